@@ -1,0 +1,40 @@
+import { errorFactory } from '@services/common/errors'
+
+/**
+ * Every expected failure of the media service. The README's table of errors is made from this catalogue and a test
+ * holds them together. Statuses: contract/media.md 2.6.
+ */
+export const errorCatalogue = {
+  invalid_request: { status: 400, message: 'The request is not valid.' },
+  missing_source: { status: 400, message: 'expecting value "source"' },
+  missing_file: { status: 400, message: 'expecting value "file"' },
+  invalid_json: { status: 400, message: 'The body is not valid JSON.' },
+  malformed_multipart: { status: 400, message: 'The multipart body is malformed or ended early.' },
+  token_missing_or_invalid: { status: 401, message: 'A valid Token header is required.' },
+  insufficient_scope: { status: 403, message: 'The token does not allow this operation.' },
+  source_forbidden: { status: 403, message: 'The source address is not allowed.' },
+  not_found: { status: 404, message: 'There is nothing at this address.' },
+  method_not_allowed: { status: 405, message: 'This address does not take that method.' },
+  gone: { status: 410, message: 'This media item was removed.' },
+  file_too_large: { status: 413, message: 'The file is larger than 150 MB.' },
+  body_too_large: { status: 413, message: 'The request body is too large.' },
+  unsupported_media_type: { status: 415, message: 'Only image/gif, video/mp4 and video/webm are accepted.' },
+  invalid_field: { status: 422, message: 'A field has a value that is not accepted.' },
+  duration_exceeded: { status: 422, message: 'The clip is longer than 30 seconds.' },
+  no_video_stream: { status: 422, message: 'The file has no video stream.' },
+  corrupt_media: { status: 422, message: 'The file is damaged or incomplete.' },
+  dimensions_exceeded: { status: 422, message: 'The picture is larger than the limit.' },
+  too_many_frames: { status: 422, message: 'The clip has more frames than the limit.' },
+  unsupported_site_content: { status: 422, message: 'No gif, mp4 or webm was found at the source address.' },
+  source_fetch_failed: { status: 424, message: 'The source could not be fetched.' },
+  rate_limited: { status: 429, message: 'Too many requests.' },
+  internal: { status: 500, message: 'Something went wrong on our side.' },
+  format_not_supported: { status: 501, message: 'This format is not supported.' },
+  busy: { status: 503, message: 'The service is busy; try again shortly.' },
+  unavailable: { status: 503, message: 'The service is temporarily unavailable; try again shortly.' },
+  processing_timeout: { status: 504, message: 'Processing the clip took too long.' },
+} as const
+
+export type ErrorCode = keyof typeof errorCatalogue
+
+export const apiError = errorFactory(errorCatalogue)
