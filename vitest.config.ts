@@ -3,10 +3,13 @@ import { defineConfig } from 'vitest/config'
 /** One project per package, so that `vitest run --project auth` runs one alone. */
 export default defineConfig({
   test: {
+    globalSetup: ['packages/common/src/testing/global-setup.ts'],
+    testTimeout: 15_000,
+    hookTimeout: 30_000,
     projects: [
-      { test: { name: 'common', root: 'packages/common', include: ['src/**/*.test.ts'] } },
-      { test: { name: 'auth', root: 'services/auth', include: ['{src,test}/**/*.test.ts'] } },
-      { test: { name: 'media', root: 'services/media', include: ['{src,test}/**/*.test.ts'] } },
+      { extends: true, test: { name: 'common', root: 'packages/common', include: ['src/**/*.test.ts'] } },
+      { extends: true, test: { name: 'auth', root: 'services/auth', include: ['{src,test}/**/*.test.ts'] } },
+      { extends: true, test: { name: 'media', root: 'services/media', include: ['{src,test}/**/*.test.ts'] } },
     ],
   },
 })

@@ -1,0 +1,214 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { parseDurationSeconds } from './duration.ts'
+
+/**
+ * Configuration: a service declares one entry per variable (`config.ts` of the service and nowhere else) and gets
+ * checked, typed values. All problems are reported at once, by name and never by value: values can be secrets.
+ */
+export interface Variable<Value> {
+  type: string
+  meaning: string
+  /** As the README shows it; an unset variable without one is `undefined`. */
+  default?: string
+  required?: boolean
+  /** Other names read after the main one, without the service's prefix. */
+  aliases?: readonly string[]
+  /** Throws an Error whose text completes the sentence "NAME …" without quoting the value. */
+  parse(text: string): Value
+  /** Ties the type parameter of optional variables to `undefined`. */
+  readonly optional: boolean
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the element type of a record of variables of different types
+export type Variables = Record<string, Variable<any>>
+export type Values<V extends Variables> = { [Name in keyof V]: V[Name] extends Variable<infer Value> ? Value : never }
+
+interface Options {
+  default?: string
+  required?: boolean
+  aliases?: readonly string[]
+}
+type Present = { default: string } | { required: true }
+type ValueOf<O, Value> = O extends Present ? Value : Value | undefined
+
+function variable<Value, O extends Options>(
+  type: string,
+  meaning: string,
+  options: O,
+  parse: (text: string) => Value,
+): Variable<ValueOf<O, Value>> {
+  const optional = options.default === undefined && !options.required
+  return { type, meaning, ...options, optional, parse } as unknown as Variable<ValueOf<O, Value>>
+}
+
+export const text = <const O extends Options>(meaning: string, options: O = {} as O) =>
+  variable('string', meaning, options, (value) => value)
+
+export const boolean = <const O extends Options>(meaning: string, options: O = {} as O) =>
+  variable('boolean', meaning, options, (value) => {
+    if (/^(true|1|yes|on|t)$/i.test(value)) return true
+    if (/^(false|0|no|off|f)$/i.test(value)) return false
+    throw new Error('must be true or false')
+  })
+
+export const integer = <const O extends Options & { min?: number; max?: number }>(meaning: string, options: O) =>
+  variable('integer', meaning, options, (value) => {
+    const { min = 0, max = Number.MAX_SAFE_INTEGER } = options
+    const number = Number(value)
+    if (!Number.isSafeInteger(number) || number < min || number > max) {
+      throw new Error(`must be a whole number from ${min} to ${max === Number.MAX_SAFE_INTEGER ? 'any size' : max}`)
+    }
+    return number
+  })
+
+export const port = <const O extends Options>(meaning: string, options: O) =>
+  integer(meaning, { ...options, min: 0, max: 65_535 })
+
+/** Value in seconds; the text is seconds or `1h30m`. */
+export const duration = <const O extends Options & { positive?: boolean }>(meaning: string, options: O = {} as O) =>
+  variable('duration', meaning, options, (value) => {
+    const seconds = parseDurationSeconds(value)
+    if (seconds === undefined) throw new Error('must be seconds or a duration such as 1h30m')
+    if (options.positive && seconds === 0) throw new Error('must be more than zero')
+    return seconds
+  })
+
+/** An absolute http(s) URL, kept as written but without trailing slashes. */
+export const httpUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
+  variable('URL', meaning, options, (value) => {
+    if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) throw new Error('must be an absolute http or https URL')
+    return value.replace(/\/+$/, '')
+  })
+
+/** An absolute URL of any scheme: sites can be `myapp://home`. */
+export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
+  variable('URL', meaning, options, (value) => {
+    if (!URL.canParse(value)) throw new Error('must be an absolute URL')
+    return value
+  })
+
+/** Comma-separated; blanks around items and empty items are dropped. */
+export const list = <const O extends Options>(meaning: string, options: O = {} as O) =>
+  variable('list', meaning, options, (value) =>
+    value
+      .split(',')
+      .map((item) => item.trim())
+      .filter(Boolean),
+  )
+
+export const oneOf = <const Choice extends string, const O extends Options>(
+  choices: readonly Choice[],
+  meaning: string,
+  options: O = {} as O,
+) =>
+  variable(choices.join(', '), meaning, options, (value) => {
+    const choice = choices.find((candidate) => candidate === value.toLowerCase())
+    if (choice === undefined) throw new Error(`must be one of ${choices.join(', ')}`)
+    return choice
+  })
+
+/** A value with its own grammar; `parse` throws an Error that completes the sentence "NAME …". */
+export const parsed = <Value, const O extends Options>(
+  type: string,
+  meaning: string,
+  options: O,
+  parse: (text: string) => Value,
+) => variable(type, meaning, options, parse)
+
+/** Start-up found settings it cannot work with. `problems` holds one line each, names only. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(`The configuration has ${problems.length} problem(s):\n${problems.map((line) => `  - ${line}`).join('\n')}`)
+    this.problems = problems
+  }
+}
+
+export type Environment = Record<string, string | undefined>
+
+/** The variables of a `.env` file; none when the file does not exist. */
+export function readEnvFile(path: string): Environment {
+  try {
+    return parseEnv(readFileSync(path, 'utf8')) as Environment
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw error
+  }
+}
+
+/**
+ * Reads every variable: `PREFIX_NAME`, then bare `NAME`, then the aliases; first in the environment, then in the file.
+ * Empty means unset. Throws one ConfigError with all problems; `warnings` are for the log.
+ */
+export function readVariables<V extends Variables>(
+  variables: V,
+  prefix: string,
+  environment: Environment,
+  file: Environment = {},
+): { values: Values<V>; warnings: string[] } {
+  const problems: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [name, entry] of Object.entries(variables)) {
+    const found = lookUp([prefix + name, name, ...(entry.aliases ?? [])], environment, file)
+    if (found === undefined && entry.default === undefined) {
+      if (entry.required) problems.push(`${prefix}${name} is required: ${entry.meaning}`)
+      continue
+    }
+    try {
+      values[name] = entry.parse(found?.value ?? (entry.default as string))
+    } catch (error) {
+      problems.push(`${found?.name ?? prefix + name} ${(error as Error).message}`)
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return {
+    values: values as Values<V>,
+    warnings: unknownNames(Object.keys(variables), prefix, { ...file, ...environment }),
+  }
+}
+
+function lookUp(names: string[], environment: Environment, file: Environment) {
+  for (const source of [environment, file]) {
+    for (const name of names) {
+      const value = source[name]
+      if (value !== undefined && value !== '') return { name, value }
+    }
+  }
+  return undefined
+}
+
+function unknownNames(known: string[], prefix: string, environment: Environment): string[] {
+  const unknown = Object.keys(environment).filter((name) => name.startsWith(prefix))
+  return unknown
+    .filter((name) => !known.includes(name.slice(prefix.length)))
+    .map((name) => {
+      const nearest = known.toSorted((a, b) => distance(prefix + a, name) - distance(prefix + b, name))[0]
+      return `${name} is not a known variable; the nearest known one is ${prefix}${nearest}`
+    })
+}
+
+/** Levenshtein distance: how many letters must change to turn one name into the other. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(substitution, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+    }
+    row = next
+  }
+  return row[b.length] as number
+}
+
+/** The table of a service's README: one row per variable. A test compares it with the file. */
+export function variablesTable(variables: Variables, prefix: string): string {
+  const rows = Object.entries(variables).map(([name, entry]) => {
+    const fallback = entry.required ? 'required' : entry.default === undefined ? '–' : `\`${entry.default || ' '}\``
+    const aliases = entry.aliases ? ` (also ${entry.aliases.map((alias) => `\`${alias}\``).join(', ')})` : ''
+    return `| \`${prefix}${name}\`${aliases} | ${entry.type} | ${fallback} | ${entry.meaning.replaceAll('|', '\\|')} |`
+  })
+  return ['| Variable | Type | Default | Meaning |', '| --- | --- | --- | --- |', ...rows].join('\n')
+}

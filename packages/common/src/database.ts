@@ -1,0 +1,145 @@
+import { Kysely, OperationNodeTransformer, PostgresDialect, type SchemableIdentifierNode, sql } from 'kysely'
+import pg from 'pg'
+import type { Logger } from 'pino'
+
+export interface DatabaseOptions {
+  url: string
+  /** 0: as many connections as requests need at once (the specification's default); set it when replicas share a server. */
+  maxPoolSize: number
+  applicationName: string
+  log: Logger
+  /** Literal prefix of every table in `tables`: namespace `acme` makes `acme_users`. */
+  namespace?: string | undefined
+  tables?: readonly string[]
+}
+
+/** How long a request waits for a connection before it is answered 503. */
+const CONNECT_WITHIN_MS = 5_000
+
+/** Ends a statement the server would otherwise run on after the caller gave up; no query of ours needs a second. */
+const STATEMENT_WITHIN_MS = 15_000
+
+/** A pool and its query builder. The pool replaces broken connections by itself, so a restarted server needs nothing. */
+export function openDatabase<DB>(options: DatabaseOptions): { db: Kysely<DB>; pool: pg.Pool } {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.maxPoolSize || Number.POSITIVE_INFINITY,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: CONNECT_WITHIN_MS,
+    idleTimeoutMillis: 30_000,
+    statement_timeout: STATEMENT_WITHIN_MS,
+    idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS,
+    keepAlive: true,
+    types: { getTypeParser },
+    Client: PreparingClient,
+  })
+  // An idle connection that breaks is only news; without a listener it would end the process.
+  pool.on('error', (err) => options.log.warn({ err }, 'idle database connection lost'))
+  const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
+  return { db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins }), pool }
+}
+
+/** The literal prefix of a namespace, for SQL that is not built by Kysely (migrations, limiter tables). */
+export const tablePrefix = (namespace: string | undefined) => (namespace ? `${namespace}_` : '')
+
+/** bigint columns are counters and sizes far below 2^53: a number, not a string. */
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)
+}
+
+/**
+ * Sends every parametrised statement as a named one, so that PostgreSQL parses and plans it once per connection.
+ * Query builders emit a bounded set of texts; past the bound (a list of varying length in a loop) it stays unnamed.
+ */
+class PreparingClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, all of which must pass through
+  override query(...args: any[]): any {
+    const [query, values, ...rest] = args
+    if (typeof query === 'string' && Array.isArray(values) && values.length > 0) {
+      const name = statementName(query)
+      // @ts-expect-error the overloads cannot be spelled for a pass-through
+      if (name) return super.query({ name, text: query, values }, undefined, ...rest)
+    }
+    // @ts-expect-error as above
+    return super.query(...args)
+  }
+}
+
+const MAX_STATEMENT_NAMES = 500
+const statementNames = new Map<string, string>()
+
+function statementName(text: string): string | undefined {
+  const known = statementNames.get(text)
+  if (known || statementNames.size >= MAX_STATEMENT_NAMES) return known
+  const name = `s${statementNames.size}`
+  statementNames.set(text, name)
+  return name
+}
+
+class TablePrefixTransformer extends OperationNodeTransformer {
+  readonly prefix: string
+  readonly tables: ReadonlySet<string>
+  constructor(prefix: string, tables: readonly string[]) {
+    super()
+    this.prefix = prefix
+    this.tables = new Set(tables)
+  }
+  protected override transformSchemableIdentifier(node: SchemableIdentifierNode): SchemableIdentifierNode {
+    if (node.schema || !this.tables.has(node.identifier.name)) return node
+    return { ...node, identifier: { kind: 'IdentifierNode', name: this.prefix + node.identifier.name } }
+  }
+}
+
+class TablePrefixPlugin {
+  readonly transformer: TablePrefixTransformer
+  constructor(prefix: string, tables: readonly string[]) {
+    this.transformer = new TablePrefixTransformer(prefix, tables)
+  }
+  transformQuery(args: { node: Parameters<TablePrefixTransformer['transformNode']>[0] & object }) {
+    // biome-ignore lint/suspicious/noExplicitAny: Kysely's plugin type names the union of all root nodes
+    return this.transformer.transformNode(args.node) as any
+  }
+  async transformResult<Result>(args: { result: Result }) {
+    return args.result
+  }
+}
+
+/** SQLSTATE classes and codes that say "not now": connection trouble, shutdown, start-up, too many connections. */
+const UNAVAILABLE_STATES = /^(08...|57P0[123]|53300|25P03)$/
+const UNAVAILABLE_ERRNO = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENOENT)$/
+const UNAVAILABLE_TEXT =
+  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable/i
+
+/** Whether the database could not be reached, as opposed to a statement it refused. Such requests are answered 503. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown }
+  if (typeof code === 'string' && UNAVAILABLE_STATES.test(code)) return true
+  if (typeof code === 'string' && UNAVAILABLE_ERRNO.test(code) && syscall !== 'open') return true
+  if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
+  return UNAVAILABLE_TEXT.test(error.message) || isDatabaseUnavailable(error.cause)
+}
+
+/** Whether the database refused a row because a unique index already holds it; `constraint` names the index. */
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  const { code, constraint: violated } = (error ?? {}) as { code?: string; constraint?: string }
+  return code === '23505' && (constraint === undefined || (violated ?? '').endsWith(constraint))
+}
+
+/** Waits until the server takes connections; throws the last refusal after `withinMs`. */
+export async function waitForDatabase(pool: pg.Pool, log: Logger, withinMs: number): Promise<void> {
+  const deadline = Date.now() + withinMs
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await pool.query('select 1')
+      return
+    } catch (err) {
+      if (!isDatabaseUnavailable(err) || Date.now() > deadline) throw err
+      if (attempt === 0) log.warn({ err }, 'database not reachable yet, waiting')
+      await new Promise((resolve) => setTimeout(resolve, Math.min(2_000, 100 * 2 ** attempt)))
+    }
+  }
+}
+
+/** A jsonb value; pg would otherwise send a JavaScript array as a PostgreSQL array. */
+export const jsonb = <Value>(value: Value) => sql<Value>`${JSON.stringify(value)}::jsonb`

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { call, callWithJson, expectStatus, expectString, unexpected } from './demo-call.ts'
+
+type AuthWalk = { authUrl: string; inboxUrl: string; report: (step: string, detail: string) => void }
+
+/** The outbox delivers within a second; the rest is for a busy machine. */
+const MAIL_PATIENCE_MS = 20_000
+
+/** What a new user does: sign up, read the mail, follow its link, sign in, stay signed in. */
+export async function walkThroughAuth({ authUrl, inboxUrl, report }: AuthWalk): Promise<void> {
+  const email = `demo-${randomUUID().slice(0, 8)}@example.com`
+  const password = `Demo-${randomUUID()}`
+
+  const signup = await callWithJson('POST', `${authUrl}/signup`, { email, password })
+  expectStatus(signup, 200)
+  report('POST /signup', `${email} is user ${expectString(signup, 'id')}`)
+
+  const mail = await waitForMail(inboxUrl, email)
+  report('mail', `"${mail.subject}" ${inboxUrl}/messages/${mail.id}`)
+
+  const verify = await call('GET', mail.link)
+  expectStatus(verify, 303)
+  const fragment = new URLSearchParams((verify.headers.get('location') ?? '').split('#')[1])
+  if (!fragment.get('access_token')) {
+    throw unexpected(verify, 'Location with #access_token=', verify.headers.get('location') ?? 'no Location')
+  }
+  report('GET /verify', `303 to ${(verify.headers.get('location') ?? '').split('#')[0]} with an access token`)
+
+  const signIn = await callWithJson('POST', `${authUrl}/token?grant_type=password`, { email, password })
+  expectStatus(signIn, 200)
+  const firstRefreshToken = expectString(signIn, 'refresh_token')
+  report('POST /token (password)', `access token ${abbreviate(expectString(signIn, 'access_token'))}`)
+
+  const refresh = await callWithJson('POST', `${authUrl}/token?grant_type=refresh_token`, {
+    refresh_token: firstRefreshToken,
+  })
+  expectStatus(refresh, 200)
+  const accessToken = expectString(refresh, 'access_token')
+  if (expectString(refresh, 'refresh_token') === firstRefreshToken) {
+    throw unexpected(refresh, 'a new refresh token', 'the one that was sent')
+  }
+  report('POST /token (refresh_token)', `access token ${abbreviate(accessToken)}, a new refresh token`)
+
+  const user = await call('GET', `${authUrl}/user`, { headers: { authorization: `Bearer ${accessToken}` } })
+  expectStatus(user, 200)
+  if (expectString(user, 'email') !== email) throw unexpected(user, email, expectString(user, 'email'))
+  report('GET /user', `${email}, role ${expectString(user, 'role')}`)
+}
+
+async function waitForMail(inboxUrl: string, to: string): Promise<{ id: string; subject: string; link: string }> {
+  const deadline = Date.now() + MAIL_PATIENCE_MS
+  while (Date.now() < deadline) {
+    const list = await call('GET', `${inboxUrl}/api/messages?to=${encodeURIComponent(to)}`)
+    expectStatus(list, 200)
+    const { messages } = list.json as { messages: { id: number; subject: string; links: string[] }[] }
+    const [mail] = messages
+    if (mail) {
+      const link = mail.links.find((address) => new URL(address).pathname.endsWith('/verify'))
+      if (!link) throw unexpected(list, 'a mail with a link to /verify', mail.links.join(' ') || 'a mail without links')
+      return { id: String(mail.id), subject: mail.subject, link }
+    }
+    await sleep(200)
+  }
+  throw unexpected({ request: 'mail' }, `a mail to ${to} within ${MAIL_PATIENCE_MS / 1000} s`, 'none')
+}
+
+const abbreviate = (token: string) => `${token.slice(0, 12)}… (${token.length} characters)`

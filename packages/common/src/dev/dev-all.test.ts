@@ -1,0 +1,155 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { findFreePort } from './dev-ports.ts'
+
+const DEV_ALL = new URL('./dev-all.ts', import.meta.url).pathname
+const DEV_CHILD = JSON.stringify(new URL('./dev-child.ts', import.meta.url).pathname)
+
+let root: string
+let env: NodeJS.ProcessEnv
+const started: ChildProcess[] = []
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'dev-all-test-'))
+  const ports = await Promise.all([findFreePort(), findFreePort(), findFreePort(), findFreePort()])
+  const [auth, media, web, smtp] = ports.map(String)
+  env = { ...process.env, AUTH_PORT: auth, MEDIA_PORT: media, INBOX_WEB_PORT: web, INBOX_SMTP_PORT: smtp }
+})
+
+afterEach(async () => {
+  for (const child of started.splice(0)) child.kill('SIGKILL')
+  await rm(root, { recursive: true, force: true })
+})
+
+test('one banner when all are ready, prefixed output, and a clean end on Ctrl-C', async () => {
+  await writeService(
+    'auth',
+    `console.log('mail goes to', process.env.AUTH_SMTP_HOST + ':' + process.env.AUTH_SMTP_PORT)`,
+  )
+  await writeService('media')
+  const run = startDevAll()
+  await run.says('Ctrl-C stops everything')
+  expect(run.output()).toContain(`auth  | mail goes to 127.0.0.1:${env.INBOX_SMTP_PORT}`)
+  expect(run.output()).toContain('auth is at http://auth.test')
+  expect(run.output()).toContain('media is at http://media.test')
+  expect((await fetch(`http://127.0.0.1:${env.INBOX_WEB_PORT}/`)).status).toBe(200)
+
+  run.process.kill('SIGINT')
+  run.process.kill('SIGINT') // pnpm passes on what the terminal has sent already
+  expect(await run.exitCode).toBe(0)
+  expect(run.output().match(/auth {2}\| asked to stop/g)).toHaveLength(1)
+  expect(run.output().match(/media \| asked to stop/g)).toHaveLength(1)
+  expect(await run.hasProcessesLeft()).toBe(false)
+})
+
+test('a deleted service is not missed', async () => {
+  await writeService('media')
+  const run = startDevAll()
+  await run.says('Ctrl-C stops everything')
+  expect(run.output()).not.toContain('inbox') // media sends no mail
+  run.process.kill('SIGTERM')
+  expect(await run.exitCode).toBe(0)
+})
+
+test.each([
+  { when: 'before it is ready', body: `process.exit(3)` },
+  { when: 'while it serves', body: `setTimeout(() => process.exit(3), 300)` },
+])('a service that fails $when stops the others and makes the exit code 1', async ({ body }) => {
+  await writeService('auth')
+  await writeService('media', body)
+  const run = startDevAll()
+  expect(await run.exitCode).toBe(1)
+  expect(run.output()).toContain('media ended by itself: exit code 3. Stopping the rest.')
+  expect(run.output()).toContain('auth  | asked to stop')
+  expect(await run.hasProcessesLeft()).toBe(false)
+})
+
+test('every port in use is named with its variable, and nothing is started', async () => {
+  await writeService('auth')
+  await writeService('media')
+  const occupants = [env.MEDIA_PORT, env.INBOX_SMTP_PORT].map((port) =>
+    createServer().listen(Number(port), '127.0.0.1'),
+  )
+  await Promise.all(occupants.map((occupant) => once(occupant, 'listening')))
+  const run = startDevAll()
+  expect(await run.exitCode).toBe(1)
+  expect(run.output()).toBe(
+    `Port ${env.MEDIA_PORT} is in use. Set MEDIA_PORT to another one.\n` +
+      `Port ${env.INBOX_SMTP_PORT} is in use. Set INBOX_SMTP_PORT to another one.\n`,
+  )
+  for (const occupant of occupants) occupant.close()
+})
+
+test('a mail server of the environment means no inbox', async () => {
+  env.AUTH_SMTP_HOST = 'mail.example.com'
+  await writeService('auth', `console.log('mail goes to', process.env.AUTH_SMTP_HOST)`)
+  const run = startDevAll()
+  await run.says('Ctrl-C stops everything')
+  expect(run.output()).toContain('mail goes to mail.example.com')
+  await expect(fetch(`http://127.0.0.1:${env.INBOX_WEB_PORT}/`)).rejects.toThrow()
+  run.process.kill('SIGINT')
+  expect(await run.exitCode).toBe(0)
+})
+
+test('services end when dev-all is killed without a word', async () => {
+  await writeService('auth')
+  const run = startDevAll()
+  await run.says('Ctrl-C stops everything')
+  run.process.kill('SIGKILL')
+  await expect.poll(() => run.hasProcessesLeft(), { timeout: 3_000 }).toBe(false)
+})
+
+async function writeService(name: string, body = ''): Promise<void> {
+  const folder = join(root, 'services', name, 'src')
+  await mkdir(folder, { recursive: true })
+  await writeFile(
+    join(folder, 'dev.ts'),
+    `import { announceReady, stopWithParent } from ${DEV_CHILD}
+    ${body}
+    const stop = () => { console.log('asked to stop'); setTimeout(() => process.exit(0), 50) }
+    process.on('SIGTERM', stop)
+    process.on('SIGINT', stop)
+    stopWithParent(() => process.exit(0))
+    announceReady('${name}', ['${name} is at http://${name}.test'])
+    setInterval(() => {}, 1000)`,
+  )
+}
+
+function startDevAll() {
+  const child = spawn(process.execPath, [DEV_ALL, root], { env })
+  started.push(child)
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output += chunk
+  })
+  return {
+    process: child,
+    output: () => output,
+    says: (text: string) => expect.poll(() => output, { timeout: 5_000 }).toContain(text),
+    exitCode: once(child, 'close').then(([code]) => code as number | null),
+    hasProcessesLeft: async () => (await listCommands()).includes(root) || (await listFolders()).includes(root),
+  }
+}
+
+const listCommands = () => capture('ps', ['-eo', 'args'])
+
+/** Working directories of all processes: a service is started by a relative path. */
+const listFolders = () => capture('sh', ['-c', 'readlink /proc/[0-9]*/cwd; true'])
+
+async function capture(command: string, args: string[]): Promise<string> {
+  const child = spawn(command, args)
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  await once(child, 'close')
+  return output
+}

@@ -1,0 +1,45 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+
+/** A port somebody is about to listen on, and the variable that moves it elsewhere (absent: no variable does). */
+export type WantedPort = { port: number; variable?: string }
+
+/** One sentence for the person at the terminal, with the way out. */
+export function portInUseMessage({ port, variable }: WantedPort): string {
+  return variable ? `Port ${port} is in use. Set ${variable} to another one.` : `Port ${port} is in use.`
+}
+
+/** Throws one error that names every port of the list that somebody already listens on. */
+export async function requireFreePorts(wanted: WantedPort[], host = '127.0.0.1'): Promise<void> {
+  const refusals: string[] = []
+  for (const one of wanted) {
+    if (!(await isPortFree(one.port, host))) refusals.push(portInUseMessage(one))
+  }
+  if (refusals.length > 0) throw new Error(refusals.join('\n'))
+}
+
+/**
+ * Another process may take the port between this answer and its use: whoever listens on it must be ready to ask again.
+ */
+export async function findFreePort(host = '127.0.0.1'): Promise<number> {
+  const server = createServer().listen(0, host)
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('The system gave no port.')
+  return address.port
+}
+
+async function isPortFree(port: number, host: string): Promise<boolean> {
+  const server = createServer().listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return false
+    throw error
+  }
+  server.close()
+  await once(server, 'close')
+  return true
+}

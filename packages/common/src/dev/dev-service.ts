@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isReadyMessage } from './dev-child.ts'
+
+export type DevService = {
+  name: string
+  /** The banner lines of the service. Rejects when it ends before it is ready. */
+  ready: Promise<string[]>
+  /** Why it ended, in words, and whether that is all right (exit code 0). Never rejects. */
+  ended: Promise<{ isClean: boolean; how: string }>
+  /** Asks it to stop, insists after STOP_PATIENCE_MS, and returns when nothing of it runs any more. */
+  stop(): Promise<void>
+}
+
+/** A service finishes requests and gives its jobs back on SIGTERM; one that takes longer than this is stuck. */
+const STOP_PATIENCE_MS = 15_000
+
+/**
+ * Runs `src/dev.ts` of a service. In its own process group, so that the terminal's Ctrl-C does not reach it beside our
+ * own signal: a second one would cut its shutdown short.
+ */
+export function startDevService(
+  name: string,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+  print: (line: string) => void,
+): DevService {
+  const child = spawn(process.execPath, ['src/dev.ts'], {
+    cwd: folder,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  const ended = waitForEnd(child)
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream) createInterface({ input: stream }).on('line', print)
+  }
+  return { name, ready: waitForReady(child, ended), ended, stop: () => stop(child, ended) }
+}
+
+function waitForReady(child: ChildProcess, ended: DevService['ended']): Promise<string[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<string[]>()
+  child.on('message', (message) => {
+    if (isReadyMessage(message)) resolve(message.banner)
+  })
+  void ended.then(({ how }) => reject(new Error(`ended before it was ready: ${how}`)))
+  return promise
+}
+
+async function waitForEnd(child: ChildProcess): DevService['ended'] {
+  try {
+    const lastWords = once(child, 'close')
+    const [code, signal] = await once(child, 'exit')
+    await Promise.race([lastWords, sleep(500)]) // a forgotten grandchild may hold the pipes open for ever
+    return { isClean: code === 0, how: signal ? `killed by ${signal}` : `exit code ${code}` }
+  } catch (error) {
+    return { isClean: false, how: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+async function stop(child: ChildProcess, ended: DevService['ended']): Promise<void> {
+  child.kill('SIGTERM')
+  const impatience = setTimeout(() => killGroup(child), STOP_PATIENCE_MS)
+  await ended
+  clearTimeout(impatience)
+  killGroup(child) // what it started and forgot
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}

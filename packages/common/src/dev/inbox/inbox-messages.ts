@@ -1,0 +1,128 @@
+import PostalMime, { type Address } from 'postal-mime'
+import type { Envelope } from './smtp-sink.ts'
+
+export type Message = {
+  /** Counts up from 1 in the order of arrival. */
+  id: number
+  receivedAt: string
+  /** As the header shows it: `Name <address>`. */
+  from: string
+  /** The addresses the mail was really sent to (the envelope's, which no header needs to name). */
+  to: string[]
+  subject: string
+  /** Empty when the mail has no such part. */
+  text: string
+  html: string
+  /** Targets of the HTML's links and addresses in the text, in order, each once. */
+  links: string[]
+  attachments: { name: string; type: string; bytes: number }[]
+  source: string
+}
+
+/** `after`: only messages that came later than this one. `subject`: a part of it. */
+export type MessageFilter = { to?: string; subject?: string; after?: Pick<Message, 'id'> }
+
+export type Messages = {
+  add(raw: Buffer, envelope: Envelope): Promise<void>
+  /** Newest first. */
+  list(filter?: MessageFilter): Message[]
+  find(id: number): Message | undefined
+  /** The newest message that fits, now or within the time; then throws, saying what did arrive. */
+  waitFor(filter: MessageFilter, timeoutMs?: number): Promise<Message>
+  clear(): void
+}
+
+/** Memory is the only store; a load test against the dev services must not fill it. */
+const KEPT_MESSAGES = 500
+
+export function createMessages(): Messages {
+  let kept: Message[] = []
+  let lastId = 0
+  const arrivals = new EventTarget()
+
+  const list = (filter: MessageFilter = {}) => kept.filter((message) => fits(message, filter))
+  return {
+    async add(raw, envelope) {
+      const parsed = await parseMessage(raw, envelope)
+      kept = [{ id: ++lastId, ...parsed }, ...kept].slice(0, KEPT_MESSAGES)
+      arrivals.dispatchEvent(new Event('arrival'))
+    },
+    list,
+    find: (id) => kept.find((message) => message.id === id),
+    waitFor(filter, timeoutMs = 5_000) {
+      const { promise, resolve, reject } = Promise.withResolvers<Message>()
+      const settled = new AbortController()
+      const look = () => {
+        const [found] = list(filter)
+        if (found) resolve(found)
+      }
+      arrivals.addEventListener('arrival', look, { signal: settled.signal })
+      const timer = setTimeout(() => reject(new Error(describeAbsence(filter, timeoutMs, kept))), timeoutMs)
+      look()
+      return promise.finally(() => {
+        settled.abort()
+        clearTimeout(timer)
+      })
+    },
+    clear() {
+      kept = []
+    },
+  }
+}
+
+function fits(message: Message, { to, subject, after }: MessageFilter): boolean {
+  if (to !== undefined && !message.to.some((address) => address.toLowerCase() === to.toLowerCase())) return false
+  if (subject !== undefined && !message.subject.includes(subject)) return false
+  return after === undefined || message.id > after.id
+}
+
+function describeAbsence({ to, subject, after }: MessageFilter, timeoutMs: number, kept: Message[]): string {
+  const wanted = [to && `to ${to}`, subject && `with subject "${subject}"`, after && `after message ${after.id}`]
+  const present = kept.map((message) => `  ${message.id}: to ${message.to.join(', ')}: ${message.subject}`)
+  return `No mail ${wanted.filter(Boolean).join(' ')} within ${timeoutMs} ms. The inbox holds:\n${present.join('\n') || '  nothing'}`
+}
+
+async function parseMessage(raw: Buffer, envelope: Envelope): Promise<Omit<Message, 'id'>> {
+  const email = await PostalMime.parse(raw)
+  const text = email.text?.trim() ?? ''
+  const html = email.html ?? ''
+  return {
+    receivedAt: new Date().toISOString(),
+    from: describeAddress(email.from) || envelope.from,
+    to: envelope.to,
+    subject: email.subject ?? '',
+    text,
+    html,
+    links: findLinks(html, text),
+    attachments: email.attachments.map(({ filename, mimeType, content }) => ({
+      name: filename ?? 'unnamed',
+      type: mimeType,
+      bytes: typeof content === 'string' ? content.length : content.byteLength,
+    })),
+    source: raw.toString('utf8'),
+  }
+}
+
+function describeAddress(address: Address | undefined): string {
+  if (!address?.address) return address?.name ?? ''
+  return address.name ? `${address.name} <${address.address}>` : address.address
+}
+
+function findLinks(html: string, text: string): string[] {
+  const targets = [...html.matchAll(/\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)].map(([, double, single]) =>
+    decodeEntities(double ?? single ?? ''),
+  )
+  return [...new Set([...targets, ...(text.match(URL_IN_TEXT) ?? [])])]
+}
+
+/** Full stops and brackets at the end belong to the sentence around the address. */
+export const URL_IN_TEXT = /https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]]/g
+
+/** Only what occurs in an address inside an attribute. */
+function decodeEntities(value: string): string {
+  return value
+    .replace(/&#x([0-9a-f]+);/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))
+    .replace(/&#(\d+);/g, (_, decimal: string) => String.fromCodePoint(Number(decimal)))
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&')
+}

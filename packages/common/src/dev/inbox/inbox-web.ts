@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises'
+import Fastify, { type FastifyInstance } from 'fastify'
+import type { Message, Messages } from './inbox-messages.ts'
+import { type MessageView, renderInboxPage, viewsOf } from './inbox-page.ts'
+
+/** Ours alone, no inline script: a subject that slips through the escaping still cannot run. */
+const PAGE_POLICY =
+  "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'"
+
+/** For the mail itself, should somebody open its address outside the frame. */
+const MAIL_POLICY =
+  "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline' https: http:; img-src https: http: data:; font-src https: http: data:"
+
+export async function createInboxWeb(messages: Messages, smtpAddress: string): Promise<FastifyInstance> {
+  const app = Fastify({ logger: false, forceCloseConnections: true })
+  const [css, js] = await Promise.all([
+    readFile(new URL('./inbox-page.css', import.meta.url), 'utf8'),
+    readFile(new URL('./inbox-page.js', import.meta.url), 'utf8'),
+  ])
+
+  app.addHook('onRequest', async (request, reply) => {
+    // The inbox holds sign-in links: a web page that points its own name at 127.0.0.1 must not read them.
+    if (!isLocalName(request.hostname)) return reply.code(403).send({ error: `Not served under ${request.hostname}` })
+    reply.headers({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    })
+  })
+
+  app.get('/inbox.css', (_request, reply) => reply.type('text/css; charset=utf-8').send(css))
+  app.get('/inbox.js', (_request, reply) => reply.type('text/javascript; charset=utf-8').send(js))
+
+  app.get('/', (_request, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', PAGE_POLICY)
+      .send(renderInboxPage({ messages: messages.list(), smtpAddress, now: new Date() })),
+  )
+
+  app.get<{ Params: { id: string }; Querystring: { view?: string } }>('/messages/:id', (request, reply) => {
+    const message = messages.find(Number(request.params.id))
+    if (!message) return reply.redirect('/')
+    const view = chooseView(message, request.query.view)
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', PAGE_POLICY)
+      .send(renderInboxPage({ messages: messages.list(), smtpAddress, shown: { message, view }, now: new Date() }))
+  })
+
+  app.get<{ Params: { id: string } }>('/messages/:id/html', (request, reply) => {
+    const message = messages.find(Number(request.params.id))
+    if (!message) return reply.code(404).send({ error: 'No such message' })
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', MAIL_POLICY)
+      .send(`<base target="_blank">${message.html}`)
+  })
+
+  app.get<{ Querystring: { to?: string } }>('/api/messages', (request) => ({
+    messages: messages.list({ to: request.query.to }).map(({ source: _, ...message }) => message),
+  }))
+
+  app.get<{ Params: { id: string } }>('/api/messages/:id', (request, reply) => {
+    const message = messages.find(Number(request.params.id))
+    return message ?? reply.code(404).send({ error: 'No such message' })
+  })
+
+  app.delete('/api/messages', (_request, reply) => {
+    messages.clear()
+    return reply.code(204).send()
+  })
+
+  return app
+}
+
+const isLocalName = (name: string) => ['127.0.0.1', 'localhost', '[::1]', '::1'].includes(name)
+
+function chooseView(message: Message, wanted: string | undefined): MessageView {
+  const views = viewsOf(message)
+  return views.find((view) => view === wanted) ?? views[0] ?? 'source'
+}

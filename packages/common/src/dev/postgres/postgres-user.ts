@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** PostgreSQL refuses to run as root. `undefined` ids mean: as whoever we are. */
+export type PostgresUser = { uid?: number; gid?: number }
+
+/**
+ * Whom to run PostgreSQL as. An ordinary user runs it himself. Root runs it as the owner of the data when there is
+ * some, else as the system's `postgres`, else as `nobody` (which every system has: creating a user on somebody's machine
+ * for a development database would be rude).
+ */
+export async function choosePostgresUser(dataDir: string): Promise<PostgresUser> {
+  if (process.getuid?.() !== 0) return {}
+  const existing = await stat(dataDir).catch(() => undefined)
+  if (existing && existing.uid !== 0) return { uid: existing.uid, gid: existing.gid }
+  return lookUpUser('postgres') ?? lookUpUser('nobody') ?? refuse()
+}
+
+/**
+ * The command line that runs `program` as `user`. A checkout under /root cannot be entered by another user, neither the
+ * programs nor the data; there the child keeps the one capability to pass through (util-linux `setpriv`), nothing else.
+ */
+export async function commandAs(
+  user: PostgresUser,
+  program: string,
+  args: string[],
+  paths: string[],
+): Promise<{ command: string; args: string[]; ids: PostgresUser }> {
+  if (user.uid === undefined || (await canReachAll(user, [program, ...paths])))
+    return { command: program, args, ids: user }
+  const capability = '+dac_override'
+  return {
+    command: 'setpriv',
+    args: [
+      `--reuid=${user.uid}`,
+      `--regid=${user.gid}`,
+      '--clear-groups',
+      `--inh-caps=-all,${capability}`,
+      `--ambient-caps=-all,${capability}`,
+      program,
+      ...args,
+    ],
+    ids: {},
+  }
+}
+
+function lookUpUser(name: string): PostgresUser | undefined {
+  try {
+    const id = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: 'pipe' }))
+    return { uid: id('-u'), gid: id('-g') }
+  } catch {
+    return undefined
+  }
+}
+
+function refuse(): never {
+  throw new Error('PostgreSQL does not run as root and this machine has neither a user postgres nor nobody.')
+}
+
+async function canReachAll(user: PostgresUser, paths: string[]): Promise<boolean> {
+  const folders = new Set<string>()
+  for (const path of paths) {
+    for (let folder = dirname(path); ; folder = dirname(folder)) {
+      folders.add(folder)
+      if (folder === dirname(folder)) break
+    }
+  }
+  for (const folder of folders) {
+    const { mode, uid, gid } = await stat(folder)
+    const executeBit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001
+    if ((mode & executeBit) === 0) return false
+  }
+  return true
+}

@@ -1,0 +1,112 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isDatabaseUnavailable } from './database.ts'
+import { ApiError } from './errors.ts'
+
+/** What can go wrong before or around a handler, whatever the service. */
+export type CommonFailure =
+  | 'invalid_json'
+  | 'invalid_request'
+  | 'invalid_field'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'timeout'
+  | 'unavailable'
+  | 'unexpected'
+
+export interface ErrorAnswers {
+  /** The service's own error for each common failure; `detail` is fit for the caller. */
+  common(failure: CommonFailure, detail: string | undefined, cause: unknown): ApiError
+  /** Failures of the service's plugins, by `error.code`; undefined when unknown. */
+  plugin?(error: FastifyError): ApiError | undefined
+  /** Writes headers and body in the service's form. */
+  send(error: ApiError, request: FastifyRequest, reply: FastifyReply): FastifyReply
+}
+
+const FAILURE_BY_FASTIFY_CODE: Record<string, CommonFailure> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'invalid_json',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_json',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_BAD_URL: 'invalid_request',
+  FST_ERR_MAX_PARAM_LENGTH: 'not_found',
+  FST_ERR_HANDLER_TIMEOUT: 'timeout',
+}
+
+/** A temporary failure's Retry-After: a restarted PostgreSQL is back within a second or two. */
+const RETRY_AFTER_SECONDS = 1
+
+/**
+ * The one place where failures become answers. Expected ones (`ApiError`) are written as they are; anything else is
+ * logged with the request's id and answered with that id and nothing else. Also answers unknown paths (404) and known
+ * paths with another method (405 with `Allow`).
+ */
+export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers): void {
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    const answer = toApiError(error, answers)
+    if (answer.status >= 500 && answer.status !== 503) request.log.error({ err: error }, 'request failed')
+    else if (answer.cause) request.log.info({ code: answer.code, err: answer.cause }, 'request refused')
+    return sendError(answer, request, reply, answers)
+  })
+
+  const methodsByPath = collectRoutes(app)
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] as string
+    const allowed = methodsByPath.find((route) => route.pattern.test(path))?.methods
+    if (!allowed) return sendError(answers.common('not_found', undefined, undefined), request, reply, answers)
+    reply.header('allow', [...allowed].join(', '))
+    return sendError(answers.common('method_not_allowed', undefined, undefined), request, reply, answers)
+  })
+}
+
+function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, answers: ErrorAnswers) {
+  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
+  return answers.send(error, request, reply.code(error.status))
+}
+
+function toApiError(error: FastifyError, answers: ErrorAnswers): ApiError {
+  if (error instanceof ApiError) return error
+  const failure = FAILURE_BY_FASTIFY_CODE[error.code]
+  if (failure) return answers.common(failure, undefined, error)
+  if (error.validation) return answers.common('invalid_field', describeValidation(error), undefined)
+  const fromPlugin = answers.plugin?.(error)
+  if (fromPlugin) return fromPlugin
+  if (isDatabaseUnavailable(error)) {
+    const unavailable = answers.common('unavailable', undefined, error)
+    return new ApiError(unavailable.code, unavailable.status, unavailable.message, {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+      cause: error,
+    })
+  }
+  if (error.statusCode === 400) return answers.common('invalid_request', undefined, error)
+  return answers.common('unexpected', undefined, error)
+}
+
+/** "email must be string": names the field and the rule, never the value. */
+function describeValidation(error: FastifyError): string {
+  const first = error.validation?.[0]
+  const field = first?.instancePath.slice(1).replaceAll('/', '.')
+  return [field || error.validationContext, first?.message].filter(Boolean).join(' ')
+}
+
+function collectRoutes(app: FastifyInstance): { pattern: RegExp; methods: Set<string> }[] {
+  const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  app.addHook('onRoute', (route) => {
+    const known = routes.get(route.url)
+    const methods = known?.methods ?? new Set<string>()
+    for (const method of [route.method].flat()) methods.add(method)
+    if (known) return
+    const pattern = new RegExp(
+      `^${route.url
+        .replaceAll(/[.+^$()|[\]\\]/g, String.raw`\$&`)
+        .replaceAll(/:[A-Za-z_]+/g, '[^/]+')
+        .replaceAll('*', '.*')}$`,
+    )
+    routes.set(route.url, { pattern, methods })
+    sorted.push({ pattern, methods })
+  })
+  const sorted: { pattern: RegExp; methods: Set<string> }[] = []
+  return sorted
+}

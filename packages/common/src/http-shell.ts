@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import type { ApiError } from './errors.ts'
+
+/** Longest inherited request id; it goes into every log line. */
+const MAX_REQUEST_ID = 200
+
+/** Takes the request's id from a header, if one is configured and sent; a new UUID otherwise. */
+export const requestId = (header: string | undefined) => (request: IncomingMessage) => {
+  const inherited = header ? request.headers[header.toLowerCase()] : undefined
+  return typeof inherited === 'string' && inherited !== '' ? inherited.slice(0, MAX_REQUEST_ID) : randomUUID()
+}
+
+/** Headers of every answer; pages replace the policy by their own. Tokens must not stay in caches, so nothing does by default. */
+export function secureHeaders(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'x-content-type-options': 'nosniff',
+      'x-request-id': request.id,
+    })
+  })
+}
+
+/** While the process drains, requests on kept connections get a clear 503 and the connection ends. */
+export function refuseWhileStopping(app: FastifyInstance, isStopping: () => boolean, refusal: () => ApiError): void {
+  app.addHook('onRequest', async (request, reply) => {
+    if (!isStopping()) return
+    reply.header('connection', 'close')
+    if (!request.url.startsWith('/health')) throw refusal()
+  })
+}

@@ -1,0 +1,36 @@
+import { isSpanContextValid, trace } from '@opentelemetry/api'
+import { destination, type Logger, pino } from 'pino'
+
+/** Levels of the specification; pino has no `panic`, which we treat as `fatal`. */
+export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export type { Logger }
+
+/**
+ * JSON lines to stdout, or appended to `file`. Requests are logged without headers, query and body: each can carry a
+ * token, a code or an address.
+ */
+export function createLogger(options: { name: string; level: LogLevel; file?: string | undefined }): Logger {
+  return pino(
+    {
+      name: options.name,
+      level: options.level === 'panic' ? 'fatal' : options.level,
+      base: { service: options.name, pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      mixin: traceIds,
+      serializers: {
+        req: (request) => ({ method: request.method, route: request.routeOptions?.url ?? 'unknown' }),
+        res: (reply) => ({ status: reply.statusCode }),
+        err: pino.stdSerializers.errWithCause,
+      },
+    },
+    destination({ dest: options.file ?? 1, append: true, sync: false, mkdir: true }),
+  )
+}
+
+function traceIds() {
+  const context = trace.getActiveSpan()?.spanContext()
+  return context && isSpanContextValid(context) ? { trace_id: context.traceId, span_id: context.spanId } : {}
+}

@@ -1,0 +1,72 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Kysely, sql } from 'kysely'
+import { type MigrationInfo, Migrator } from 'kysely/migration'
+import type { Logger } from 'pino'
+import { tablePrefix } from './database.ts'
+
+/**
+ * Migrations are SQL files, `0001-name.sql`, applied in order and never edited once merged; `{{prefix}}` stands for
+ * the namespace's prefix. Kysely's Migrator runs all pending ones in one transaction under an advisory lock, so two
+ * replicas starting at once are safe and a failing file leaves nothing behind.
+ */
+export interface MigrateOptions {
+  // biome-ignore lint/suspicious/noExplicitAny: migrations run before the tables a type could describe exist
+  db: Kysely<any>
+  folder: string
+  namespace?: string | undefined
+}
+
+/** Applies what is pending and logs each file; throws the first failure, with nothing applied. */
+export async function migrate(options: MigrateOptions, log: Logger): Promise<void> {
+  const { error, results = [] } = await migratorOf(options).migrateToLatest()
+  for (const result of results) {
+    if (result.status === 'Success') log.info({ migration: result.migrationName }, 'migration applied')
+    if (result.status === 'Error') log.error({ migration: result.migrationName }, 'migration failed')
+  }
+  if (error) throw error
+}
+
+/** Every migration with the time it was applied; `executedAt` is undefined for a pending one. */
+export async function migrationStatus(options: MigrateOptions): Promise<readonly MigrationInfo[]> {
+  return migratorOf(options).getMigrations()
+}
+
+/** The SQL that `migrate` would run now, one text per pending file. */
+export async function pendingSql(options: MigrateOptions): Promise<{ name: string; sql: string }[]> {
+  const done = new Set(
+    (await migrationStatus(options)).filter((migration) => migration.executedAt).map((migration) => migration.name),
+  )
+  return (await readMigrations(options)).filter((migration) => !done.has(migration.name))
+}
+
+function migratorOf(options: MigrateOptions): Migrator {
+  const prefix = tablePrefix(options.namespace)
+  return new Migrator({
+    db: options.db,
+    migrationTableName: `${prefix}schema_migrations`,
+    migrationLockTableName: `${prefix}schema_migrations_lock`,
+    provider: {
+      getMigrations: async () =>
+        Object.fromEntries(
+          (await readMigrations(options)).map((migration) => [
+            migration.name,
+            { up: async (db) => void (await sql.raw(migration.sql).execute(db)) },
+          ]),
+        ),
+    },
+  })
+}
+
+async function readMigrations(options: MigrateOptions): Promise<{ name: string; sql: string }[]> {
+  const files = (await readdir(options.folder)).filter((file) => file.endsWith('.sql')).toSorted()
+  return Promise.all(
+    files.map(async (file) => ({
+      name: file.slice(0, -'.sql'.length),
+      sql: (await readFile(join(options.folder, file), 'utf8')).replaceAll(
+        '{{prefix}}',
+        tablePrefix(options.namespace),
+      ),
+    })),
+  )
+}

@@ -1,0 +1,159 @@
+import type { Transaction } from 'kysely'
+import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
+import type { Logger } from 'pino'
+
+/**
+ * The outbox and job queue of a service: a job is written in the same transaction as the rows it belongs to and is
+ * delivered by pg-boss workers with retries, back-off and a dead-letter queue (`<name>.dead`). A crash between commit
+ * and delivery loses nothing, because the job is a row.
+ */
+export interface QueueDefinition {
+  name: string
+  /** Tries after the first one before the job goes to the dead-letter queue. */
+  retryLimit: number
+  /** Wait before the first retry; doubles up to `retryDelayMaxSeconds`. */
+  retryDelaySeconds: number
+  retryDelayMaxSeconds: number
+  /** A job running longer is taken away from its worker. */
+  expireInSeconds: number
+  /** Seconds without a sign of life (sent for the handler by pg-boss) after which a killed worker's job is given to another; at least 10. */
+  heartbeatSeconds: number
+}
+
+export interface QueueJob<Data> {
+  id: string
+  data: Data
+  /** 0 at the first attempt. */
+  retryCount: number
+  /** Aborted when the claim is lost, the job expires or the worker stops. */
+  signal: AbortSignal
+}
+
+export interface WorkOptions {
+  concurrency: number
+  batchSize?: number
+}
+
+export interface Queue {
+  /** Writes a job inside the caller's transaction; it is gone when the transaction rolls back. */
+  send(
+    // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
+    trx: Transaction<any>,
+    name: string,
+    data: object,
+    options?: { priority?: number; groupId?: string },
+  ): Promise<void>
+  /** Runs `handle` for each job; a thrown error means a retry. */
+  work<Data extends object>(
+    name: string,
+    options: WorkOptions,
+    handle: (job: QueueJob<Data>) => Promise<void>,
+  ): Promise<void>
+  /** Jobs waiting or running, by queue name. */
+  depth(name: string): Promise<number>
+  /** Stops taking jobs, waits up to `graceMs` for running ones; what is unfinished then goes back to the queue. */
+  stop(graceMs: number): Promise<void>
+}
+
+export interface QueueOptions {
+  url: string
+  /** PostgreSQL schema that holds the queue's tables: one per namespace. */
+  schema: string
+  applicationName: string
+  queues: readonly QueueDefinition[]
+  log: Logger
+  /** Whether this process looks after expired jobs and failed heartbeats: true where workers run. */
+  supervise: boolean
+}
+
+/** Looks for dead workers and expired jobs this often; with 10 s of heartbeat a killed worker's job starts again within 20 s. */
+const SUPERVISE_EVERY_SECONDS = 3
+
+export async function openQueue(options: QueueOptions): Promise<Queue> {
+  const { log } = options
+  const boss = new PgBoss({
+    connectionString: options.url,
+    schema: options.schema,
+    application_name: `${options.applicationName} queue`,
+    max: 4,
+    useListenNotify: true,
+    schedule: false,
+    supervise: options.supervise,
+    superviseIntervalSeconds: SUPERVISE_EVERY_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_EVERY_SECONDS,
+  })
+  boss.on('error', (err) => log.warn({ err }, 'queue error'))
+  boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
+  await boss.start()
+  for (const queue of options.queues) await declareQueue(boss, queue)
+  return {
+    send: async (trx, name, data, { priority = 0, groupId } = {}) => {
+      await boss.send(name, data, { db: fromKysely(trx), priority, ...(groupId ? { group: { id: groupId } } : {}) })
+    },
+    work: async <Data extends object>(
+      name: string,
+      work: WorkOptions,
+      handle: (job: QueueJob<Data>) => Promise<void>,
+    ) => {
+      const workOptions = {
+        localConcurrency: work.concurrency,
+        batchSize: work.batchSize ?? 1,
+        burstWhenBatchFull: true,
+        perJobResults: true,
+        // LISTEN wakes workers at once; polling only covers a lost notification.
+        pollingIntervalSeconds: 2,
+        notifyPollingIntervalSeconds: 5,
+      } as const
+      await boss.work(name, workOptions, (jobs: Job<Data>[]) =>
+        Promise.all(jobs.map((job) => settle(job, handle, log.child({ queue: name, jobId: job.id })))),
+      )
+    },
+    depth: async (name) => {
+      const stats = await boss.getQueueStats(name, { force: true })
+      const [latest] = Array.isArray(stats) ? stats : [stats]
+      return (latest?.queuedCount ?? 0) + (latest?.activeCount ?? 0)
+    },
+    stop: (graceMs) => boss.stop({ graceful: true, timeout: graceMs, close: true }),
+  }
+}
+
+async function declareQueue(boss: PgBoss, queue: QueueDefinition): Promise<void> {
+  const dead = `${queue.name}.dead`
+  await boss.createQueue(dead, { retentionSeconds: 30 * 86_400 })
+  const settings = {
+    retryLimit: queue.retryLimit,
+    retryDelay: queue.retryDelaySeconds,
+    retryDelayMax: queue.retryDelayMaxSeconds,
+    retryBackoff: true,
+    expireInSeconds: queue.expireInSeconds,
+    heartbeatSeconds: queue.heartbeatSeconds,
+    deleteAfterSeconds: 3_600,
+    deadLetter: dead,
+    notify: true,
+  }
+  await boss.createQueue(queue.name, settings)
+  await boss.updateQueue(queue.name, settings)
+}
+
+/** A job that no retry can save; it goes to the dead-letter queue at once. */
+export class PermanentFailure extends Error {
+  override readonly name = 'PermanentFailure'
+}
+
+async function settle<Data>(
+  job: QueueJob<Data>,
+  handle: (job: QueueJob<Data>) => Promise<void>,
+  log: Logger,
+): Promise<JobResult> {
+  try {
+    await handle(job)
+    return { id: job.id, status: 'completed' }
+  } catch (err) {
+    if (err instanceof PermanentFailure) {
+      log.error({ err }, 'job failed for good')
+      return { id: job.id, status: 'deadletter', output: { message: err.message } }
+    }
+    log.warn({ err, retryCount: job.retryCount }, 'job failed, will be retried unless its tries are used up')
+    return { id: job.id, status: 'failed', output: { message: (err as Error).message } }
+  }
+}

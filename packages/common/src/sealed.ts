@@ -1,0 +1,20 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+
+/**
+ * AES-256-GCM for secrets that must wait in the database: the queue's rows hold mail links until they are sent. Layout
+ * before base64: nonce (12 bytes) · tag (16) · ciphertext.
+ */
+export function seal(key: Buffer, value: unknown): string {
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  const text = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64')
+}
+
+/** Throws when the value was sealed with another key or changed since. */
+export function unseal<Value>(key: Buffer, sealed: string): Value {
+  const bytes = Buffer.from(sealed, 'base64')
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12))
+  decipher.setAuthTag(bytes.subarray(12, 28))
+  return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8'))
+}

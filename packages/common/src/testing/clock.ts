@@ -1,0 +1,15 @@
+/** A clock the test holds: starts at the real time, moves only by `advance`. */
+export interface TestClock {
+  now(): Date
+  advance(by: { seconds: number }): void
+}
+
+export function createTestClock(start = new Date()): TestClock {
+  let current = start.getTime()
+  return {
+    now: () => new Date(current),
+    advance: ({ seconds }) => {
+      current += seconds * 1000
+    },
+  }
+}

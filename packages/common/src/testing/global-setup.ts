@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    databaseServerUrl: string
+    /** Names this run's databases, so that runs sharing TEST_DATABASE_URL do not meet and leave nothing behind. */
+    testRunId: string
+  }
+}
+
+/** One PostgreSQL for all test files: the server of TEST_DATABASE_URL, else an embedded one in a temporary folder. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const testRunId = `t${randomBytes(4).toString('hex')}`
+  project.provide('testRunId', testRunId)
+  const given = process.env.TEST_DATABASE_URL
+  if (given) {
+    project.provide('databaseServerUrl', given)
+    return () => dropRunDatabases(given, testRunId)
+  }
+  const dataDir = await mkdtemp(join(tmpdir(), 'test-postgres-'))
+  const server = await startEmbeddedPostgres({ dataDir, durable: false })
+  project.provide('databaseServerUrl', server.url)
+  return async () => {
+    await server.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+async function dropRunDatabases(serverUrl: string, testRunId: string) {
+  const admin = new pg.Client({ connectionString: serverUrl })
+  await admin.connect()
+  const { rows } = await admin.query('select datname from pg_database where datname like $1', [`${testRunId}%`])
+  for (const { datname } of rows) await admin.query(`drop database if exists ${datname} with (force)`)
+  await admin.end()
+}

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+
+/**
+ * A database of its own for a test file, cloned from a migrated template in about 20 ms. `migrateTemplate` runs once
+ * per `name` and test run, under an advisory lock, so that parallel test files share one template.
+ */
+export async function cloneTemplate(
+  serverUrl: string,
+  name: string,
+  migrateTemplate: (url: string) => Promise<void>,
+): Promise<{ url: string; drop(): Promise<void> }> {
+  const admin = new pg.Client({ connectionString: serverUrl })
+  await admin.connect()
+  try {
+    await admin.query('select pg_advisory_lock(hashtext($1))', [name])
+    const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [name])
+    if (rowCount === 0) await createTemplate(admin, serverUrl, name, migrateTemplate)
+    const clone = `${name}_${randomBytes(6).toString('hex')}`
+    await admin.query(`create database ${clone} template ${name}`)
+    return { url: databaseUrl(serverUrl, clone), drop: () => dropDatabase(serverUrl, clone) }
+  } finally {
+    await admin.end()
+  }
+}
+
+async function createTemplate(admin: pg.Client, serverUrl: string, name: string, fill: (url: string) => Promise<void>) {
+  const draft = `${name}_draft`
+  await admin.query(`drop database if exists ${draft} with (force)`)
+  await admin.query(`create database ${draft}`)
+  await fill(databaseUrl(serverUrl, draft))
+  // Renamed only when complete: a test run killed in between leaves no half-migrated template.
+  await admin.query(`alter database ${draft} rename to ${name}`)
+}
+
+async function dropDatabase(serverUrl: string, name: string) {
+  const admin = new pg.Client({ connectionString: serverUrl })
+  await admin.connect()
+  try {
+    await admin.query(`drop database if exists ${name} with (force)`)
+  } finally {
+    await admin.end()
+  }
+}
+
+function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return url.href
+}

@@ -1,0 +1,83 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { audit } from '../audit/audit.ts'
+import type { Metadata } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import type { Caller } from '../http/authenticate.ts'
+import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
+import { countAttempt, deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
+import { requireStrongPassword } from '../passwords/require-strong-password.ts'
+import { endSessions } from '../sessions/sessions.store.ts'
+import {
+  findPasswordHash,
+  findUserById,
+  lockUser,
+  mergeAppMetadata,
+  mergeUserMetadata,
+  setPassword,
+  touchUser,
+  type User,
+} from '../users/users.store.ts'
+
+export interface AccountChanges {
+  password?: string | undefined
+  nonce?: string | undefined
+  data?: Metadata | undefined
+  appMetadata?: Metadata | undefined
+}
+
+/** What a user changes about themselves. A new password ends every other session and every open one-time token. */
+export async function updateAccount(
+  deps: Deps,
+  log: FastifyBaseLogger,
+  { user, session }: Caller & { session: { id: string } },
+  changes: AccountChanges,
+): Promise<User> {
+  const { config, db } = deps
+  if (changes.appMetadata && user.role !== config.jwt.adminGroup) throw apiError('not_admin')
+  const passwordHash = changes.password === undefined ? undefined : await checkNewPassword(deps, user, changes)
+  return db.transaction().execute(async (trx) => {
+    const now = deps.now()
+    await lockUser(trx, user.id)
+    if (passwordHash !== undefined) {
+      await setPassword(trx, user.id, passwordHash, now)
+      await deleteOneTimeTokens(trx, user.id)
+      await endSessions(trx, user.id, 'others', session.id)
+      await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
+    }
+    if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
+    if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
+    await touchUser(trx, user.id, now)
+    await audit(deps, trx, log, { action: 'user_modified', actor: user })
+    const updated = await findUserById(trx, user.id)
+    if (!updated) throw apiError('user_not_found')
+    return updated
+  })
+}
+
+/** Checks strength, nonce and novelty of the new password, in this order, and returns its hash. */
+async function checkNewPassword(deps: Deps, user: User, { password = '', nonce }: AccountChanges): Promise<string> {
+  const { config, db, passwords } = deps
+  if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
+  requireStrongPassword(password, config.passwords)
+  if (user.is_anonymous) {
+    throw apiError('validation_failed', {
+      status: 422,
+      message: 'Updating password of an anonymous user without an email or phone is not allowed',
+    })
+  }
+  if (config.passwords.requireReauthentication) {
+    if (!nonce) throw apiError('reauthentication_needed')
+    await checkNonce(deps, user, nonce)
+  }
+  const current = await findPasswordHash(db, user.id)
+  if (current && (await passwords.verify(current, password))) throw apiError('same_password')
+  return passwords.hash(password)
+}
+
+async function checkNonce(deps: Deps, user: User, nonce: string): Promise<void> {
+  const [token] = await countAttempt(deps.db, user.id, ['reauthentication'], MAX_ATTEMPTS)
+  const matches =
+    token?.code_hash && isSameHash(token.code_hash, hashCode(deps.codeKey, token.purpose, token.relates_to, nonce))
+  if (!token || !matches || token.expires_at <= deps.now()) throw apiError('reauthentication_not_valid')
+}

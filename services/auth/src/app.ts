@@ -1,0 +1,91 @@
+// The map of the service: every route is registered here, by hand, in scopes by who may call.
+// The one rule: what is not in this file does not exist. Flows: the folder named like the endpoint.
+import cors from '@fastify/cors'
+import { documentApi } from '@services/common/api-docs'
+import { installErrorHandler } from '@services/common/error-handler'
+import { healthRoutes } from '@services/common/health'
+import { refuseWhileStopping, requestId, secureHeaders } from '@services/common/http-shell'
+import { telemetryPlugin } from '@services/common/telemetry'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { userRoutes } from './account/user.routes.ts'
+import type { Deps } from './deps.ts'
+import { apiError } from './errors.ts'
+import { requireUser } from './http/authenticate.ts'
+import { errorAnswers } from './http/error-bodies.ts'
+import { acceptJsonBodies } from './http/json-body.ts'
+import { jwksRoutes } from './jwks/jwks.routes.ts'
+import { logoutRoutes } from './logout/logout.routes.ts'
+import { healthRoute } from './settings/health.routes.ts'
+import { settingsRoutes } from './settings/settings.routes.ts'
+import { signupRoutes } from './signup/signup.routes.ts'
+import { tokenRoutes } from './token/token.routes.ts'
+import { verifyRoutes } from './verify/verify.routes.ts'
+import { VERSION } from './version.ts'
+
+const MAX_BODY_BYTES = 1024 * 1024
+
+/** Builds the HTTP side; nothing listens yet. */
+export async function createApp(deps: Deps): Promise<FastifyInstance> {
+  const { config } = deps
+  const app = Fastify({
+    loggerInstance: deps.log as FastifyBaseLogger,
+    bodyLimit: MAX_BODY_BYTES,
+    handlerTimeout: config.server.maxRequestSeconds * 1000,
+    requestTimeout: config.server.maxRequestSeconds * 1000,
+    genReqId: requestId(config.server.requestIdHeader),
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 200 },
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+  })
+
+  installErrorHandler(app, errorAnswers)
+  refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
+  secureHeaders(app)
+  acceptJsonBodies(app)
+  await app.register(cors, {
+    origin: true,
+    credentials: true,
+    methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    allowedHeaders: [...CORS_HEADERS, ...config.server.corsAllowedHeaders],
+    exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After'],
+    maxAge: 600,
+  })
+  if (config.telemetry.tracing || config.telemetry.metrics) await app.register(telemetryPlugin, { service: 'auth' })
+  await documentApi(app, {
+    title: 'Auth',
+    version: VERSION,
+    description: 'User management and authentication. Errors have two forms, chosen by `X-Supabase-Api-Version`.',
+    securitySchemes: { user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+  })
+
+  // Anybody
+  healthRoutes(app, deps)
+  await app.register(healthRoute)
+  await app.register(settingsRoutes, { config })
+  await app.register(jwksRoutes, { keys: deps.keys })
+  await app.register(signupRoutes, { deps })
+  await app.register(verifyRoutes, { deps })
+  await app.register(tokenRoutes, { deps })
+
+  // Users, with their access token
+  await app.register(async (scope) => {
+    requireUser(scope, deps)
+    await scope.register(userRoutes, { deps })
+    await scope.register(logoutRoutes, { deps })
+  })
+  return app
+}
+
+/** What browsers may send to us: the reference's list. */
+const CORS_HEADERS = [
+  'Accept',
+  'Authorization',
+  'Content-Type',
+  'X-Client-IP',
+  'X-Client-Info',
+  'X-JWT-AUD',
+  'x-use-cookie',
+  'X-Supabase-Api-Version',
+  'apikey',
+]

@@ -1,0 +1,128 @@
+import type { ColumnType, Generated, JSONColumnType } from 'kysely'
+
+/** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
+export interface DB {
+  users: UsersTable
+  identities: IdentitiesTable
+  sessions: SessionsTable
+  one_time_tokens: OneTimeTokensTable
+  audit_log_entries: AuditLogEntriesTable
+  send_gaps: SendGapsTable
+  rate_limits: RateLimitsTable
+}
+
+export const TABLES = [
+  'users',
+  'identities',
+  'sessions',
+  'one_time_tokens',
+  'audit_log_entries',
+  'send_gaps',
+  'rate_limits',
+] as const satisfies readonly (keyof DB)[]
+
+export type Metadata = Record<string, unknown>
+type MetadataColumn = ColumnType<Metadata, unknown, unknown>
+type MaybeTime = ColumnType<Date | null, Date | null | undefined, Date | null>
+
+export interface UsersTable {
+  id: string
+  aud: string
+  role: string
+  email: string | null
+  phone: string | null
+  password_hash: string | null
+  email_confirmed_at: MaybeTime
+  phone_confirmed_at: MaybeTime
+  confirmed_at: ColumnType<Date | null, never, never>
+  invited_at: MaybeTime
+  confirmation_sent_at: MaybeTime
+  recovery_sent_at: MaybeTime
+  email_change: string | null
+  email_change_sent_at: MaybeTime
+  email_change_confirm_status: Generated<number>
+  phone_change: string | null
+  phone_change_sent_at: MaybeTime
+  reauthentication_sent_at: MaybeTime
+  last_sign_in_at: MaybeTime
+  app_metadata: MetadataColumn
+  user_metadata: MetadataColumn
+  is_anonymous: Generated<boolean>
+  banned_until: MaybeTime
+  deleted_at: MaybeTime
+  created_at: Date
+  updated_at: Date
+}
+
+interface IdentitiesTable {
+  id: string
+  user_id: string
+  provider: string
+  provider_id: string
+  identity_data: MetadataColumn
+  email: ColumnType<string | null, never, never>
+  last_sign_in_at: MaybeTime
+  created_at: Date
+  updated_at: Date
+}
+
+export type Aal = 'aal1' | 'aal2' | 'aal3'
+
+/** One way the caller proved who they are; `timestamp` in Unix seconds. */
+export interface AmrEntry {
+  method: string
+  timestamp: number
+  provider?: string
+}
+
+interface SessionsTable {
+  id: string
+  user_id: string
+  aal: Generated<Aal>
+  amr: JSONColumnType<AmrEntry[], unknown, unknown>
+  refresh_counter: Generated<number>
+  refreshed_at: Date
+  not_after: MaybeTime
+  user_agent: string | null
+  ip: string | null
+  created_at: Date
+}
+
+export type TokenPurpose =
+  | 'confirmation'
+  | 'recovery'
+  | 'email_change_new'
+  | 'email_change_current'
+  | 'phone_confirmation'
+  | 'phone_change'
+  | 'reauthentication'
+
+interface OneTimeTokensTable {
+  user_id: string
+  purpose: TokenPurpose
+  relates_to: string
+  token_hash: Buffer | null
+  code_hash: Buffer | null
+  attempts: Generated<number>
+  expires_at: Date
+  created_at: Date
+}
+
+interface AuditLogEntriesTable {
+  id: string
+  payload: MetadataColumn
+  ip_address: Generated<string>
+  created_at: Date
+}
+
+interface SendGapsTable {
+  key: Buffer
+  sent_at: Date
+  expires_at: Date
+}
+
+interface RateLimitsTable {
+  key: string
+  points: number
+  expire: number | null
+}

@@ -1,0 +1,99 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
+import type { Logger } from '@services/common/logger'
+import { type MigrateOptions, migrate } from '@services/common/migrate'
+import { openQueue, type Queue } from '@services/common/queue'
+import type { Kysely } from 'kysely'
+import type pg from 'pg'
+import type { Config } from './config.ts'
+import { type DB, TABLES } from './db/tables.ts'
+import { createLimits, type Limits } from './http/rate-limit.ts'
+import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
+import { MAIL_QUEUE } from './mail/outbox.ts'
+import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
+import { createPasswords, type Passwords } from './passwords/hash-password.ts'
+import { deriveKey } from './sessions/refresh-token.ts'
+
+/** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
+export interface Deps {
+  config: Config
+  log: Logger
+  db: Kysely<DB>
+  pool: pg.Pool
+  queue: Queue
+  passwords: Passwords
+  keys: SigningKeys
+  limits: Limits
+  refreshTokenKey: Buffer
+  codeKey: Buffer
+  outboxKey: Buffer
+  now: () => Date
+  newId: () => string
+  random: RandomBytes
+  /** True from the moment the process was told to stop. */
+  isStopping: () => boolean
+}
+
+/** Clock and randomness of a test. */
+export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>>
+
+/** How long a start waits for a database that is not up yet. */
+const DATABASE_WITHIN_MS = 60_000
+
+export const migrationsOf = (db: Kysely<DB>, namespace: string): MigrateOptions => ({
+  db,
+  folder: fileURLToPath(new URL('../migrations', import.meta.url)),
+  namespace,
+})
+
+/** Connects, migrates if asked to and opens the queue. `close` undoes it, in reverse order. */
+export async function openDeps(
+  config: Config,
+  log: Logger,
+  overrides: Overrides = {},
+): Promise<Deps & { close(): Promise<void> }> {
+  const { database } = config
+  const { db, pool } = openDatabase<DB>({ ...database, applicationName: 'auth', log, tables: TABLES })
+  try {
+    await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
+    if (database.migrateOnStart) await migrate(migrationsOf(db, database.namespace), log)
+    const [queue, passwords, keys] = await Promise.all([
+      openQueue({
+        url: database.url,
+        schema: `${tablePrefix(database.namespace)}auth_queue`,
+        applicationName: 'auth',
+        queues: [MAIL_QUEUE],
+        log,
+        supervise: config.server.workersEnabled,
+      }),
+      createPasswords(config.passwords.hashing),
+      importSigningKeys(config.jwt),
+    ])
+    return {
+      config,
+      log,
+      db,
+      pool,
+      queue,
+      passwords,
+      keys,
+      limits: createLimits(pool, config),
+      refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
+      codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
+      outboxKey: deriveKey(config.jwt.secret, 'outbox'),
+      now: () => new Date(),
+      newId: randomUUID,
+      random: randomBytes,
+      isStopping: () => false,
+      ...overrides,
+      close: async () => {
+        await queue.stop(5_000)
+        await db.destroy()
+      },
+    }
+  } catch (error) {
+    await db.destroy()
+    throw error
+  }
+}

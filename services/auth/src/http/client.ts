@@ -1,0 +1,36 @@
+import { isIP } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import type { Client } from '../sessions/start-session.ts'
+
+/** Longest user agent kept with a session; longer ones are cut, they are only shown. */
+const MAX_USER_AGENT = 512
+
+/**
+ * Who calls, for session lists and the audit log. `Sb-Forwarded-For` counts only when the setting says it is trusted;
+ * otherwise the first address in `X-Forwarded-For`, which is a claim, fit for display and for nothing else.
+ */
+export function clientOf(request: FastifyRequest, trustSbForwardedFor: boolean): Client {
+  const trusted = trustSbForwardedFor ? trustedAddress(request) : undefined
+  const forwarded = firstAddress(request.headers['x-forwarded-for'])
+  return {
+    ip: trusted ?? forwarded ?? addressOrNull(request.ip),
+    userAgent: request.headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? null,
+  }
+}
+
+/** The first element of `Sb-Forwarded-For`, if it is an address. */
+export function trustedAddress(request: FastifyRequest): string | undefined {
+  const [first] = String(request.headers['sb-forwarded-for'] ?? '').split(',', 1)
+  const address = first?.trim() ?? ''
+  if (isIP(address)) return address
+  if (address !== '') request.log.warn('Sb-Forwarded-For does not start with an address')
+  return undefined
+}
+
+const firstAddress = (header: string | string[] | undefined) =>
+  String(header ?? '')
+    .split(',')
+    .map((part) => part.trim())
+    .find((part) => isIP(part))
+
+const addressOrNull = (address: string) => (isIP(address) ? address : null)

@@ -1,0 +1,91 @@
+import type { FastifyRequest } from 'fastify'
+
+/** Where a flow may send the browser afterwards: the site itself or a place of the allow list. */
+export interface RedirectRules {
+  siteUrl: string
+  allowList: readonly string[]
+}
+
+/**
+ * The first permitted one of header `redirect_to`, query `redirect_to` and `Referer`; else the site URL. Anything not
+ * permitted is passed over silently (contract/auth-core.md 4.1).
+ */
+export function redirectTarget(request: FastifyRequest, rules: RedirectRules): string {
+  const query = request.query as { redirect_to?: unknown }
+  const candidates = [request.headers.redirect_to, query?.redirect_to, request.headers.referer]
+  const target = candidates.find((candidate) => typeof candidate === 'string' && isPermitted(candidate, rules))
+  return (target as string | undefined) ?? rules.siteUrl
+}
+
+/** Longest target accepted; it travels in a mail link. */
+const MAX_TARGET_LENGTH = 2048
+
+export function isPermitted(target: string, { siteUrl, allowList }: RedirectRules): boolean {
+  // Browsers drop tabs and line ends and turn backslashes into slashes; what they would read differently is refused.
+  if (target.length > MAX_TARGET_LENGTH || hasControlsOrBackslash(target) || !URL.canParse(target)) return false
+  const url = new URL(target)
+  if (url.username || url.password) return false
+  const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
+  if (isWeb && url.hostname === new URL(siteUrl).hostname) return true
+  const [withoutFragment] = target.split('#', 1)
+  if (isWeb && !hasPlainHost(target, url)) return allowList.includes(withoutFragment as string)
+  return !isScript(url) && allowList.some((pattern) => globToRegExp(pattern).test(withoutFragment as string))
+}
+
+const isScript = (url: URL) => /^(javascript|data|vbscript|blob|file):$/.test(url.protocol)
+
+function hasControlsOrBackslash(text: string): boolean {
+  for (const character of text) if (character <= ' ' || character === '\\' || character === '\x7f') return true
+  return false
+}
+
+/**
+ * The written host is the one that is visited, a name of letters, digits, dots and dashes: no decimal or octal address,
+ * no punycode disguise. Others must be listed literally.
+ */
+function hasPlainHost(target: string, url: URL): boolean {
+  const written = /^[a-z]+:\/\/([^/?#:]*)/i.exec(target)?.[1]?.toLowerCase()
+  return written === url.hostname && /^(?![\d.]+$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(url.hostname)
+}
+
+const compiled = new Map<string, RegExp>()
+
+/**
+ * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`. In the host
+ * even `**` stays inside the host, so that `https://**.example.com` cannot match `https://evil.test/.example.com`.
+ */
+export function globToRegExp(pattern: string): RegExp {
+  const known = compiled.get(pattern)
+  if (known) return known
+  const [, scheme = '', host = '', rest = ''] = /^([a-z][a-z0-9+.*-]*:\/\/)?([^/#]*)(.*)$/is.exec(pattern) ?? []
+  const source = scheme
+    ? globSource(scheme, '.*') + globSource(host, '[^/?#@]*') + globSource(rest, '.*')
+    : globSource(pattern, '.*')
+  const expression = new RegExp(`^${source}$`, 's')
+  compiled.set(pattern, expression)
+  return expression
+}
+
+function globSource(glob: string, anyRun: string): string {
+  let source = ''
+  for (let i = 0; i < glob.length; i++) {
+    const character = glob[i] as string
+    const set = character === '[' ? /^\[(!?)([^\]]+)\]/.exec(glob.slice(i)) : null
+    if (glob.startsWith('**', i)) {
+      source += anyRun
+      i++
+    } else if (character === '*') source += '[^./]*'
+    else if (character === '?') source += '[^./]'
+    else if (set) {
+      source += `[${set[1] ? '^' : ''}${(set[2] as string).replaceAll(/[\\\]^[]/g, String.raw`\$&`)}]`
+      i += set[0].length - 1
+    } else if (character === '{') source += '(?:'
+    else if (character === '}') source += ')'
+    else if (character === ',') source += '|'
+    else if (character === '\\') source += escape(glob[++i] ?? '\\')
+    else source += escape(character)
+  }
+  return source
+}
+
+const escape = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`)

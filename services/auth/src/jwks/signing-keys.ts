@@ -1,0 +1,87 @@
+import { type CryptoKey, errors, importJWK, type JWTHeaderParameters, type JWTPayload, jwtVerify, SignJWT } from 'jose'
+import type { JwtKey, SigningAlgorithm } from './jwt-keys.ts'
+
+type VerifyingKey = { alg: SigningAlgorithm; key: CryptoKey | Uint8Array }
+
+/** Everything that signs and verifies access tokens, imported once at start. */
+export interface SigningKeys {
+  alg: SigningAlgorithm
+  sign(claims: JWTPayload): Promise<string>
+  /** The claims of a valid, unexpired token; undefined otherwise. A token without `exp` passes (contract 3.2). */
+  verify(token: string, now: Date): Promise<JWTPayload | undefined>
+  /** Public halves for /.well-known/jwks.json; symmetric keys are never among them. */
+  publicJwks: Record<string, unknown>[]
+}
+
+/** Verified tokens remembered per process: the signature of a token cannot change, only its time runs out. */
+const MAX_REMEMBERED = 5_000
+
+/**
+ * With `keys`, the one with `sign` signs and all verify; a token without a known `kid` is checked against the secret,
+ * HS256 only, so that admin tokens made from the secret keep working. Without `keys` the secret signs HS256.
+ */
+export async function importSigningKeys(options: {
+  secret: string
+  keys?: JwtKey[] | undefined
+}): Promise<SigningKeys> {
+  const secret = new TextEncoder().encode(options.secret)
+  const verifying = new Map<string, VerifyingKey>()
+  for (const jwk of options.keys ?? []) {
+    const { key_ops: _ops, use: _use, ...material } = jwk
+    const key = jwk.kty === 'oct' ? material : publicHalf(material)
+    verifying.set(jwk.kid, { alg: jwk.alg, key: await importJWK(key, jwk.alg) })
+  }
+  const signer = options.keys?.find((key) => key.key_ops.includes('sign'))
+  const { key_ops: _ops, use: _use, ...signerMaterial } = signer ?? ({} as Partial<JwtKey>)
+  const signingKey = signer ? await importJWK(signerMaterial as JwtKey, signer.alg) : await importSecret(secret)
+  const alg = signer?.alg ?? 'HS256'
+  const header = { alg, typ: 'JWT', ...(signer ? { kid: signer.kid } : {}) }
+  const remembered = new Map<string, JWTPayload>()
+
+  const keyOf = ({ kid, alg: tokenAlg }: JWTHeaderParameters) => {
+    const known = kid === undefined ? undefined : verifying.get(kid)
+    if (known && known.alg === tokenAlg) return known.key
+    if (!known && tokenAlg === 'HS256') return secret
+    throw new errors.JWKSNoMatchingKey()
+  }
+
+  return {
+    alg,
+    sign: (claims) => new SignJWT(claims).setProtectedHeader(header).sign(signingKey),
+    verify: async (token, now) => {
+      const seen = remembered.get(token)
+      if (seen) return isInTime(seen, now) ? seen : undefined
+      try {
+        const { payload } = await jwtVerify(token, keyOf, {
+          algorithms: [...new Set(['HS256', ...[...verifying.values()].map((key) => key.alg)])],
+          currentDate: now,
+        })
+        if (remembered.size >= MAX_REMEMBERED) remembered.delete(remembered.keys().next().value as string)
+        remembered.set(token, payload)
+        return payload
+      } catch (error) {
+        if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
+        throw error
+      }
+    },
+    publicJwks: (options.keys ?? [])
+      .filter((key) => key.kty !== 'oct')
+      .map((key) => ({ ...publicHalf(key), use: 'sig', key_ops: ['verify'] })),
+  }
+}
+
+const isInTime = (claims: JWTPayload, now: Date) => {
+  const seconds = now.getTime() / 1000
+  return (claims.exp === undefined || claims.exp > seconds) && (claims.nbf === undefined || claims.nbf <= seconds)
+}
+
+/** The members of RFC 7517/7518/8037 that are not private: an allow list, so that a new private member cannot slip out. */
+function publicHalf(key: Partial<JwtKey>) {
+  const { kty, kid, alg, n, e, crv, x, y } = key
+  return Object.fromEntries(
+    Object.entries({ kty, kid, alg, n, e, crv, x, y }).filter(([, value]) => value !== undefined),
+  ) as unknown as JwtKey
+}
+
+const importSecret = (secret: Uint8Array<ArrayBuffer>) =>
+  crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign'])

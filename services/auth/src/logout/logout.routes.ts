@@ -1,0 +1,41 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { audit } from '../audit/audit.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { requireLiveSession } from '../http/authenticate.ts'
+import { errorResponses } from '../http/shapes.ts'
+import { endSessions, type LogoutScope } from '../sessions/sessions.store.ts'
+
+const SCOPES: Record<string, LogoutScope> = { '': 'global', global: 'global', local: 'local', others: 'others' }
+
+/** POST /logout: refresh tokens of the ended sessions die at once, access tokens already issued live until they expire. */
+export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'POST',
+    url: '/logout',
+    schema: {
+      tags: ['account'],
+      summary: "Ends the user's sessions",
+      security: [{ user: [] }],
+      querystring: Type.Object({
+        scope: Type.Optional(
+          Type.String({ description: 'global (default), local: this session, others: all but this.' }),
+        ),
+      }),
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403) },
+    },
+    handler: async (request, reply) => {
+      const { user, session } = requireLiveSession(request)
+      const scope = SCOPES[request.query.scope ?? '']
+      if (!scope) {
+        throw apiError('validation_failed', { message: 'Unsupported logout scope' })
+      }
+      await deps.db.transaction().execute(async (trx) => {
+        await endSessions(trx, user.id, scope, session.id)
+        await audit(deps, trx, request.log, { action: 'logout', actor: user })
+      })
+      return reply.code(204).send(null)
+    },
+  })
+}

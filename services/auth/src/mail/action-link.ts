@@ -1,0 +1,18 @@
+/**
+ * The address in a mail: external base, path of the kind, link token, type and target. A base with a path keeps it
+ * (`https://h.example/auth/v1` + `/verify`) unless the setting repeats it.
+ */
+export function actionLink(
+  externalUrl: string,
+  path: string,
+  link: { token: string; type: string; redirectTo: string },
+): string {
+  const base = new URL(externalUrl)
+  const basePath = base.pathname.replace(/\/$/, '')
+  const isWhole = /^https?:\/\//.test(path)
+  const repeatsBase = basePath !== '' && path.startsWith(`${basePath}/`)
+  const joined = `${repeatsBase ? '' : basePath}/${path.replace(/^\//, '')}`
+  const url = isWhole ? new URL(path) : new URL(joined, base.origin)
+  url.search = new URLSearchParams({ token: link.token, type: link.type, redirect_to: link.redirectTo }).toString()
+  return url.href
+}

@@ -1,0 +1,51 @@
+import type { Queue, QueueDefinition } from '@services/common/queue'
+import { seal } from '@services/common/sealed'
+import type { Transaction } from 'kysely'
+import type { DB } from '../db/tables.ts'
+import type { SentKind } from './built-in.ts'
+import type { TemplateVariables } from './template.ts'
+
+/** A day of tries, 1 s apart at first and 5 min at last: longer than any mail server's maintenance. */
+export const MAIL_QUEUE: QueueDefinition = {
+  name: 'mail',
+  retryLimit: 300,
+  retryDelaySeconds: 1,
+  retryDelayMaxSeconds: 300,
+  expireInSeconds: 120,
+  heartbeatSeconds: 30,
+}
+
+export interface MailJob {
+  kind: SentKind
+  userId: string
+  /** Recipient and variables; sealed, because links and codes are stored nowhere in the clear. */
+  sealed: string
+  /** After this moment the link or code is dead and the mail is not worth sending. ISO 8601. */
+  expiresAt: string
+}
+
+export interface SealedMail {
+  to: string
+  variables: TemplateVariables
+}
+
+export interface OutboxDeps {
+  queue: Queue
+  outboxKey: Buffer
+}
+
+/** Writes a mail into the outbox, in the transaction of the rows it belongs to; a worker sends it after commit. */
+export async function queueMail(
+  { queue, outboxKey }: OutboxDeps,
+  trx: Transaction<DB>,
+  mail: { kind: SentKind; userId: string; to: string; variables: TemplateVariables; expiresAt: Date },
+): Promise<void> {
+  const content: SealedMail = { to: mail.to, variables: mail.variables }
+  const job: MailJob = {
+    kind: mail.kind,
+    userId: mail.userId,
+    sealed: seal(outboxKey, content),
+    expiresAt: mail.expiresAt.toISOString(),
+  }
+  await queue.send(trx, MAIL_QUEUE.name, job)
+}

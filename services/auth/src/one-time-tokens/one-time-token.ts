@@ -1,0 +1,38 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { TokenPurpose } from '../db/tables.ts'
+
+/**
+ * Links carry a random 256-bit token, of which only the SHA-256 is stored. The code typed by hand is short, so it is
+ * stored as an HMAC under a server key (a stolen table does not give it away) and dies after five wrong tries.
+ */
+export interface OneTimeToken {
+  linkToken: string
+  code: string
+}
+
+export const MAX_ATTEMPTS = 5
+
+export type RandomBytes = (size: number) => Buffer
+
+export function makeOneTimeToken(random: RandomBytes, codeLength: number): OneTimeToken {
+  return { linkToken: random(32).toString('base64url'), code: randomDigits(random, codeLength) }
+}
+
+/** Uniform decimal digits, zero-padded: bytes from 250 on are dropped, or low digits would be likelier. */
+export function randomDigits(random: RandomBytes, length: number): string {
+  let digits = ''
+  while (digits.length < length) {
+    for (const byte of random(length * 2)) {
+      if (byte < 250 && digits.length < length) digits += byte % 10
+    }
+  }
+  return digits
+}
+
+export const hashLinkToken = (linkToken: string): Buffer => createHash('sha256').update(linkToken).digest()
+
+/** The code's hash is bound to its purpose and address: a code for one thing is worth nothing for another. */
+export const hashCode = (key: Buffer, purpose: TokenPurpose, relatesTo: string, code: string): Buffer =>
+  createHmac('sha256', key).update(`${purpose}\0${relatesTo}\0${code}`).digest()
+
+export const isSameHash = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)

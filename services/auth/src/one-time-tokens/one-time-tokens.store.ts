@@ -1,0 +1,84 @@
+import type { Kysely, Transaction } from 'kysely'
+import type { DB, TokenPurpose } from '../db/tables.ts'
+
+export interface NewOneTimeToken {
+  userId: string
+  purpose: TokenPurpose
+  relatesTo: string
+  tokenHash: Buffer | null
+  codeHash: Buffer
+  expiresAt: Date
+  now: Date
+}
+
+/** Replaces the user's live token of this purpose. */
+export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
+  const values = {
+    relates_to: token.relatesTo,
+    token_hash: token.tokenHash,
+    code_hash: token.codeHash,
+    attempts: 0,
+    expires_at: token.expiresAt,
+    created_at: token.now,
+  }
+  await trx
+    .insertInto('one_time_tokens')
+    .values({ user_id: token.userId, purpose: token.purpose, ...values })
+    .onConflict((conflict) => conflict.columns(['user_id', 'purpose']).doUpdateSet(values))
+    .execute()
+}
+
+/** Takes the token of a link away: whoever gets the row is the one who used it. Expired ones are returned too. */
+export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
+  return trx
+    .deleteFrom('one_time_tokens')
+    .where('token_hash', '=', tokenHash)
+    .where('purpose', 'in', purposes)
+    .returning(['user_id', 'purpose', 'relates_to', 'expires_at'])
+    .executeTakeFirst()
+}
+
+/** Looks at a link's token without using it up. */
+export function findByLinkHash(db: Kysely<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
+  return db
+    .selectFrom('one_time_tokens')
+    .select(['purpose', 'expires_at'])
+    .where('token_hash', '=', tokenHash)
+    .where('purpose', 'in', purposes)
+    .executeTakeFirst()
+}
+
+/**
+ * Counts one try at the user's codes of these purposes and returns those that still had a try left. Counting comes
+ * before comparing, outside the flow's transaction, so that parallel guesses cannot share one try.
+ */
+export function countAttempt(db: Kysely<DB>, userId: string, purposes: readonly TokenPurpose[], maxAttempts: number) {
+  return db
+    .updateTable('one_time_tokens')
+    .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
+    .where('user_id', '=', userId)
+    .where('purpose', 'in', purposes)
+    .where('attempts', '<', maxAttempts)
+    .returning(['purpose', 'relates_to', 'code_hash', 'expires_at'])
+    .execute()
+}
+
+/** Takes a code's token away after its hash matched; undefined: somebody else used it first. */
+export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: TokenPurpose, codeHash: Buffer) {
+  return trx
+    .deleteFrom('one_time_tokens')
+    .where('user_id', '=', userId)
+    .where('purpose', '=', purpose)
+    .where('code_hash', '=', codeHash)
+    .returning(['user_id', 'purpose', 'relates_to', 'expires_at'])
+    .executeTakeFirst()
+}
+
+export async function deleteOneTimeTokens(trx: Transaction<DB>, userId: string): Promise<void> {
+  await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
+}
+
+/** Housekeeping: rows that can no longer be used by anybody. */
+export async function deleteExpiredTokens(db: Kysely<DB>, before: Date): Promise<void> {
+  await db.deleteFrom('one_time_tokens').where('expires_at', '<', before).execute()
+}

@@ -1,0 +1,42 @@
+import type { Logger } from '@services/common/logger'
+import { startTelemetry } from '@services/common/telemetry'
+import type { FastifyInstance } from 'fastify'
+import { createApp } from './app.ts'
+import type { Config } from './config.ts'
+import { openDeps } from './deps.ts'
+import { VERSION } from './version.ts'
+import { startWorker } from './worker.ts'
+
+export interface RunningService {
+  app: FastifyInstance
+  /** Where it listens; differs from the setting when that is port 0. */
+  address: string
+  /** Refuses new requests, finishes those in flight, gives jobs back, closes pools. */
+  stop(): Promise<void>
+}
+
+/** Starts the HTTP side, and the worker unless separate processes do its work. */
+export async function serve(config: Config, log: Logger): Promise<RunningService> {
+  let stopping = false
+  const stopTelemetry = await startTelemetry({ service: 'auth', version: VERSION, ...config.telemetry })
+  const deps = await openDeps(config, log, { isStopping: () => stopping })
+  const app = await createApp(deps)
+  const stopWorker = config.server.workersEnabled ? await startWorker(deps) : () => {}
+  const stop = async () => {
+    stopping = true
+    await app.close()
+    await deps.close()
+    stopWorker()
+    await stopTelemetry()
+  }
+  try {
+    const address = await app.listen({ host: config.server.host, port: config.server.port })
+    if (!config.limits.header && !config.server.trustSbForwardedFor) {
+      log.warn('no trusted address header is set (AUTH_RATE_LIMIT_HEADER): requests are not limited per client address')
+    }
+    return { app, address, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

@@ -1,0 +1,12 @@
+/**
+ * The reuse rule of refresh tokens (specification, States; design.md 5.2). A session counts its refreshes; a token is as
+ * good as its distance to that counter. `rotateSession` in sessions.store.ts is the same rule as one SQL statement; this
+ * one decides what to tell a caller the statement turned away.
+ */
+export type RefreshVerdict = 'never-issued' | 'reused' | 'raced'
+
+export function judgeRefusal(presented: number, current: number): RefreshVerdict {
+  if (presented > current) return 'never-issued'
+  // The statement refused it a moment ago, yet it is current now: the session moved in between; trying again is right.
+  return presented === current ? 'raced' : 'reused'
+}

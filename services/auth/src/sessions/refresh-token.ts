@@ -1,0 +1,42 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+
+/**
+ * A refresh token names its session and counter and proves by an HMAC that this service made it; nothing of it is
+ * stored. Layout before base64url: version (1 byte) · session id (16) · counter (8, big endian) · HMAC-SHA-256, first
+ * 16 bytes. Always 55 characters.
+ */
+export interface RefreshToken {
+  sessionId: string
+  counter: number
+}
+
+const VERSION = 1
+const HEAD_BYTES = 1 + 16 + 8
+const MAC_BYTES = 16
+const TOKEN_PATTERN = /^[A-Za-z0-9_-]{55}$/
+
+/** Keys of different uses come from one secret, so that none can be made to serve as another (RFC 5869). */
+export const deriveKey = (secret: string, use: 'refresh-token' | 'one-time-code' | 'outbox'): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', use, 32))
+
+export function formatRefreshToken(key: Buffer, { sessionId, counter }: RefreshToken): string {
+  const head = Buffer.alloc(HEAD_BYTES)
+  head[0] = VERSION
+  head.write(sessionId.replaceAll('-', ''), 1, 'hex')
+  head.writeBigUInt64BE(BigInt(counter), 17)
+  return Buffer.concat([head, macOf(key, head)]).toString('base64url')
+}
+
+/** `malformed`: no token of any kind; `forged`: looks like one, but was not made with this key. */
+export function parseRefreshToken(key: Buffer, text: string): RefreshToken | 'malformed' | 'forged' {
+  if (!TOKEN_PATTERN.test(text)) return 'malformed'
+  const bytes = Buffer.from(text, 'base64url')
+  if (bytes.length !== HEAD_BYTES + MAC_BYTES || bytes[0] !== VERSION) return 'malformed'
+  const head = bytes.subarray(0, HEAD_BYTES)
+  if (!timingSafeEqual(bytes.subarray(HEAD_BYTES), macOf(key, head))) return 'forged'
+  const id = head.toString('hex', 1, 17)
+  const sessionId = [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-')
+  return { sessionId, counter: Number(head.readBigUInt64BE(17)) }
+}
+
+const macOf = (key: Buffer, head: Buffer) => createHmac('sha256', key).update(head).digest().subarray(0, MAC_BYTES)

@@ -1,0 +1,216 @@
+import { jsonb } from '@services/common/database'
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Aal, AmrEntry, DB, Metadata } from '../db/tables.ts'
+import { identitiesOf, USER_COLUMNS, type User } from '../users/users.store.ts'
+
+export interface NewSession {
+  id: string
+  userId: string
+  amr: AmrEntry[]
+  userAgent: string | null
+  ip: string | null
+  now: Date
+}
+
+/** Opens a session and notes the sign-in on the user, in one statement. Throws a foreign-key error for a deleted user. */
+export async function insertSession(db: Kysely<DB>, session: NewSession): Promise<void> {
+  await db
+    .with('signed_in', (qb) =>
+      qb
+        .updateTable('users')
+        .set({ last_sign_in_at: session.now, updated_at: session.now })
+        .where('id', '=', session.userId),
+    )
+    .insertInto('sessions')
+    .values({
+      id: session.id,
+      user_id: session.userId,
+      amr: jsonb(session.amr),
+      refreshed_at: session.now,
+      user_agent: session.userAgent,
+      ip: session.ip,
+      created_at: session.now,
+    })
+    .execute()
+}
+
+export interface Rotation {
+  sessionId: string
+  counter: number
+  now: Date
+  /** A token replaced after this moment may be used once more and gets the same successor. */
+  reusableSince: Date
+  /** Sessions begun, or last refreshed, before these moments have expired. */
+  startedAfter: Date | null
+  activeAfter: Date | null
+  userAgent: string | null
+  ip: string | null
+  /** null: no audit row. */
+  auditId: string | null
+}
+
+export interface RotatedSession {
+  id: string
+  aal: Aal
+  amr: AmrEntry[]
+  refresh_counter: number
+  user: User
+}
+
+/**
+ * The refresh, one statement and the only place that advances a session. The presented counter is current: advance. It
+ * is one behind and was replaced within the reuse interval: nothing changes, the successor is handed out again (so that
+ * twenty parallel refreshes of one token, which queue at the row's lock, get one child). Anything else: no row.
+ */
+export async function rotateSession(db: Kysely<DB>, rotation: Rotation): Promise<RotatedSession | undefined> {
+  const isCurrent = sql<boolean>`${sql.ref('sessions.refresh_counter')} = ${rotation.counter}::bigint`
+  const row = await db
+    .with('rotated', (qb) => {
+      let rotated = qb
+        .updateTable('sessions')
+        .from('users')
+        .set((eb) => ({
+          refresh_counter: eb
+            .case()
+            .when(isCurrent)
+            .then(eb('sessions.refresh_counter', '+', 1))
+            .else(eb.ref('sessions.refresh_counter'))
+            .end(),
+          refreshed_at: eb
+            .case()
+            .when(isCurrent)
+            .then(eb.val(rotation.now))
+            .else(eb.ref('sessions.refreshed_at'))
+            .end(),
+          user_agent: rotation.userAgent,
+          ip: rotation.ip,
+        }))
+        .whereRef('users.id', '=', 'sessions.user_id')
+        .where('sessions.id', '=', rotation.sessionId)
+        .where((eb) =>
+          eb.or([
+            isCurrent,
+            eb.and([
+              eb('sessions.refresh_counter', '=', rotation.counter + 1),
+              eb('sessions.refreshed_at', '>', rotation.reusableSince),
+            ]),
+          ]),
+        )
+        .where((eb) => eb.or([eb('users.banned_until', 'is', null), eb('users.banned_until', '<=', rotation.now)]))
+        .where((eb) => eb.or([eb('sessions.not_after', 'is', null), eb('sessions.not_after', '>', rotation.now)]))
+      if (rotation.startedAfter) rotated = rotated.where('sessions.created_at', '>', rotation.startedAfter)
+      if (rotation.activeAfter) rotated = rotated.where('sessions.refreshed_at', '>', rotation.activeAfter)
+      return rotated.returning([
+        'sessions.id as session_id',
+        'sessions.user_id',
+        'sessions.aal',
+        'sessions.amr',
+        'sessions.refresh_counter',
+      ])
+    })
+    .with('audited', (qb) =>
+      qb
+        .insertInto('audit_log_entries')
+        .columns(['id', 'payload', 'created_at'])
+        .expression((eb) =>
+          eb
+            .selectFrom('rotated')
+            .innerJoin('users', 'users.id', 'rotated.user_id')
+            .select([
+              sql<string>`${rotation.auditId}::uuid`.as('id'),
+              sql<Metadata>`jsonb_strip_nulls(jsonb_build_object(
+                'actor_id', ${sql.ref('users.id')}, 'actor_via_sso', false,
+                'actor_username', coalesce(${sql.ref('users.phone')}, ${sql.ref('users.email')}, ''),
+                'actor_name', ${sql.ref('users.user_metadata')} ->> 'full_name',
+                'action', 'token_refreshed', 'log_type', 'token'))`.as('payload'),
+              sql<Date>`${rotation.now}::timestamptz`.as('created_at'),
+            ])
+            .where(sql<boolean>`${rotation.auditId}::uuid is not null`),
+        ),
+    )
+    .selectFrom('rotated')
+    .innerJoin('users', 'users.id', 'rotated.user_id')
+    .select(['rotated.session_id', 'rotated.aal', 'rotated.amr', 'rotated.refresh_counter'])
+    .select(USER_COLUMNS)
+    .select(identitiesOf)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { session_id, aal, amr, refresh_counter, ...user } = row
+  return { id: session_id, aal, amr, refresh_counter, user: user as unknown as User }
+}
+
+/** For telling a caller why the rotation refused. */
+export function findSessionWithUser(db: Kysely<DB>, id: string) {
+  return db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .select([
+      'sessions.user_id',
+      'sessions.refresh_counter',
+      'sessions.refreshed_at',
+      'sessions.not_after',
+      'sessions.created_at',
+      'users.banned_until',
+      'users.email',
+      'users.phone',
+      'users.user_metadata',
+    ])
+    .where('sessions.id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Ends a session whose token was reused; the counter makes sure that it is still the session that was judged. */
+export async function endReusedSession(trx: Transaction<DB>, id: string, presentedCounter: number): Promise<boolean> {
+  const ended = await trx
+    .deleteFrom('sessions')
+    .where('id', '=', id)
+    .where('refresh_counter', '>', presentedCounter)
+    .returning('id')
+    .executeTakeFirst()
+  return ended !== undefined
+}
+
+export type LogoutScope = 'global' | 'local' | 'others'
+
+/** Ends sessions of a user: all, one, or all but one. */
+export async function endSessions(trx: Transaction<DB>, userId: string, scope: LogoutScope, sessionId: string) {
+  let query = trx.deleteFrom('sessions').where('user_id', '=', userId)
+  if (scope === 'local') query = query.where('id', '=', sessionId)
+  if (scope === 'others') query = query.where('id', '!=', sessionId)
+  await query.execute()
+}
+
+/** The caller of a request: the user and, while it lives, the token's session, in one statement. */
+export async function findCaller(db: Kysely<DB>, userId: string, sessionId: string | undefined) {
+  const row = await db
+    .selectFrom('users')
+    .leftJoin('sessions', (join) =>
+      join.onRef('sessions.user_id', '=', 'users.id').on('sessions.id', '=', sessionId ?? null),
+    )
+    .select(USER_COLUMNS)
+    .select(['sessions.id as session_id', 'sessions.aal as session_aal', 'sessions.amr as session_amr', identitiesOf])
+    .where('users.id', '=', userId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { session_id, session_aal, session_amr, ...user } = row
+  const session =
+    session_id === null ? undefined : { id: session_id, aal: session_aal as Aal, amr: session_amr as AmrEntry[] }
+  return { user: user as unknown as User, session }
+}
+
+/** Housekeeping: sessions past their absolute end or their limits. */
+export async function deleteExpiredSessions(
+  db: Kysely<DB>,
+  limits: { now: Date; startedBefore: Date | null; inactiveSince: Date | null },
+): Promise<void> {
+  await db
+    .deleteFrom('sessions')
+    .where((eb) =>
+      eb.or([
+        eb('not_after', '<', limits.now),
+        ...(limits.startedBefore ? [eb('created_at', '<', limits.startedBefore)] : []),
+        ...(limits.inactiveSince ? [eb('refreshed_at', '<', limits.inactiveSince)] : []),
+      ]),
+    )
+    .execute()
+}

@@ -1,0 +1,35 @@
+import type { Kysely } from 'kysely'
+import type { AmrEntry, DB } from '../db/tables.ts'
+import type { User } from '../users/users.store.ts'
+import { type AccessTokenDeps, signAccessToken } from './access-token.ts'
+import { formatRefreshToken } from './refresh-token.ts'
+import { type SessionBody, toSessionBody } from './session-shape.ts'
+import { insertSession } from './sessions.store.ts'
+
+export interface SessionDeps extends AccessTokenDeps {
+  refreshTokenKey: Buffer
+}
+
+/** What a session remembers of the request that began it. */
+export interface Client {
+  ip: string | null
+  userAgent: string | null
+}
+
+/** Signs a user in: a new session, its first refresh token and an access token. */
+export async function startSession(
+  deps: SessionDeps,
+  db: Kysely<DB>,
+  user: User,
+  method: string,
+  client: Client,
+): Promise<SessionBody> {
+  const now = deps.now()
+  const sessionId = deps.newId()
+  const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
+  await insertSession(db, { id: sessionId, userId: user.id, amr, ...client, now })
+  const accessToken = await signAccessToken(deps, user, { id: sessionId, aal: 'aal1', amr })
+  const refreshToken = formatRefreshToken(deps.refreshTokenKey, { sessionId, counter: 0 })
+  const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
+  return toSessionBody(accessToken, refreshToken, deps.config.jwt.lifetimeSeconds, signedIn)
+}

@@ -1,0 +1,23 @@
+import type { Metadata } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import type { SessionBody } from '../sessions/session-shape.ts'
+import { type Client, startSession } from '../sessions/start-session.ts'
+import { blankUser } from '../users/blank-user.ts'
+import { insertUser } from '../users/users.store.ts'
+
+/** A user without any address, to be made permanent later; signed in at once. */
+export async function signUpAnonymously(
+  deps: Deps,
+  { data, audience, client }: { data: Metadata; audience: string; client: Client },
+): Promise<SessionBody> {
+  if (!deps.config.signup.anonymous) throw apiError('anonymous_provider_disabled')
+  if (deps.config.signup.disabled) throw apiError('signup_disabled')
+  const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
+  const user = { ...blank, is_anonymous: true, user_metadata: data }
+  return deps.db.transaction().execute(async (trx) => {
+    const { identities: _none, confirmed_at: _generated, ...row } = user
+    await insertUser(trx, { ...row, password_hash: null })
+    return startSession(deps, trx, user, 'anonymous', client)
+  })
+}

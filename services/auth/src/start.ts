@@ -1,0 +1,20 @@
+import { ConfigError, readEnvFile } from '@services/common/config'
+import { createLogger, type Logger } from '@services/common/logger'
+import { type Config, readConfig } from './config.ts'
+
+/**
+ * What every entry point does first: reads the settings, or lists all that is wrong with them and ends the process with
+ * code 78 (EX_CONFIG of sysexits.h).
+ */
+export function startUp(): { config: Config; log: Logger } {
+  try {
+    const { config, warnings } = readConfig(process.env, readEnvFile('.env'))
+    const log = createLogger({ name: 'auth', ...config.log })
+    for (const warning of warnings) log.warn(warning)
+    return { config, log }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exit(78)
+  }
+}

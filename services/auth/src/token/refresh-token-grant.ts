@@ -1,0 +1,84 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { audit } from '../audit/audit.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { signAccessToken } from '../sessions/access-token.ts'
+import { judgeRefusal } from '../sessions/refresh-rotation.ts'
+import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
+import { type SessionBody, toSessionBody } from '../sessions/session-shape.ts'
+import { endReusedSession, findSessionWithUser, rotateSession } from '../sessions/sessions.store.ts'
+import type { Client } from '../sessions/start-session.ts'
+
+/** A session that keeps moving between refusal and look-up is under fire from elsewhere; then the caller may retry. */
+const MAX_RACES = 5
+
+/** Exchanges a refresh token for its successor; the rule is in sessions/refresh-rotation.ts. */
+export async function refreshSession(
+  deps: Deps,
+  log: FastifyBaseLogger,
+  text: string,
+  client: Client,
+): Promise<SessionBody> {
+  const token = parseRefreshToken(deps.refreshTokenKey, text)
+  if (token === 'malformed') throw apiError('validation_failed', { message: 'Refresh token is not valid' })
+  if (token === 'forged') throw apiError('refresh_token_not_found')
+  for (let race = 0; race < MAX_RACES; race++) {
+    const session = await rotate(deps, token, client)
+    if (session) {
+      const accessToken = await signAccessToken(deps, session.user, session)
+      const refreshToken = formatRefreshToken(deps.refreshTokenKey, {
+        sessionId: session.id,
+        counter: session.refresh_counter,
+      })
+      return toSessionBody(accessToken, refreshToken, deps.config.jwt.lifetimeSeconds, session.user)
+    }
+    await refuse(deps, log, token)
+  }
+  throw apiError('service_unavailable', { retryAfterSeconds: 1 })
+}
+
+function rotate(deps: Deps, token: RefreshToken, client: Client) {
+  const now = deps.now()
+  const { sessions } = deps.config
+  return rotateSession(deps.db, {
+    sessionId: token.sessionId,
+    counter: token.counter,
+    now,
+    reusableSince: secondsBefore(now, sessions.reuseIntervalSeconds),
+    startedAfter: sessions.timeboxSeconds === undefined ? null : secondsBefore(now, sessions.timeboxSeconds),
+    activeAfter: sessions.inactivitySeconds === undefined ? null : secondsBefore(now, sessions.inactivitySeconds),
+    userAgent: client.userAgent,
+    ip: client.ip,
+    auditId: deps.config.auditInDatabase ? deps.newId() : null,
+  })
+}
+
+/** Finds out why the rotation refused and throws it; returns only when the session moved in between. */
+async function refuse(deps: Deps, log: FastifyBaseLogger, token: RefreshToken): Promise<void> {
+  const now = deps.now()
+  const session = await findSessionWithUser(deps.db, token.sessionId)
+  if (!session) throw apiError('refresh_token_not_found')
+  if (session.banned_until && session.banned_until > now) throw apiError('user_banned', { status: 400 })
+  const { timeboxSeconds, inactivitySeconds } = deps.config.sessions
+  if (session.not_after && session.not_after <= now) throw apiError('session_expired')
+  if (timeboxSeconds !== undefined && session.created_at <= secondsBefore(now, timeboxSeconds)) {
+    throw apiError('session_expired')
+  }
+  if (inactivitySeconds !== undefined && session.refreshed_at <= secondsBefore(now, inactivitySeconds)) {
+    throw apiError('session_expired', { message: 'The session has expired after inactivity, sign in again' })
+  }
+  const verdict = judgeRefusal(token.counter, session.refresh_counter)
+  if (verdict === 'raced') return
+  if (verdict === 'never-issued') throw apiError('validation_failed', { message: 'Refresh token is not valid' })
+  if (deps.config.sessions.rotation) {
+    // Committed although the request fails: whoever holds the other copy of the token must lose the session too.
+    await deps.db.transaction().execute(async (trx) => {
+      if (!(await endReusedSession(trx, token.sessionId, token.counter))) return
+      const actor = { ...session, id: session.user_id }
+      await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })
+    })
+  }
+  throw apiError('refresh_token_already_used')
+}
+
+const secondsBefore = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000)

@@ -1,0 +1,50 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { requestAudience } from '../http/authenticate.ts'
+import { clientOf } from '../http/client.ts'
+import { errorResponses, Field } from '../http/shapes.ts'
+import { SessionShape } from '../sessions/session-shape.ts'
+import { signInWithPassword } from './password-grant.ts'
+import { refreshSession } from './refresh-token-grant.ts'
+
+export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+  app.route({
+    method: 'POST',
+    url: '/token',
+    schema: {
+      tags: ['sign-in'],
+      summary: 'Signs in with a password, or exchanges a refresh token',
+      querystring: Type.Object({
+        grant_type: Type.Optional(Type.String({ description: 'password or refresh_token' })),
+      }),
+      body: Type.Object({
+        email: Type.Optional(Field),
+        phone: Type.Optional(Field),
+        password: Type.Optional(Field),
+        refresh_token: Type.Optional(Field),
+      }),
+      response: { 200: SessionShape, ...errorResponses(400, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
+      const grant = request.query.grant_type
+      if (grant !== 'password' && grant !== 'refresh_token') {
+        throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
+      }
+      await limits.byAddress(request, 'token')
+      const client = clientOf(request, config.server.trustSbForwardedFor)
+      if (grant === 'refresh_token') return refreshSession(deps, request.log, refreshToken, client)
+      if (email !== '' && phone !== '') {
+        throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
+      }
+      if (phone !== '') throw apiError('phone_provider_disabled', { status: 422 })
+      if (!config.signup.email) throw apiError('email_provider_disabled', { status: 422 })
+      if (email === '') throw apiError('validation_failed', { message: 'missing email or phone' })
+      const audience = requestAudience(request, config.jwt.audience)
+      return signInWithPassword(deps, request.log, { email, password, audience, client })
+    },
+  })
+}

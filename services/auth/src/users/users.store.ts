@@ -1,0 +1,208 @@
+import { jsonb } from '@services/common/database'
+import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import type { DB, Metadata, UsersTable } from '../db/tables.ts'
+
+/** Columns an answer is made from; the password hash is selected only where it is compared. */
+export const USER_COLUMNS = [
+  'users.id',
+  'users.aud',
+  'users.role',
+  'users.email',
+  'users.phone',
+  'users.email_confirmed_at',
+  'users.phone_confirmed_at',
+  'users.confirmed_at',
+  'users.invited_at',
+  'users.confirmation_sent_at',
+  'users.recovery_sent_at',
+  'users.email_change',
+  'users.email_change_sent_at',
+  'users.phone_change',
+  'users.phone_change_sent_at',
+  'users.reauthentication_sent_at',
+  'users.last_sign_in_at',
+  'users.app_metadata',
+  'users.user_metadata',
+  'users.is_anonymous',
+  'users.banned_until',
+  'users.deleted_at',
+  'users.created_at',
+  'users.updated_at',
+] as const
+
+/** An identity as PostgreSQL's JSON has it: times are text. */
+export interface IdentityJson {
+  id: string
+  provider_id: string
+  user_id: string
+  identity_data: Metadata
+  provider: string
+  last_sign_in_at: string | null
+  created_at: string
+  updated_at: string
+  email: string | null
+}
+
+export type User = Omit<Selectable<UsersTable>, 'password_hash' | 'email_change_confirm_status'> & {
+  identities: IdentityJson[]
+}
+export type UserWithPassword = User & { password_hash: string | null }
+
+/** The user's identities, oldest first, as one JSON column of the same statement. */
+export function identitiesOf(eb: ExpressionBuilder<DB, 'users'>) {
+  return jsonArrayFrom(
+    eb
+      .selectFrom('identities')
+      .select([
+        'identities.id',
+        'identities.provider_id',
+        'identities.user_id',
+        'identities.identity_data',
+        'identities.provider',
+        'identities.last_sign_in_at',
+        'identities.created_at',
+        'identities.updated_at',
+        'identities.email',
+      ])
+      .whereRef('identities.user_id', '=', 'users.id')
+      .orderBy('identities.created_at'),
+  ).as('identities')
+}
+
+export function findUserById(db: Kysely<DB>, id: string): Promise<User | undefined> {
+  return db
+    .selectFrom('users')
+    .select(USER_COLUMNS)
+    .select(identitiesOf)
+    .where('users.id', '=', id)
+    .executeTakeFirst() as Promise<User | undefined>
+}
+
+/** With the password hash; only for sign-in and password change. */
+export function findUserByEmail(db: Kysely<DB>, email: string, aud: string): Promise<UserWithPassword | undefined> {
+  return db
+    .selectFrom('users')
+    .select(USER_COLUMNS)
+    .select(['users.password_hash', identitiesOf])
+    .where('users.email', '=', email)
+    .where('users.aud', '=', aud)
+    .executeTakeFirst() as Promise<UserWithPassword | undefined>
+}
+
+export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<string | null | undefined> {
+  const found = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst()
+  return found?.password_hash
+}
+
+/** Locks the row until the transaction ends; every flow locks the user before its sessions and tokens. */
+export async function lockUser(trx: Transaction<DB>, id: string) {
+  return trx
+    .selectFrom('users')
+    .select(['id', 'email', 'password_hash', 'email_confirmed_at', 'invited_at', 'banned_until'])
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Inserts the user unless the address is taken in this audience; the new id tells who won. */
+export async function insertUser(trx: Transaction<DB>, user: Insertable<UsersTable>): Promise<boolean> {
+  const inserted = await trx
+    .insertInto('users')
+    .values({ ...user, app_metadata: jsonb(user.app_metadata), user_metadata: jsonb(user.user_metadata) })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/** Marks the e-mail address as proven; a second call keeps the first time. */
+export async function confirmEmail(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set((eb) => ({
+      email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
+      user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function setConfirmationSent(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await trx.updateTable('users').set({ confirmation_sent_at: now, updated_at: now }).where('id', '=', id).execute()
+}
+
+/** `app_metadata.provider` is the oldest identity's, `providers` all of them in that order. */
+export async function refreshProviders(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await sql`
+    update ${sql.table('users')} u
+    set app_metadata = u.app_metadata || jsonb_build_object('provider', p.providers -> 0, 'providers', p.providers),
+        updated_at = ${now}
+    from (
+      select jsonb_agg(provider order by first_at) as providers
+      from (
+        select provider, min(created_at) as first_at
+        from ${sql.table('identities')} where user_id = ${id} group by provider
+      ) each_provider
+    ) p
+    where u.id = ${id} and p.providers is not null
+      and u.app_metadata -> 'providers' is distinct from p.providers`.execute(trx)
+}
+
+/** Keys are merged at the top level; a key given as null is removed, others stay. */
+export async function mergeUserMetadata(trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> {
+  const removed = Object.keys(data).filter((key) => data[key] === null)
+  await trx
+    .updateTable('users')
+    .set({
+      user_metadata: sql`(user_metadata || ${JSON.stringify(data)}::jsonb) - ${removed}::text[]`,
+      updated_at: now,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The same merge for app_metadata, which only admins and the inherited admin group may write. */
+export async function mergeAppMetadata(trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> {
+  const removed = Object.keys(data).filter((key) => data[key] === null)
+  await trx
+    .updateTable('users')
+    .set({ app_metadata: sql`(app_metadata || ${JSON.stringify(data)}::jsonb) - ${removed}::text[]`, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/**
+ * Sets a new password and forgets when messages were sent, so that a new code can be asked for at once; the caller ends
+ * the other sessions and the open one-time tokens.
+ */
+export async function setPassword(trx: Transaction<DB>, id: string, hash: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({
+      password_hash: hash,
+      confirmation_sent_at: null,
+      recovery_sent_at: null,
+      email_change_sent_at: null,
+      phone_change_sent_at: null,
+      reauthentication_sent_at: null,
+      updated_at: now,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** A stronger hash of the same password, made at sign-in; skipped when the password changed meanwhile. */
+export async function replaceHash(db: Kysely<DB>, id: string, oldHash: string, newHash: string): Promise<void> {
+  await db
+    .updateTable('users')
+    .set({ password_hash: newHash })
+    .where('id', '=', id)
+    .where('password_hash', '=', oldHash)
+    .execute()
+}
+
+export async function touchUser(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await trx.updateTable('users').set({ updated_at: now }).where('id', '=', id).execute()
+}

@@ -1,0 +1,128 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { isDatabaseUnavailable } from '@services/common/database'
+import { ApiError } from '@services/common/errors'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { requestAudience } from '../http/authenticate.ts'
+import { clientOf } from '../http/client.ts'
+import { redirectTarget } from '../http/redirect-target.ts'
+import { errorResponses, Field } from '../http/shapes.ts'
+import { SessionShape } from '../sessions/session-shape.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { CONFIRMATION_PAGE_CSP, confirmationPage } from './confirmation-page.ts'
+import { verifyCode, verifyLink } from './verify.ts'
+import { errorRedirect, sessionRedirect } from './verify-redirect.ts'
+
+const LinkQuery = Type.Object({
+  token: Type.Optional(Type.String({ description: "The link's token." })),
+  type: Type.Optional(Type.String()),
+  redirect_to: Type.Optional(Type.String()),
+})
+type LinkRequest = FastifyRequest<{ Querystring: Type.Static<typeof LinkQuery> }>
+
+export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+
+  async function followLink(request: LinkRequest, reply: FastifyReply) {
+    const { token, type } = request.query
+    if (!token || !type) throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
+    const target = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
+    reply.header('referrer-policy', 'no-referrer')
+    try {
+      await limits.byAddress(request, 'verify')
+      const client = clientOf(request, config.server.trustSbForwardedFor)
+      const session = await verifyLink(deps, request.log, token, { type, client })
+      return reply.redirect(sessionRedirect(target, session), 303)
+    } catch (error) {
+      return reply.redirect(errorRedirect(target, asApiError(error, request)), 303)
+    }
+  }
+
+  app.route({
+    method: 'GET',
+    url: '/verify',
+    exposeHeadRoute: false,
+    schema: {
+      tags: ['verify'],
+      summary: 'The link in a mail: confirms and redirects, with a session or an error in the fragment',
+      querystring: LinkQuery,
+      response: { 200: Type.String(), 204: Type.Null(), 303: Type.Null(), ...errorResponses(400) },
+    },
+    handler: async (request, reply) => {
+      if (isPrefetch(request)) return reply.code(204).send(null)
+      if (!config.mail.linkConfirmationPage) return followLink(request, reply)
+      reply.header('content-security-policy', CONFIRMATION_PAGE_CSP).header('referrer-policy', 'no-referrer')
+      const query = request.url.split('?')[1] ?? ''
+      return reply.type('text/html; charset=utf-8').send(confirmationPage(`?${query}`))
+    },
+  })
+
+  // Scanners look at links with HEAD; it must not spend the token (design.md 5.5).
+  app.route({
+    method: 'HEAD',
+    url: '/verify',
+    schema: { hide: true },
+    handler: async (_request, reply) => reply.code(200).send(),
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/verify',
+    schema: {
+      tags: ['verify'],
+      summary: 'Confirms with a code and its address, or with the token of a link',
+      querystring: LinkQuery,
+      body: Type.Object({
+        type: Type.Optional(Field),
+        token: Type.Optional(Field),
+        token_hash: Type.Optional(Field),
+        email: Type.Optional(Field),
+        phone: Type.Optional(Field),
+        password: Type.Optional(Field),
+        redirect_to: Type.Optional(Field),
+      }),
+      response: { 200: SessionShape, ...errorResponses(400, 403, 413, 422, 429) },
+    },
+    handler: async (request, reply) => {
+      // The button of the confirmation page posts an empty form to the link's own address.
+      if (isLinkForm(request)) return followLink(request, reply)
+      await limits.byAddress(request, 'verify')
+      const { type = '', token = '', token_hash: tokenHash = '', phone = '', password, redirect_to } = request.body
+      const { email = '' } = request.body
+      if (type === '') throw apiError('validation_failed', { message: 'Verify requires a verification type' })
+      if ((token === '') === (tokenHash === '')) {
+        throw apiError('validation_failed', { message: 'Verify requires either a token or a token hash' })
+      }
+      const confirmation = { type, password, client: clientOf(request, config.server.trustSbForwardedFor) }
+      if (tokenHash !== '') {
+        if (email || phone || redirect_to) {
+          throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })
+        }
+        return verifyLink(deps, request.log, tokenHash, confirmation)
+      }
+      if ((email === '') === (phone === '')) {
+        throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
+      }
+      if (phone !== '') throw apiError('otp_expired')
+      const audience = requestAudience(request, config.jwt.audience)
+      return verifyCode(deps, request.log, { email: parseEmail(email, 422), audience, code: token }, confirmation)
+    },
+  })
+}
+
+const isPrefetch = (request: FastifyRequest) =>
+  /prefetch|preview/i.test(`${request.headers.purpose ?? ''} ${request.headers['sec-purpose'] ?? ''}`)
+
+const isLinkForm = (request: FastifyRequest) =>
+  Boolean((request.query as { token?: string }).token) &&
+  /^application\/x-www-form-urlencoded/i.test(request.headers['content-type'] ?? '')
+
+function asApiError(error: unknown, request: FastifyRequest): ApiError {
+  if (error instanceof ApiError) return error
+  request.log.error({ err: error }, 'request failed')
+  return isDatabaseUnavailable(error)
+    ? apiError('service_unavailable', { cause: error })
+    : apiError('unexpected_failure', { cause: error })
+}

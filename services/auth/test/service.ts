@@ -1,0 +1,145 @@
+import { openDatabase } from '@services/common/database'
+import { createLogger } from '@services/common/logger'
+import { migrate } from '@services/common/migrate'
+import { createTestClock, type TestClock } from '@services/common/testing/clock'
+import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
+import { cloneTemplate } from '@services/common/testing/template-database'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { PgBoss } from 'pg-boss'
+import { test as base, inject } from 'vitest'
+import { createApp } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import { type DB, TABLES } from '../src/db/tables.ts'
+import { type Deps, migrationsOf, openDeps } from '../src/deps.ts'
+import { startWorker } from '../src/worker.ts'
+
+export const SECRET = 'a-secret-of-the-tests-with-32-bytes-or-more'
+
+export interface TestService {
+  app: FastifyInstance
+  deps: Deps
+  clock: TestClock
+  mailbox: Mailbox
+  post(url: string, body?: object, headers?: Record<string, string>): Promise<Answer>
+  get(url: string, headers?: Record<string, string>): Promise<Answer>
+  put(url: string, body: object, headers?: Record<string, string>): Promise<Answer>
+  /** Signs up and confirms; the answer of the sign-in that follows. */
+  signedIn(email?: string, password?: string): Promise<SignedIn>
+  close(): Promise<void>
+}
+
+export interface Answer {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: bodies are what the test says they are
+  body: any
+  text: string
+  headers: Record<string, unknown>
+}
+
+export interface SignedIn {
+  accessToken: string
+  refreshToken: string
+  userId: string
+  auth: { authorization: string }
+}
+
+/** The database of one test service: a clone of the migrated template. */
+export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  return cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_auth`, async (url) => {
+    const log = createLogger({ name: 'test', level: 'error' })
+    const { db } = openDatabase<DB>({ url, maxPoolSize: 2, applicationName: 'template', log, tables: TABLES })
+    await migrate(migrationsOf(db, ''), log)
+    await db.destroy()
+    const boss = new PgBoss({ connectionString: url, schema: 'auth_queue' })
+    await boss.start()
+    await boss.stop({ graceful: false, close: true })
+  })
+}
+
+/** The whole service on a database of its own, with a real mail server and a clock in the test's hand. */
+export async function startTestService(settings: Record<string, string> = {}): Promise<TestService> {
+  const [database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
+  const clock = createTestClock()
+  const { config } = readConfig({
+    AUTH_SITE_URL: 'https://site.example',
+    AUTH_API_EXTERNAL_URL: 'https://auth.example',
+    AUTH_DATABASE_URL: database.url,
+    AUTH_JWT_SECRET: SECRET,
+    AUTH_SMTP_HOST: mailbox.host,
+    AUTH_SMTP_PORT: String(mailbox.port),
+    AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
+    AUTH_MIGRATE_ON_START: 'false',
+    AUTH_PASSWORD_HASH_MEMORY_KIB: '64',
+    AUTH_LOG_LEVEL: 'fatal',
+    AUTH_DB_MAX_POOL_SIZE: '20',
+    ...settings,
+  })
+  const log = createLogger({ name: 'auth', ...config.log })
+  const deps = await openDeps(config, log, { now: clock.now })
+  const app = await createApp(deps)
+  const stopWorker = await startWorker(deps)
+  const call = async (options: InjectOptions): Promise<Answer> => {
+    const response = await app.inject(options)
+    const isJson = String(response.headers['content-type']).startsWith('application/json')
+    return {
+      status: response.statusCode,
+      body: isJson && response.payload ? response.json() : undefined,
+      text: response.payload,
+      headers: response.headers,
+    }
+  }
+  const post = (url: string, body: object = {}, headers = {}) => call({ method: 'POST', url, payload: body, headers })
+  return {
+    app,
+    deps,
+    clock,
+    mailbox,
+    post,
+    get: (url, headers = {}) => call({ method: 'GET', url, headers }),
+    put: (url, body, headers = {}) => call({ method: 'PUT', url, payload: body, headers }),
+    async signedIn(email = `user-${Math.random().toString(36).slice(2)}@example.com`, password = 'correct horse') {
+      await post('/signup', { email, password })
+      const mail = await mailbox.waitFor(email)
+      await call({ method: 'GET', url: linkPath(mail.text) })
+      const { body } = await post('/token?grant_type=password', { email, password })
+      return toSignedIn(body)
+    },
+    async close() {
+      await app.close()
+      await deps.close()
+      stopWorker()
+      await mailbox.close()
+      await database.drop()
+    },
+  }
+}
+
+export function toSignedIn(body: { access_token: string; refresh_token: string; user: { id: string } }): SignedIn {
+  return {
+    accessToken: body.access_token,
+    refreshToken: body.refresh_token,
+    userId: body.user.id,
+    auth: { authorization: `Bearer ${body.access_token}` },
+  }
+}
+
+/** Path and query of the first link in a mail's text. */
+export function linkPath(text: string): string {
+  const { pathname, search } = new URL(/https?:\/\/\S+\/verify\?\S+/.exec(text)?.[0] as string)
+  return pathname + search
+}
+
+export const codeIn = (text: string): string => /code: (\d+)/.exec(text)?.[1] as string
+
+/** `service`: one per file, with default settings. Tests that need others start their own. */
+export const test = base.extend<object & { service: TestService }>({
+  service: [
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
+    async ({}, use) => {
+      const service = await startTestService()
+      await use(service)
+      await service.close()
+    },
+    { scope: 'file' },
+  ],
+})

@@ -1,0 +1,60 @@
+/**
+ * Owns the bytes: files named by their own SHA-256, the same shape on a disk and in a bucket.
+ * The rule: a name never changes its content, so storing twice and deleting twice are harmless.
+ * Who still needs a blob is counted in SQL, not here. Drivers: disk-blobs.ts.
+ */
+import type { Readable } from 'node:stream'
+
+export interface BlobName {
+  /** 64 lower-case hex digits. */
+  sha256: string
+  /** Lower-case letters and digits, without the dot. */
+  extension: string
+}
+
+export interface ByteRange {
+  start: number
+  /** Inclusive, as in HTTP. */
+  end: number
+}
+
+export interface BlobStat {
+  bytes: number
+  /** When it was last put, also if it was there already: a sweep must leave young blobs alone. */
+  modifiedAt: Date
+}
+
+export interface ListedBlob extends BlobStat {
+  name: BlobName
+}
+
+export interface BlobStorage {
+  /** Stores a copy of the file; durable once resolved. The caller vouches for the hash and keeps (or removes) its file. */
+  put: (name: BlobName, path: string) => Promise<void>
+  /** Undefined when there is no such blob. The range must lie within it. The stream must be read or destroyed. */
+  open: (name: BlobName, range?: ByteRange) => Promise<Readable | undefined>
+  stat: (name: BlobName) => Promise<BlobStat | undefined>
+  /** Deleting what is not there is fine. A stream that is already open stays readable. */
+  delete: (name: BlobName) => Promise<void>
+  /** Every blob, in order of its key, without holding the list in memory. Blobs that come or go meanwhile may be missed. */
+  list: () => AsyncIterable<ListedBlob>
+}
+
+const SHA256 = /^[0-9a-f]{64}$/
+const EXTENSION = /^[a-z0-9]{1,8}$/
+
+/**
+ * `aa/bb/<sha256>.<ext>`: two levels keep directories small at millions of files. Throws on anything else than a hash and
+ * a plain extension, so that no name can point outside the store whatever it was built from.
+ */
+export function blobKey({ sha256, extension }: BlobName): string {
+  if (!SHA256.test(sha256) || !EXTENSION.test(extension)) throw new Error('not a blob name')
+  return `${sha256.slice(0, 2)}/${sha256.slice(2, 4)}/${sha256}.${extension}`
+}
+
+/** The name that `blobKey` made this key from; undefined for foreign files. */
+export function parseBlobKey(key: string): BlobName | undefined {
+  const [, sha256, extension] = /([0-9a-f]{64})\.([a-z0-9]{1,8})$/.exec(key) ?? []
+  if (!sha256 || !extension) return undefined
+  return blobKey({ sha256, extension }) === key ? { sha256, extension } : undefined
+}

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import {
+  type BlobName,
+  type BlobStat,
+  type BlobStorage,
+  blobKey,
+  type ListedBlob,
+  parseBlobKey,
+} from './blob-storage.ts'
+
+/** Twice the throughput of the default 64 KiB when whole files are served (contract/media.md 6.5). */
+const READ_CHUNK_BYTES = 1024 * 1024
+
+/** A put takes seconds; what is older was left by a killed process. */
+const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000
+
+/** Blobs under one directory, which is created. Unfinished copies of killed processes are removed. */
+export async function createDiskBlobs(root: string): Promise<BlobStorage> {
+  // Same volume as the blobs, so that the rename is atomic; a folder of its own, so that leftovers are found.
+  const incoming = join(root, 'incoming')
+  await mkdir(incoming, { recursive: true })
+  await removeLeftovers(incoming)
+  const pathOf = (name: BlobName) => join(root, blobKey(name))
+
+  return {
+    put: async (name, path) => {
+      const target = pathOf(name)
+      if (await refreshIfPresent(target, path)) return
+      const copy = join(incoming, randomUUID())
+      try {
+        await copyDurably(path, copy)
+        await moveDurably(copy, target, root)
+      } finally {
+        await rm(copy, { force: true })
+      }
+    },
+    open: async (name, range) => {
+      const file = await unlessMissing(open(pathOf(name)))
+      return file?.createReadStream({ ...range, highWaterMark: READ_CHUNK_BYTES })
+    },
+    stat: (name) => statBlob(pathOf(name)),
+    delete: (name) => rm(pathOf(name), { force: true }),
+    list: () => listBlobs(root),
+  }
+}
+
+/** A file of another size under this name is damage, and is replaced. Touching tells a sweep that it is wanted again. */
+async function refreshIfPresent(target: string, source: string): Promise<boolean> {
+  const [existing, wanted] = await Promise.all([statBlob(target), stat(source)])
+  if (existing?.bytes !== wanted.size) return false
+  const now = new Date()
+  const touched = await unlessMissing(utimes(target, now, now).then(() => true))
+  return touched === true
+}
+
+async function copyDurably(source: string, copy: string): Promise<void> {
+  await copyFile(source, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+  // Temporary files are private; a web server that runs as another user must be able to read blobs.
+  await chmod(copy, 0o644)
+  await sync(copy, 'r+')
+}
+
+/** After a power cut the name is either there with all its bytes, or not there. */
+async function moveDurably(copy: string, target: string, root: string): Promise<void> {
+  const directory = dirname(target)
+  const created = await mkdir(directory, { recursive: true })
+  await rename(copy, target)
+  await syncDirectory(directory)
+  if (!created) return
+  await syncDirectory(dirname(directory))
+  await syncDirectory(root)
+}
+
+/** Windows cannot open a directory; its file system keeps names durable by itself. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform !== 'win32') await sync(path, 'r')
+}
+
+async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
+  const handle = await open(path, flags)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function statBlob(path: string): Promise<BlobStat | undefined> {
+  const found = await unlessMissing(stat(path))
+  return found && { bytes: found.size, modifiedAt: found.mtime }
+}
+
+async function* listBlobs(root: string): AsyncGenerator<ListedBlob> {
+  for (const first of await hexDirectories(root)) {
+    for (const second of await hexDirectories(join(root, first))) {
+      const files = (await unlessMissing(readdir(join(root, first, second)))) ?? []
+      for (const file of files.sort()) {
+        const key = `${first}/${second}/${file}`
+        const name = parseBlobKey(key)
+        const found = name && (await statBlob(join(root, key)))
+        if (name && found) yield { name, ...found }
+      }
+    }
+  }
+}
+
+async function hexDirectories(path: string): Promise<string[]> {
+  const entries = (await unlessMissing(readdir(path))) ?? []
+  return entries.filter((entry) => /^[0-9a-f]{2}$/.test(entry)).sort()
+}
+
+async function removeLeftovers(incoming: string): Promise<void> {
+  for (const file of await readdir(incoming)) {
+    const path = join(incoming, file)
+    const found = await statBlob(path)
+    if (found && Date.now() - found.modifiedAt.getTime() > LEFTOVER_AGE_MS) await rm(path, { force: true })
+  }
+}
+
+async function unlessMissing<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

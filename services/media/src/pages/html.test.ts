@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { type HtmlValue, html, jsonLd, raw, toText } from './html.ts'
+import { HOSTILE } from './testing/clip-fixture.ts'
+
+test.each<[HtmlValue, string]>([
+  ['<b>', '&lt;b&gt;'],
+  [`"'&`, '&quot;&#39;&amp;'],
+  ['&amp;', '&amp;amp;'],
+  [0, '0'],
+  [1.5, '1.5'],
+  [undefined, ''],
+  [null, ''],
+  [false, ''],
+  ['', ''],
+  [raw('<b>'), '<b>'],
+  [html`<i>${'<'}</i>`, '<i>&lt;</i>'],
+  [['<', html`<br>`, [1, undefined]], '&lt;<br>1'],
+])('%o becomes %s', (value, expected) => {
+  expect(toText(html`[${value}]`)).toBe(`[${expected}]`)
+})
+
+test('what looks like markup but came from JSON is not taken for it', () => {
+  const forged = JSON.parse('{"MARKUP":"<script>","toString":"<script>"}')
+  expect(() => html`${forged}`).toThrow(TypeError)
+})
+
+test('a JSON data block cannot be left, and parses back to the same', () => {
+  const text = toText(jsonLd({ name: HOSTILE }))
+  expect(text.match(/<\/script/g)).toHaveLength(1)
+  expect(text).not.toMatch(/<!--|\u2028/)
+  const json = text.replace(/^<script type="application\/ld\+json">/, '').replace(/<\/script>$/, '')
+  expect(JSON.parse(json)).toEqual({ name: HOSTILE })
+})

@@ -1,0 +1,96 @@
+import { apiError } from '../errors.ts'
+import { creditOf } from './attribution.ts'
+import type { ClipView } from './clip-view.ts'
+import { embedSnippet, type Size } from './embed-snippet.ts'
+import { escapeMarkup } from './html.ts'
+
+/** oembed.com 2.3.4: https://oembed.com. Members that are undefined are left out. */
+export interface Oembed {
+  version: '1.0'
+  /** Always video: the gif is embedded as one. */
+  type: 'video'
+  title?: string
+  author_name?: string
+  author_url?: string
+  provider_name: string
+  provider_url: string
+  cache_age: number
+  html: string
+  width: number
+  height: number
+  /** All three or none. */
+  thumbnail_url?: string
+  thumbnail_width?: number
+  thumbnail_height?: number
+  /** Not in the standard, which allows more members. */
+  nsfw?: true
+}
+
+export interface OembedRequest {
+  format: 'json' | 'xml'
+  maxwidth?: number
+  maxheight?: number
+}
+
+export const OEMBED_CONTENT_TYPE = { json: 'application/json; charset=utf-8', xml: 'text/xml; charset=utf-8' } as const
+
+const CACHE_SECONDS = 3600
+
+/**
+ * Reads the query of an oEmbed request; members it does not know are ignored, and so is a limit that is no positive
+ * number (consumers send empty ones). Throws ApiError format_not_supported (501, as the standard asks).
+ */
+export function parseOembedQuery(query: Record<string, unknown>): OembedRequest {
+  const format = query.format || 'json'
+  if (format !== 'json' && format !== 'xml') throw apiError('format_not_supported')
+  return { format, maxwidth: toLimit(query.maxwidth), maxheight: toLimit(query.maxheight) }
+}
+
+/** The answer as an object: the JSON form is its `JSON.stringify`, the XML form `oembedXml`. */
+export function oembed(clip: ClipView, limits: Pick<OembedRequest, 'maxwidth' | 'maxheight'> = {}): Oembed {
+  const size = fit(clip, limits)
+  const credit = clip.attribution && creditOf(clip.attribution)
+  return {
+    version: '1.0',
+    type: 'video',
+    title: clip.title,
+    author_name: credit?.label,
+    author_url: credit?.url,
+    provider_name: clip.siteName,
+    provider_url: clip.siteUrl,
+    cache_age: CACHE_SECONDS,
+    html: embedSnippet(clip, size),
+    ...size,
+    ...thumbnail(clip, size),
+    nsfw: clip.nsfw || undefined,
+  }
+}
+
+export function oembedXml(answer: Oembed): string {
+  const members = Object.entries(answer)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `<${name}>${escapeMarkup(withoutForbidden(String(value)))}</${name}>`)
+  return `<?xml version="1.0" encoding="utf-8" standalone="yes"?>\n<oembed>${members.join('')}</oembed>\n`
+}
+
+/** Never larger than the clip, never beyond a limit, shape kept, at least one pixel. */
+function fit({ width, height }: Size, { maxwidth = width, maxheight = height }: Partial<OembedRequest>): Size {
+  const scale = Math.min(1, maxwidth / width, maxheight / height)
+  return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) }
+}
+
+/** The poster has the clip's size, so it keeps the limits exactly when nothing had to shrink. */
+function thumbnail(clip: ClipView, size: Size) {
+  if (clip.state !== 'ready' || size.width < clip.width || size.height < clip.height) return {}
+  return { thumbnail_url: clip.urls.jpg, thumbnail_width: clip.width, thumbnail_height: clip.height }
+}
+
+function toLimit(value: unknown): number | undefined {
+  const limit = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Math.floor(Number(value)) : 0
+  return limit > 0 ? limit : undefined
+}
+
+/** Characters that no XML 1.0 document may hold, escaped or not; one of them makes the whole answer unreadable. */
+function withoutForbidden(text: string): string {
+  return text.replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '')
+}

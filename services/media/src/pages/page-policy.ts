@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto'
+import type { ClipView } from './clip-view.ts'
+
+export interface PagePolicy {
+  /** The page's one inline stylesheet; only exactly this text is allowed to style. */
+  css: string
+  /** Who may put the page into a frame: `'none'` or `*`. */
+  frameAncestors: "'none'" | '*'
+}
+
+/**
+ * A function that makes the Content-Security-Policy of a page: our stylesheet, pictures and videos from where the clip's
+ * files are, and nothing else, so that markup that slipped in could not run, load, submit or restyle anything.
+ */
+export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView, scriptUrl?: string) => string {
+  const styleHash = `'sha256-${createHash('sha256').update(css).digest('base64')}'`
+  return ({ urls }, scriptUrl) => {
+    const fileOrigins = [...new Set([urls.gif, urls.jpg, urls.mp4, urls.webm].map((url) => new URL(url).origin))].join(
+      ' ',
+    )
+    return [
+      "default-src 'none'",
+      `style-src ${styleHash}`,
+      `img-src ${fileOrigins}`,
+      `media-src ${fileOrigins}`,
+      ...(scriptUrl ? [`script-src ${scriptUrl}`] : []),
+      "base-uri 'none'",
+      "form-action 'none'",
+      `frame-ancestors ${frameAncestors}`,
+    ].join('; ')
+  }
+}

@@ -1,0 +1,80 @@
+/** Rules of the player that the page and the embed share; see player.ts for the markup. */
+const playerCss = `
+.moving { display: block }
+.still { display: none }
+@media (prefers-reduced-motion: reduce) { .moving { display: none } .still { display: block } }
+.placeholder, .gate .closed { display: grid; place-items: center; position: relative; width: 100% }
+.placeholder > *, .gate .closed > * { grid-area: 1 / 1 }
+.spacer { max-width: 100%; height: auto; visibility: hidden }
+.notice { display: flex; flex-direction: column; align-items: center; gap: .5rem; padding: 1rem; text-align: center; color: #aeb4bf; font-size: .875rem; line-height: 1.4 }
+.notice strong { color: #fff; font-size: 1.0625rem; font-weight: 600 }
+.button { display: inline-block; margin-top: .5rem; padding: .5rem 1.25rem; border-radius: 99px; background: #fff; color: #101216; font-weight: 600; font-size: .875rem }
+.gate summary { display: block; list-style: none; cursor: pointer }
+.gate summary::-webkit-details-marker { display: none }
+.gate summary:hover .button { background: #dfe3ea }
+.gate summary:focus-visible { outline: none }
+.gate summary:focus-visible .button { outline: 3px solid #6ea0ff; outline-offset: 2px }
+.gate .opened, .gate[open] .closed { display: none }
+.gate[open] .opened { display: inline-block; position: absolute; z-index: 1; top: .75rem; right: .75rem; margin: 0; padding: .375rem .875rem; background: #000a; color: #fff; font-size: .8125rem }
+.gate[open] summary:hover .opened { background: #000 }
+.progress { position: relative; overflow: hidden; width: 12rem; max-width: 60vw; height: 4px; margin-top: .75rem; border-radius: 4px; background: #ffffff26 }
+.progress::after { content: ""; position: absolute; inset: 0 60% 0 0; border-radius: inherit; background: #6ea0ff; animation: slide 1.4s ease-in-out infinite alternate }
+@keyframes slide { to { transform: translateX(150%) } }
+@media (prefers-reduced-motion: reduce) { .progress::after { animation: none; right: 40% } }
+`
+
+/** A card in the middle of the page, edge to edge on a phone, light or dark as the system is. */
+export const clipPageCss = `
+:root { color-scheme: light dark; --ground: #f4f5f7; --card: #fff; --line: #e3e6eb; --text: #15181e; --quiet: #5b6371; --fill: #eef0f4; --accent: #1d5fd6 }
+@media (prefers-color-scheme: dark) { :root { --ground: #0d0f13; --card: #171a20; --line: #272c35; --text: #f0f2f5; --quiet: #9aa3b2; --fill: #232831; --accent: #86b1ff } }
+* { box-sizing: border-box }
+body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; -webkit-text-size-adjust: 100% }
+header, main { width: 100%; max-width: 992px; margin: 0 auto; padding: 0 1rem }
+header { padding-block: 1.125rem }
+header a { color: inherit; font-weight: 700; letter-spacing: -.01em; text-decoration: none }
+main { padding-bottom: 3rem }
+article { overflow: hidden; border: 1px solid var(--line); border-radius: 16px; background: var(--card); box-shadow: 0 1px 2px #0000000a, 0 12px 32px #0000000f }
+.stage { position: relative; display: flex; justify-content: center; background: #0a0b0d }
+.stage video { max-width: 100%; height: auto }
+.stage .gate { width: 100% }
+.stage .gate video { margin: 0 auto }
+.about { padding: 1.25rem 1.5rem 1.5rem }
+h1 { margin: 0; font-size: 1.375rem; line-height: 1.3; letter-spacing: -.015em; overflow-wrap: anywhere }
+.facts { display: flex; flex-wrap: wrap; margin: .375rem 0 0 -1.125rem; clip-path: inset(0 0 0 1.125rem); color: var(--quiet); font-size: .875rem }
+.facts > * { position: relative; padding-left: 1.125rem; overflow-wrap: anywhere }
+.facts > *::before { content: "·"; position: absolute; left: .4375rem; color: var(--quiet); font-weight: 400 }
+.facts .credit { color: var(--accent); font-weight: 600; text-decoration: none }
+.facts .credit:hover { text-decoration: underline }
+.tags { display: flex; flex-wrap: wrap; gap: .375rem; margin: 1rem 0 0; padding: 0; list-style: none }
+.tags li { padding: .125rem .6875rem; border-radius: 99px; background: var(--fill); color: var(--quiet); font-size: .8125rem; overflow-wrap: anywhere }
+.formats { display: flex; flex-wrap: wrap; gap: .5rem; margin-top: 1.25rem; padding-top: 1.25rem; border-top: 1px solid var(--line) }
+.formats a { padding: .4375rem 1rem; border: 1px solid var(--line); border-radius: 10px; color: var(--text); font-size: .875rem; font-weight: 600; text-decoration: none }
+.formats a:hover { background: var(--fill) }
+.embed { margin-top: 1rem; font-size: .875rem }
+.embed summary { width: fit-content; color: var(--quiet); cursor: pointer }
+.embed textarea { display: block; width: 100%; margin-top: .625rem; padding: .75rem; border: 1px solid var(--line); border-radius: 10px; background: var(--fill); color: var(--text); font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; resize: vertical }
+a:focus-visible, summary:focus-visible, textarea:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 6px }
+@media (max-width: 40rem) {
+  header { padding-block: .875rem }
+  main { padding: 0 0 2rem }
+  article { border-width: 1px 0; border-radius: 0; box-shadow: none }
+  .about { padding: 1rem 1rem 1.25rem }
+  h1 { font-size: 1.1875rem }
+  .formats a { flex: 1; text-align: center }
+}
+${playerCss}`
+
+/** The clip fills the frame, whatever its shape; all else lies over it. */
+export const embedPageCss = `
+* { box-sizing: border-box }
+html, body { height: 100%; margin: 0; overflow: hidden; background: #000; font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
+${playerCss}
+video { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain }
+.placeholder, .gate:not([open]) summary, .gate .closed { position: absolute; inset: 0 }
+.spacer { display: none }
+.home { position: absolute; z-index: 1; top: .5rem; left: .5rem; max-width: calc(100% - 6rem); overflow: hidden; padding: .25rem .75rem; border-radius: 99px; background: #000a; color: #fff; font-size: .8125rem; font-weight: 600; text-decoration: none; text-overflow: ellipsis; white-space: nowrap; opacity: 0; transition: opacity .15s }
+body:hover .home, .home:focus-visible { opacity: 1 }
+.home:focus-visible { outline: 2px solid #6ea0ff }
+@media (max-height: 11rem) { .notice { gap: .25rem; padding: .5rem } .notice > :not(strong, .button, .progress) { display: none } }
+@media (hover: none), (max-width: 12rem) { .home { display: none } }
+`

@@ -1,0 +1,384 @@
+import { createHash } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { createRemote, type RemoteOptions } from './fetch-remote.ts'
+import { guardedConnector } from './guarded-connector.ts'
+import { createGuard } from './ssrf-guard.ts'
+
+const LOOPBACK = { allowCidrs: ['127.0.0.0/8'] }
+const forbidden = { code: 'source_forbidden', status: 403 }
+const failed = (upstream: string) => ({ code: 'source_fetch_failed', status: 424, details: { upstream } })
+
+let dir: string
+let path: string
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'fetch-remote-'))
+  path = join(dir, 'clip')
+})
+afterEach(() => rm(dir, { recursive: true }))
+
+describe('a good source', () => {
+  test('lands in the file with its size, hash, type and final address', async () => {
+    const content = Buffer.alloc(300_000, 'gif')
+    const site = await serve((_, res) => res.setHeader('content-type', 'Image/GIF; charset=x').end(content))
+    const result = await fetchToFile(`${site.url}/a.gif`)
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    expect(result).toEqual({ bytes: 300_000, sha256, contentType: 'image/gif', finalUrl: `${site.url}/a.gif` })
+    expect(await readFile(path)).toEqual(content)
+  })
+
+  test('is asked for without compression, and redirects are followed to the end', async () => {
+    const seen: (string | undefined)[] = []
+    const site = await serve((req, res) => {
+      seen.push(req.headers['accept-encoding'] as string)
+      if (req.url === '/last') return res.end('ok')
+      res.writeHead(302, { location: req.url === '/' ? '/next' : 'last' }).end()
+    })
+    expect(await fetchToFile(site.url)).toMatchObject({
+      bytes: 2,
+      finalUrl: `${site.url}/last`,
+      contentType: undefined,
+    })
+    expect(seen).toEqual(['identity', 'identity', 'identity'])
+  })
+
+  test('exactly at the limit is accepted, one byte more is not', async () => {
+    const site = await serve((_, res) => res.end(Buffer.alloc(1000)))
+    expect(await fetchToFile(site.url, { maxBytes: 1000 })).toMatchObject({ bytes: 1000 })
+    await rm(path)
+    await expect(fetchToFile(site.url, { maxBytes: 999 })).rejects.toMatchObject({ code: 'file_too_large' })
+  })
+
+  test('may have a name, an odd port and a local host inside an exception', async () => {
+    const site = await serve((_, res) => res.end('ok'))
+    const resolve = async (name: string) => [{ address: name === 'files' ? '127.0.0.1' : '10.0.0.1', family: 4 }]
+    expect(await fetchToFile(`http://files:${site.port}/`, {}, { resolve })).toMatchObject({ bytes: 2 })
+  })
+
+  test('gets credentials only on the origin they were meant for', async () => {
+    const seen: unknown[] = []
+    const other = await serve((req, res) => res.end(String(seen.push(req.headers))))
+    const site = await serve((req, res) => {
+      seen.push(req.headers)
+      res.writeHead(302, { location: other.url }).end()
+    })
+    await fetchToFile(site.url, {
+      headers: { authorization: 'secret', cookie: 'secret', referer: 'https://a.example/' },
+    })
+    expect(seen[0]).toMatchObject({ authorization: 'secret', cookie: 'secret' })
+    expect(seen[1]).toMatchObject({ referer: 'https://a.example/' })
+    expect(JSON.stringify(seen[1])).not.toContain('secret')
+  })
+})
+
+describe('the guard', () => {
+  test.each([
+    ['literal', (port: number) => `http://127.0.0.1:${port}/`],
+    ['IPv4-mapped', (port: number) => `http://[::ffff:127.0.0.1]:${port}/`],
+    ['decimal', (port: number) => `http://2130706433:${port}/`],
+    ['octal', (port: number) => `http://0177.0.0.1:${port}/`],
+    ['hexadecimal', (port: number) => `http://0x7f000001:${port}/`],
+    ['user info', (port: number) => `http://example.com@127.0.0.1:${port}/`],
+    ['localhost', (port: number) => `http://localhost:${port}/`],
+  ])('never reaches loopback: %s', async (_, url) => {
+    const site = await serve((_, res) => res.end('secret'))
+    await expect(fetchToFile(url(site.port), {}, { allowCidrs: [] })).rejects.toMatchObject(forbidden)
+    expect(site.connections()).toBe(0)
+  })
+
+  test.each([
+    ['a private address', 'http://10.0.0.1/'],
+    ['the metadata service', 'http://169.254.169.254/latest/meta-data/'],
+    ['loopback over IPv6', 'http://[::1]/'],
+    ['a file', 'file:///etc/passwd'],
+    ['another scheme', 'gopher://127.0.0.1:70/'],
+    ['credentials', 'http://user:secret@127.0.0.1/'],
+  ])('judges a redirect to %s', async (_, location) => {
+    const site = await serve((_, res) => res.writeHead(302, { location }).end())
+    await expect(fetchToFile(site.url)).rejects.toMatchObject(forbidden)
+  })
+
+  test('refuses a name that resolves to a private address, alone or among public ones', async () => {
+    const site = await serve((_, res) => res.end('secret'))
+    const loopback = { address: '127.0.0.1', family: 4 }
+    const elsewhere = { address: '8.8.8.8', family: 4 }
+    for (const answers of [[loopback], [elsewhere, loopback], [loopback, elsewhere], []]) {
+      const options = { allowCidrs: [], resolve: async () => answers }
+      await expect(fetchToFile('http://rebind.example/', {}, options)).rejects.toMatchObject(forbidden)
+    }
+    expect(site.connections()).toBe(0)
+  })
+
+  test('asks the name server once, so a second, different answer cannot be used', async () => {
+    const site = await serve((_, res) => res.end('ok'))
+    const answers = ['127.0.0.1', '10.0.0.1']
+    let asked = 0
+    const resolve = async () => [{ address: answers[asked++] ?? '', family: 4 }]
+    expect(await fetchToFile(`http://rebind.example:${site.port}/`, {}, { resolve })).toMatchObject({ bytes: 2 })
+    expect(asked).toBe(1)
+  })
+
+  test('looks at who really answered: an address that changes after the check gets no request', async () => {
+    const site = await serve((_, res) => res.end('secret'))
+    let reads = 0
+    const shifty = { family: 4, address: '' }
+    Object.defineProperty(shifty, 'address', { get: () => (reads++ === 0 ? '127.1.1.1' : '127.0.0.1') })
+    const options = { allowCidrs: ['127.1.1.1/32'], resolve: async () => [shifty] }
+    await expect(fetchToFile(`http://rebind.example:${site.port}/`, {}, options)).rejects.toMatchObject(forbidden)
+    expect(site.requests()).toBe(0)
+  })
+
+  test('holds at the socket alone, where no URL was judged before', async () => {
+    const site = await serve((_, res) => res.end('secret'))
+    const connect = guardedConnector(createGuard(), async () => [{ address: '127.0.0.1', family: 4 }], 1000)
+    for (const hostname of ['127.0.0.1', '::ffff:127.0.0.1', 'rebind.example']) {
+      const target = { hostname, protocol: 'http:', port: String(site.port) }
+      const error = await new Promise((done) => connect(target, (...[refusal]) => done(refusal)))
+      expect(error).toMatchObject(forbidden)
+    }
+    expect(site.connections()).toBe(0)
+  })
+
+  test('does not let a public name in by an odd port when only loopback is excepted', async () => {
+    const resolve = async () => [{ address: '8.8.8.8', family: 4 }]
+    await expect(fetchToFile('http://example.com:9999/', {}, { resolve })).rejects.toMatchObject(forbidden)
+  })
+})
+
+describe('a bad source', () => {
+  test.each([
+    [404, '4xx'],
+    [429, '4xx'],
+    [500, '5xx'],
+    [503, '5xx'],
+    [204, 'bad_response'],
+    [206, 'bad_response'],
+    [304, 'bad_response'],
+  ])('status %i is reported as %s', async (status, upstream) => {
+    const site = await serve((_, res) => res.writeHead(status).end())
+    await expect(fetchToFile(site.url)).rejects.toMatchObject(failed(upstream))
+  })
+
+  test('a redirect loop ends after five hops', async () => {
+    const site = await serve((_, res) => res.writeHead(301, { location: '/again' }).end('body nobody reads'))
+    await expect(fetchToFile(site.url)).rejects.toMatchObject(failed('too_many_redirects'))
+    expect(site.requests()).toBe(6)
+  })
+
+  test('a declared length over the limit is refused before the body', async () => {
+    const site = await serve((_, res) => res.writeHead(200, { 'content-length': 1001 }).flushHeaders())
+    await expect(fetchToFile(site.url, { maxBytes: 1000 })).rejects.toMatchObject({
+      code: 'file_too_large',
+      details: { limit: 1000 },
+    })
+    await site.allClosed()
+  })
+
+  test('an endless body stops at the limit and the connection is cut', async () => {
+    const site = await serve((_, res) => {
+      const more = () => {
+        while (res.write(Buffer.alloc(65_536)));
+      }
+      res.on('drain', more)
+      more()
+    })
+    await expect(fetchToFile(site.url, { maxBytes: 1_000_000 })).rejects.toMatchObject({ code: 'file_too_large' })
+    await site.allClosed()
+  })
+
+  test('headers that never come are a timeout', async () => {
+    const site = await serve(() => {})
+    await expect(fetchToFile(site.url, {}, { timeouts: { headersMs: 100 } })).rejects.toMatchObject(failed('timeout'))
+  })
+
+  test('a body that stalls is a timeout', async () => {
+    const site = await serve((_, res) => res.write('GIF89a'))
+    await expect(fetchToFile(site.url, {}, { timeouts: { idleMs: 100 } })).rejects.toMatchObject(failed('timeout'))
+  })
+
+  test('a dripping body is given up as too slow, although it never stalls', async () => {
+    const site = await serve(drip)
+    const timeouts = { lowSpeed: { bytesPerSecond: 1000, windowMs: 100, graceMs: 50 } }
+    await expect(fetchToFile(site.url, {}, { timeouts })).rejects.toMatchObject(failed('too_slow'))
+    await site.allClosed()
+  })
+
+  test('a steady body is not given up, whatever the window', async () => {
+    const site = await serve((req, res) => {
+      setTimeout(() => res.end(), 400)
+      drip(req, res)
+    })
+    const timeouts = { lowSpeed: { bytesPerSecond: 10, windowMs: 100, graceMs: 50 } }
+    expect((await fetchToFile(site.url, {}, { timeouts })).bytes).toBeGreaterThan(5)
+  })
+
+  test('nothing takes longer than the total limit, redirects included', async () => {
+    const site = await serve(drip)
+    await expect(fetchToFile(site.url, {}, { timeouts: { totalMs: 150 } })).rejects.toMatchObject(failed('timeout'))
+    await expect(fetchToFile(site.url, { totalMs: 150 })).rejects.toMatchObject(failed('timeout'))
+  })
+
+  test('a connection that is cut in the middle is no file', async () => {
+    const site = await serve((_, res) => {
+      res.writeHead(200, { 'content-length': 5000 }).write(Buffer.alloc(1000), () => res.socket?.destroy())
+    })
+    await expect(fetchToFile(site.url)).rejects.toMatchObject(failed('interrupted'))
+  })
+
+  test('less than the declared length is no file; more is cut at the declared length', async () => {
+    const short = await serveRaw('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort')
+    await expect(fetchToFile(short)).rejects.toMatchObject(failed('interrupted'))
+    const long = await serveRaw('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlong and longer')
+    expect(await fetchToFile(long)).toMatchObject({ bytes: 4 })
+  })
+
+  test('an answer that is compressed all the same is refused, bombs included', async () => {
+    const bomb = gzipSync(Buffer.alloc(5_000_000))
+    const site = await serve((_, res) => res.setHeader('content-encoding', 'gzip').end(bomb))
+    await expect(fetchToFile(site.url)).rejects.toMatchObject(failed('bad_response'))
+  })
+
+  test.each([
+    ['no HTTP at all', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['headers without end', `HTTP/1.1 200 OK\r\nX-Pad: ${'a'.repeat(20_000)}\r\n\r\n`],
+  ])('%s is a bad response', async (_, bytes) => {
+    await expect(fetchToFile(await serveRaw(bytes))).rejects.toMatchObject(failed('bad_response'))
+  })
+
+  test('nobody there, and a name that nobody knows, are unreachable', async () => {
+    const site = await serve(() => {})
+    await site.close()
+    await expect(fetchToFile(site.url)).rejects.toMatchObject(failed('unreachable'))
+    const resolve = async () => {
+      throw Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' })
+    }
+    await expect(fetchToFile('http://gone.example/', {}, { resolve })).rejects.toMatchObject(failed('unreachable'))
+  })
+})
+
+describe('our side', () => {
+  test('the caller can stop a transfer, and gets its own reason back', async () => {
+    const controller = new AbortController()
+    const site = await serve((req, res) => {
+      drip(req, res)
+      setTimeout(() => controller.abort(new Error('shutting down')), 50)
+    })
+    await expect(fetchToFile(site.url, { signal: controller.signal })).rejects.toThrow('shutting down')
+    await site.allClosed()
+  })
+
+  test('the caller can stop while the server is still silent', async () => {
+    const controller = new AbortController()
+    const site = await serve(() => controller.abort(new Error('shutting down')))
+    await expect(fetchToFile(site.url, { signal: controller.signal })).rejects.toThrow('shutting down')
+  })
+
+  test('a path that exists is neither written nor removed', async () => {
+    const site = await serve((_, res) => res.end('new'))
+    await writeFile(path, 'old')
+    await expect(createTestRemote().fetchToFile(site.url, path, { maxBytes: 10 })).rejects.toThrow('EEXIST')
+    expect(await readFile(path, 'utf8')).toBe('old')
+    expect(site.requests()).toBe(0)
+  })
+})
+
+describe('fetchStart', () => {
+  test('reads the whole of a small page', async () => {
+    const site = await serve((_, res) => res.setHeader('content-type', 'text/html; charset=utf-8').end('<p>hi'))
+    const start = await createTestRemote().fetchStart(site.url, { maxBytes: 100 })
+    expect(start).toEqual({
+      body: Buffer.from('<p>hi'),
+      isTruncated: false,
+      contentType: 'text/html',
+      finalUrl: `${site.url}/`,
+    })
+  })
+
+  test('stops at the limit and cuts the connection', async () => {
+    const site = await serve(drip)
+    const start = await createTestRemote().fetchStart(site.url, { maxBytes: 3 })
+    expect(start).toMatchObject({ body: Buffer.from('...'), isTruncated: true })
+    await site.allClosed()
+  })
+
+  test('takes a partial answer when it asked for a range', async () => {
+    const site = await serve((req, res) => res.writeHead(req.headers.range ? 206 : 200).end('GIF8'))
+    const start = await createTestRemote().fetchStart(site.url, { maxBytes: 4, headers: { range: 'bytes=0-3' } })
+    expect(start.body.toString()).toBe('GIF8')
+  })
+})
+
+function createTestRemote(options: RemoteOptions = {}) {
+  const remote = createRemote({ ...LOOPBACK, ...options })
+  onTestFinished(() => remote.close())
+  return remote
+}
+
+/** Fetches, and holds every failure to its promise: no file is left. */
+async function fetchToFile(
+  url: string,
+  fetch: Partial<Parameters<ReturnType<typeof createRemote>['fetchToFile']>[2]> = {},
+  options: RemoteOptions = {},
+) {
+  try {
+    return await createTestRemote(options).fetchToFile(url, path, { maxBytes: 10_000_000, ...fetch })
+  } catch (error) {
+    expect(await readdir(dir)).toEqual([])
+    throw error
+  }
+}
+
+const drip: RequestListener = (_, res) => {
+  const timer = setInterval(() => res.write('.'), 20)
+  res.on('close', () => clearInterval(timer))
+}
+
+async function serve(listener: RequestListener) {
+  let requests = 0
+  let connections = 0
+  const open = new Set<Socket>()
+  const server = createServer((req, res) => {
+    requests++
+    listener(req, res)
+  })
+  server.on('connection', (socket: Socket) => {
+    connections++
+    open.add(socket)
+    socket.on('close', () => open.delete(socket))
+  })
+  const close = async () => {
+    server.closeAllConnections()
+    await new Promise((done) => server.close(done))
+  }
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  onTestFinished(close)
+  const { port } = server.address() as AddressInfo
+  const allClosed = () => expect.poll(() => open.size).toBe(0)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    requests: () => requests,
+    connections: () => connections,
+    allClosed,
+    close,
+  }
+}
+
+/** Says the same bytes to everyone, HTTP or not, and hangs up. */
+async function serveRaw(bytes: string): Promise<string> {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(bytes))
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  onTestFinished(() => {
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
