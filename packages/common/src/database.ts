@@ -33,8 +33,11 @@ export function openDatabase<DB>(options: DatabaseOptions): { db: Kysely<DB>; po
     types: { getTypeParser },
     Client: PreparingClient,
   })
-  // An idle connection that breaks is only news; without a listener it would end the process.
-  pool.on('error', (err) => options.log.warn({ err }, 'idle database connection lost'))
+  // A connection that breaks fails the statement it runs, if any. Without a listener of its own a connection that is
+  // checked out but between two statements of a transaction would end the process instead.
+  const noteLoss = (err: Error) => options.log.warn({ err }, 'database connection lost')
+  pool.on('error', noteLoss)
+  pool.on('connect', (client) => client.on('error', noteLoss))
   const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
   return { db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins }), pool }
 }

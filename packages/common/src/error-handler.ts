@@ -91,22 +91,20 @@ function describeValidation(error: FastifyError): string {
   return [field || error.validationContext, first?.message].filter(Boolean).join(' ')
 }
 
+/** Routes as they are registered; preflight answers (OPTIONS) exist for every path and say nothing about it. */
 function collectRoutes(app: FastifyInstance): { pattern: RegExp; methods: Set<string> }[] {
-  const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  const routes: { url: string; pattern: RegExp; methods: Set<string> }[] = []
   app.addHook('onRoute', (route) => {
-    const known = routes.get(route.url)
-    const methods = known?.methods ?? new Set<string>()
-    for (const method of [route.method].flat()) methods.add(method)
-    if (known) return
-    const pattern = new RegExp(
-      `^${route.url
-        .replaceAll(/[.+^$()|[\]\\]/g, String.raw`\$&`)
-        .replaceAll(/:[A-Za-z_]+/g, '[^/]+')
-        .replaceAll('*', '.*')}$`,
-    )
-    routes.set(route.url, { pattern, methods })
-    sorted.push({ pattern, methods })
+    const methods = [route.method].flat().filter((method) => method !== 'OPTIONS')
+    if (methods.length === 0) return
+    const known = routes.find(({ url }) => url === route.url)
+    for (const method of methods) known?.methods.add(method)
+    if (!known) routes.push({ url: route.url, pattern: patternOf(route.url), methods: new Set(methods) })
   })
-  const sorted: { pattern: RegExp; methods: Set<string> }[] = []
-  return sorted
+  return routes
+}
+
+function patternOf(url: string): RegExp {
+  const literal = url.replaceAll(/[.+^$()|[\]\\]/g, String.raw`\$&`)
+  return new RegExp(`^${literal.replaceAll(/:[A-Za-z_]+/g, '[^/]+').replaceAll('*', '.*')}$`)
 }

@@ -24,11 +24,15 @@ export function secureHeaders(app: FastifyInstance): void {
   })
 }
 
-/** While the process drains, requests on kept connections get a clear 503 and the connection ends. */
+/**
+ * While the process drains, requests on kept connections get a clear 503. Every answer then ends its connection, those
+ * of requests accepted before too: an idle connection would hold up the stop until it times out.
+ */
 export function refuseWhileStopping(app: FastifyInstance, isStopping: () => boolean, refusal: () => ApiError): void {
-  app.addHook('onRequest', async (request, reply) => {
-    if (!isStopping()) return
-    reply.header('connection', 'close')
-    if (!request.url.startsWith('/health')) throw refusal()
+  app.addHook('onSend', async (_request, reply) => {
+    if (isStopping()) reply.header('connection', 'close')
+  })
+  app.addHook('onRequest', async (request) => {
+    if (isStopping() && !request.url.startsWith('/health')) throw refusal()
   })
 }

@@ -109,9 +109,10 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       )
     },
     depth: async (name) => {
-      const stats = await boss.getQueueStats(name, { force: true })
-      const [latest] = Array.isArray(stats) ? stats : [stats]
-      return (latest?.queuedCount ?? 0) + (latest?.activeCount ?? 0)
+      // Counted here: pg-boss' own figures may be a minute old, too late for a limit.
+      const text = `select count(*)::int as depth from ${options.schema}.job where name = $1 and state < 'completed'`
+      const { rows } = await boss.getDb().executeSql(text, [name])
+      return rows[0].depth as number
     },
     stop: (graceMs) => boss.stop({ graceful: true, timeout: graceMs, close: true }),
   }

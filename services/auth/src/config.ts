@@ -229,12 +229,24 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
   const { values, warnings } = readVariables(variables, 'AUTH_', environment, file)
   const problems = [...mailProblems(values), ...captchaProblems(values), ...providerProblems(values)]
   if (problems.length > 0) throw new ConfigError(problems)
-  const inherited = (['OPERATOR_TOKEN', 'API_ENDPOINT'] as const).filter((name) => values[name] !== undefined)
-  return {
-    config: groupConfig(values),
-    warnings: [...warnings, ...inherited.map((name) => `AUTH_${name} is inherited and has no effect`)],
-  }
+  return { config: groupConfig(values), warnings: [...warnings, ...idleSettings(values)] }
 }
+
+/** Settings that are set and change nothing: inherited ones, and switches of features that are not there yet. */
+function idleSettings(values: RawConfig): string[] {
+  const inherited = (['OPERATOR_TOKEN', 'API_ENDPOINT'] as const).filter((name) => values[name] !== undefined)
+  const later = Object.entries(values)
+    .filter(([name, value]) => value && LATER.test(name))
+    .map(([name]) => name)
+  return [
+    ...inherited.map((name) => `AUTH_${name} is inherited and has no effect`),
+    ...later.map((name) => `AUTH_${name} has no effect in this version: its feature is not there yet`),
+  ]
+}
+
+/** Read and checked already, so that a configuration stays valid when the feature arrives. */
+const LATER =
+  /^(SECURITY_CAPTCHA_ENABLED|SMS_PROVIDER|SMS_AUTOCONFIRM|EXTERNAL_(?!EMAIL|PHONE|ANONYMOUS)\w+_ENABLED|MAILER_NOTIFICATIONS_\w+|MAILER_TEMPLATES_\w+)$/
 
 function mailProblems(values: RawConfig): string[] {
   if (!values.EXTERNAL_EMAIL_ENABLED) return []

@@ -59,12 +59,12 @@ async function start() {
   ])
 }
 
-let stopping: Promise<void> | undefined
-function stop(code: number) {
-  stopping ??= (async () => {
-    for (const end of stops.toReversed()) await end()
-    process.exit(code)
-  })()
+let isStopping = false
+async function stop(code: number) {
+  if (isStopping) return
+  isStopping = true
+  for (const end of stops.toReversed()) await end()
+  process.exit(code)
 }
 
 process.once('SIGINT', () => stop(0))

@@ -72,7 +72,6 @@ function openLimiter(pool: pg.Pool, namespace: string, name: string, rate: Rate)
     tableCreated: true,
     clearExpiredByTimeout: false,
     inMemoryBlockOnConsumed: rate.points + 1,
-    inMemoryBlockDuration: Math.min(rate.seconds, 10),
     insuranceLimiter: new RateLimiterMemory(counts),
   })
 }

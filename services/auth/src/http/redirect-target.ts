@@ -51,20 +51,26 @@ function hasPlainHost(target: string, url: URL): boolean {
 const compiled = new Map<string, RegExp>()
 
 /**
- * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`. In the host
- * even `**` stays inside the host, so that `https://**.example.com` cannot match `https://evil.test/.example.com`.
+ * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`. In
+ * the middle of a web host even `**` stays inside the host, so that `https://**.example.com` cannot match
+ * `https://evil.test/.example.com`.
  */
 export function globToRegExp(pattern: string): RegExp {
   const known = compiled.get(pattern)
   if (known) return known
-  const [, scheme = '', host = '', rest = ''] = /^([a-z][a-z0-9+.*-]*:\/\/)?([^/#]*)(.*)$/is.exec(pattern) ?? []
-  const source = scheme
-    ? globSource(scheme, '.*') + globSource(host, '[^/?#@]*') + globSource(rest, '.*')
-    : globSource(pattern, '.*')
+  const [, scheme = '', host = '', rest = ''] = /^(https?:\/\/)?([^/#]*)(.*)$/is.exec(pattern) ?? []
+  const endsOpen = rest === '' && host.endsWith('**')
+  const inHost = scheme ? HOST_RUN : ANY_RUN
+  const source = endsOpen
+    ? globSource(scheme, ANY_RUN) + globSource(host.slice(0, -2), inHost) + ANY_RUN
+    : globSource(scheme, ANY_RUN) + globSource(host, inHost) + globSource(rest, ANY_RUN)
   const expression = new RegExp(`^${source}$`, 's')
   compiled.set(pattern, expression)
   return expression
 }
+
+const ANY_RUN = '.*'
+const HOST_RUN = '[^/?#@]*'
 
 function globSource(glob: string, anyRun: string): string {
   let source = ''
@@ -82,10 +88,10 @@ function globSource(glob: string, anyRun: string): string {
     } else if (character === '{') source += '(?:'
     else if (character === '}') source += ')'
     else if (character === ',') source += '|'
-    else if (character === '\\') source += escape(glob[++i] ?? '\\')
-    else source += escape(character)
+    else if (character === '\\') source += escapePattern(glob[++i] ?? '\\')
+    else source += escapePattern(character)
   }
   return source
 }
 
-const escape = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`)
+const escapePattern = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`)

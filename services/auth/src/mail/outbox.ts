@@ -12,7 +12,7 @@ export const MAIL_QUEUE: QueueDefinition = {
   retryDelaySeconds: 1,
   retryDelayMaxSeconds: 300,
   expireInSeconds: 120,
-  heartbeatSeconds: 30,
+  heartbeatSeconds: 10,
 }
 
 export interface MailJob {

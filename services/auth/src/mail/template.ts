@@ -3,15 +3,15 @@ export type TemplateVariables = Record<string, unknown>
 
 /**
  * Fills in `{{ .Name }}`, the syntax existing templates are written in. An unknown variable becomes empty text, never an
- * error. `escape` fits the context: HTML for bodies, nothing for subjects and plain text.
+ * error. `escapeText` fits the context: HTML for bodies, nothing for subjects and plain text.
  */
 export function renderTemplate(
   template: string,
   variables: TemplateVariables,
-  escape: (text: string) => string,
+  escapeText: (text: string) => string,
 ): string {
   return template.replaceAll(/\{\{-?\s*\.([A-Za-z0-9_.]+)\s*-?\}\}/g, (_match, path: string) =>
-    escape(toText(lookUp(variables, path))),
+    escapeText(toText(lookUp(variables, path))),
   )
 }
 

@@ -85,8 +85,11 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }),
       response: { 200: SessionShape, ...errorResponses(400, 403, 413, 422, 429) },
     },
+    // The button of the confirmation page posts an empty form to the link's own address.
+    preValidation: async (request) => {
+      if (isLinkForm(request)) request.body ??= {}
+    },
     handler: async (request, reply) => {
-      // The button of the confirmation page posts an empty form to the link's own address.
       if (isLinkForm(request)) return followLink(request, reply)
       await limits.byAddress(request, 'verify')
       const { type = '', token = '', token_hash: tokenHash = '', phone = '', password, redirect_to } = request.body

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs'
+import { ConfigError, variablesTable } from '@services/common/config'
+import { describe, expect, test } from 'vitest'
+import { readConfig, variables } from './config.ts'
+
+const REQUIRED = {
+  AUTH_SITE_URL: 'https://site.example',
+  AUTH_API_EXTERNAL_URL: 'https://auth.example/',
+  AUTH_DATABASE_URL: 'postgres://localhost/auth',
+  AUTH_JWT_SECRET: 'a-secret-of-the-tests-with-32-bytes-or-more',
+  AUTH_SMTP_HOST: 'mail.example',
+  AUTH_SMTP_PORT: '587',
+  AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
+}
+
+function problemsOf(settings: Record<string, string>): readonly string[] {
+  try {
+    readConfig({ ...REQUIRED, ...settings })
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+test('the README shows exactly the variables there are', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  expect(readme).toContain(variablesTable(variables, 'AUTH_'))
+})
+
+test('every variable of the specification is read', () => {
+  const named = `SITE_URL URI_ALLOW_LIST OPERATOR_TOKEN DISABLE_SIGNUP EXTERNAL_EMAIL_ENABLED EXTERNAL_PHONE_ENABLED
+    RATE_LIMIT_HEADER RATE_LIMIT_EMAIL_SENT PASSWORD_MIN_LENGTH PASSWORD_REQUIRED_CHARACTERS
+    SECURITY_REFRESH_TOKEN_ROTATION_ENABLED SECURITY_REFRESH_TOKEN_REUSE_INTERVAL API_HOST PORT API_ENDPOINT
+    API_EXTERNAL_URL REQUEST_ID_HEADER DB_DRIVER DATABASE_URL DB_MAX_POOL_SIZE DB_NAMESPACE LOG_LEVEL LOG_FILE
+    TRACING_ENABLED TRACING_EXPORTER METRICS_ENABLED METRICS_EXPORTER OTEL_EXPORTER_PROMETHEUS_HOST
+    OTEL_EXPORTER_PROMETHEUS_PORT DEBUG JWT_SECRET JWT_EXP JWT_AUD JWT_ADMIN_GROUP_NAME JWT_DEFAULT_GROUP_NAME
+    JWT_ADMIN_ROLES SMTP_ADMIN_EMAIL SMTP_HOST SMTP_PORT SMTP_USER SMTP_PASS SMTP_MAX_FREQUENCY SMTP_SENDER_NAME
+    MAILER_AUTOCONFIRM MAILER_OTP_EXP MAILER_URLPATHS_INVITE MAILER_URLPATHS_CONFIRMATION MAILER_URLPATHS_RECOVERY
+    MAILER_URLPATHS_EMAIL_CHANGE MAILER_SUBJECTS_CONFIRMATION MAILER_TEMPLATES_MAGIC_LINK
+    MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED SMS_AUTOCONFIRM
+    SMS_MAX_FREQUENCY SMS_OTP_EXP SMS_OTP_LENGTH SMS_PROVIDER SECURITY_CAPTCHA_ENABLED SECURITY_CAPTCHA_PROVIDER
+    SECURITY_CAPTCHA_SECRET SECURITY_CAPTCHA_TIMEOUT SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION
+    EXTERNAL_ANONYMOUS_USERS_ENABLED SECURITY_SB_FORWARDED_FOR_ENABLED EXTERNAL_APPLE_ENABLED EXTERNAL_WORKOS_CLIENT_ID
+    EXTERNAL_KEYCLOAK_URL EXTERNAL_TWITTER_REDIRECT_URI EXTERNAL_GITLAB_SECRET`.split(/\s+/)
+  for (const name of named) expect(Object.keys(variables)).toContain(name)
+})
+
+test('the prefixed name wins over the bare one, the environment over the file, and empty means unset', () => {
+  const read = (environment: Record<string, string>, file: Record<string, string> = {}) =>
+    readConfig({ ...REQUIRED, ...environment }, file).config.server.port
+  expect(read({})).toBe(8081)
+  expect(read({ PORT: '1' })).toBe(1)
+  expect(read({ API_PORT: '2' })).toBe(2)
+  expect(read({ AUTH_PORT: '3', PORT: '1' })).toBe(3)
+  expect(read({ PORT: '1' }, { AUTH_PORT: '4' })).toBe(1)
+  expect(read({ AUTH_PORT: '' }, { AUTH_PORT: '4' })).toBe(4)
+})
+
+test('durations are seconds or 1h30m', () => {
+  const lifetime = (value: string) => readConfig({ ...REQUIRED, AUTH_JWT_EXP: value }).config.jwt.lifetimeSeconds
+  expect([lifetime('60'), lifetime('1h30m'), lifetime('90s'), lifetime('1.5h')]).toEqual([60, 5400, 90, 5400])
+})
+
+describe('a start is refused', () => {
+  test.for<[string, Record<string, string>, string]>([
+    ['without the mail server while e-mail is on', { AUTH_SMTP_HOST: '' }, 'AUTH_SMTP_HOST'],
+    ['with a captcha but no secret', { AUTH_SECURITY_CAPTCHA_ENABLED: 'true' }, 'AUTH_SECURITY_CAPTCHA_SECRET'],
+    ['with a provider but no client id', { AUTH_EXTERNAL_GITHUB_ENABLED: 'true' }, 'AUTH_EXTERNAL_GITHUB_CLIENT_ID'],
+    ['with another database', { AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER'],
+    ['with a namespace that is no name', { AUTH_DB_NAMESPACE: 'a; drop table users' }, 'AUTH_DB_NAMESPACE'],
+    ['with keys that are no JSON', { AUTH_JWT_KEYS: 'nonsense' }, 'AUTH_JWT_KEYS'],
+    [
+      'with two signing keys',
+      { AUTH_JWT_KEYS: '[{"kid":"a","alg":"RS256","key_ops":["sign"]},{"kid":"b","alg":"RS256","key_ops":["sign"]}]' },
+      'AUTH_JWT_KEYS',
+    ],
+    ['with a key of alg none', { AUTH_JWT_KEYS: '[{"kid":"a","alg":"none","key_ops":["sign"]}]' }, 'AUTH_JWT_KEYS'],
+    ['with a rate that is none', { AUTH_RATE_LIMIT_EMAIL_SENT: 'many' }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    ['with a boolean that is none', { AUTH_DISABLE_SIGNUP: 'maybe' }, 'AUTH_DISABLE_SIGNUP'],
+  ])('%s', ([, settings, name]) => {
+    const problems = problemsOf(settings)
+    expect(problems).toHaveLength(name === 'AUTH_EXTERNAL_GITHUB_CLIENT_ID' ? 3 : 1)
+    expect(problems[0]).toContain(name)
+  })
+
+  test('not by the mail server when e-mail is off', () => {
+    const off = {
+      AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
+      AUTH_SMTP_HOST: '',
+      AUTH_SMTP_PORT: '',
+      AUTH_SMTP_ADMIN_EMAIL: '',
+    }
+    expect(problemsOf(off)).toEqual([])
+  })
+})
+
+test('unknown and inherited names are warned about, with the nearest known name', () => {
+  const { warnings } = readConfig({ ...REQUIRED, AUTH_SITE_URLS: 'x', AUTH_OPERATOR_TOKEN: 'x' })
+  expect(warnings).toEqual([
+    'AUTH_SITE_URLS is not a known variable; the nearest known one is AUTH_SITE_URL',
+    'AUTH_OPERATOR_TOKEN is inherited and has no effect',
+  ])
+})
+
+test('switches of features that are not there yet are warned about, so that nobody relies on them', () => {
+  const { warnings } = readConfig({
+    ...REQUIRED,
+    AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
+    AUTH_SECURITY_CAPTCHA_SECRET: 'x',
+  })
+  expect(warnings).toEqual([expect.stringContaining('AUTH_SECURITY_CAPTCHA_ENABLED has no effect in this version')])
+})

@@ -1,0 +1,262 @@
+import { describe, expect } from 'vitest'
+import { startTestService, type TestService, test, toSignedIn } from '../../test/service.ts'
+import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
+
+const password = 'correct horse'
+const WRONG = { status: 400, body: { code: 400, error_code: 'invalid_credentials', msg: 'Invalid login credentials' } }
+
+describe('signing in with a password', () => {
+  test('answers a session whose token applications can verify', async ({ service }) => {
+    const { userId } = await service.signedIn('claims@example.com')
+    const { body } = await service.post('/token?grant_type=password', { email: 'CLAIMS@example.com', password })
+    expect(body).toMatchObject({ token_type: 'bearer', expires_in: 3600, user: { id: userId } })
+    expect(body.expires_at).toBe(Math.floor(service.clock.now().getTime() / 1000) + 3600)
+    const claims = await service.deps.keys.verify(body.access_token, service.clock.now())
+    expect(claims).toMatchObject({
+      iss: 'https://auth.example',
+      sub: userId,
+      aud: 'authenticated',
+      role: 'authenticated',
+      email: 'claims@example.com',
+      phone: '',
+      aal: 'aal1',
+      amr: [{ method: 'password' }],
+      is_anonymous: false,
+      app_metadata: { provider: 'email' },
+    })
+    expect(claims?.jti).toMatch(/^[0-9a-f-]{36}$/)
+    expect(body.user.last_sign_in_at).toBe(service.clock.now().toISOString())
+  })
+
+  test('unknown address, wrong password and no password get one answer', async ({ service }) => {
+    const { userId } = await service.signedIn('known@example.com')
+    const wrong = await service.post('/token?grant_type=password', { email: 'known@example.com', password: 'wrong' })
+    const unknown = await service.post('/token?grant_type=password', { email: 'unknown@example.com', password })
+    await service.deps.db.updateTable('users').set({ password_hash: null }).where('id', '=', userId).execute()
+    const none = await service.post('/token?grant_type=password', { email: 'known@example.com', password })
+    const empty = await service.post('/token?grant_type=password', { email: 'known@example.com', password: '' })
+    for (const answer of [wrong, unknown, none, empty]) {
+      expect(answer).toMatchObject(WRONG)
+      expect(answer.text).toBe(wrong.text)
+    }
+  })
+
+  test('only who knows the password learns that the account is banned or unconfirmed', async ({ service }) => {
+    const { userId } = await service.signedIn('banned@example.com')
+    const bannedUntil = new Date(service.clock.now().getTime() + 3600_000)
+    await service.deps.db.updateTable('users').set({ banned_until: bannedUntil }).where('id', '=', userId).execute()
+    await service.post('/signup', { email: 'unconfirmed@example.com', password })
+    const signIn = (email: string, typed: string) =>
+      service.post('/token?grant_type=password', { email, password: typed })
+    expect(await signIn('banned@example.com', 'wrong')).toMatchObject(WRONG)
+    expect(await signIn('unconfirmed@example.com', 'wrong')).toMatchObject(WRONG)
+    expect(await signIn('banned@example.com', password)).toMatchObject({
+      status: 400,
+      body: { error_code: 'user_banned' },
+    })
+    const unconfirmed = await signIn('unconfirmed@example.com', password)
+    expect(unconfirmed).toMatchObject({ status: 400, body: { error_code: 'email_not_confirmed' } })
+  })
+
+  test('too many wrong passwords stop further tries, for known and unknown accounts alike', async ({ service }) => {
+    await service.signedIn('guessed@example.com')
+    for (const email of ['guessed@example.com', 'not-there@example.com']) {
+      for (let i = 0; i < 20; i++) await service.post('/token?grant_type=password', { email, password: `guess ${i}` })
+      const refused = await service.post('/token?grant_type=password', { email, password })
+      expect([email, refused.status, refused.body.error_code]).toEqual([email, 429, 'over_request_rate_limit'])
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    }
+  })
+
+  test('a password that breaks newer rules still signs in and is reported', async ({ service }) => {
+    await service.signedIn('old@example.com', '123456')
+    service.deps.config.passwords.minLength = 8
+    const { status, body } = await service.post('/token?grant_type=password', {
+      email: 'old@example.com',
+      password: '123456',
+    })
+    service.deps.config.passwords.minLength = 6
+    expect([status, body.weak_password.reasons]).toEqual([200, ['length']])
+  })
+
+  test('a hash made with weaker parameters is replaced', async ({ service }) => {
+    const { userId } = await service.signedIn('rehash@example.com')
+    const stronger = await startTestService({
+      AUTH_DATABASE_URL: service.deps.config.database.url,
+      AUTH_PASSWORD_HASH_MEMORY_KIB: '128',
+    })
+    const read = () =>
+      service.deps.db.selectFrom('users').select('password_hash').where('id', '=', userId).executeTakeFirstOrThrow()
+    expect((await read()).password_hash).toContain('m=64')
+    expect((await stronger.post('/token?grant_type=password', { email: 'rehash@example.com', password })).status).toBe(
+      200,
+    )
+    expect((await read()).password_hash).toContain('m=128')
+    expect((await service.post('/token?grant_type=password', { email: 'rehash@example.com', password })).status).toBe(
+      200,
+    )
+    await stronger.close()
+  })
+
+  test.for<[string, string, object, number, string]>([
+    ['no grant type', '/token', {}, 400, 'invalid_credentials'],
+    ['an unknown grant type', '/token?grant_type=magic', {}, 400, 'invalid_credentials'],
+    ['no address', '/token?grant_type=password', { password }, 400, 'validation_failed'],
+    ['two addresses', '/token?grant_type=password', { email: 'a@b.c', phone: '1', password }, 400, 'validation_failed'],
+    ['a phone number', '/token?grant_type=password', { phone: '123', password }, 422, 'phone_provider_disabled'],
+    ['a number as password', '/token?grant_type=password', { email: 'a@b.c', password: 1 }, 400, 'bad_json'],
+  ])('%s is refused', async ([, url, body, status, code], { service }) => {
+    expect(await service.post(url, body)).toMatchObject({ status, body: { error_code: code } })
+  })
+})
+
+describe('refreshing', () => {
+  const refresh = (service: TestService, token: string) =>
+    service.post('/token?grant_type=refresh_token', { refresh_token: token })
+
+  test('a chain of refreshes works, and the session has one row all the while', async ({ service }) => {
+    let { refreshToken, userId } = await service.signedIn()
+    for (let i = 0; i < 5; i++) {
+      const { status, body } = await refresh(service, refreshToken)
+      expect(status).toBe(200)
+      expect(body.refresh_token).not.toBe(refreshToken)
+      refreshToken = body.refresh_token
+      service.clock.advance({ seconds: 60 })
+    }
+    const sessions = await service.deps.db.selectFrom('sessions').selectAll().where('user_id', '=', userId).execute()
+    // Beside it the session that following the link began.
+    expect(sessions.map((session) => session.refresh_counter).toSorted()).toEqual([0, 5])
+  })
+
+  test('twenty refreshes of one token at once get the same child', async ({ service }) => {
+    const { refreshToken } = await service.signedIn()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(service, refreshToken)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(new Set(answers.map(({ body }) => body.refresh_token)).size).toBe(1)
+  })
+
+  test('the previous token gives the current one again within the interval, however often', async ({ service }) => {
+    const { refreshToken } = await service.signedIn()
+    const child = (await refresh(service, refreshToken)).body.refresh_token
+    for (let i = 0; i < 3; i++) {
+      service.clock.advance({ seconds: 3 })
+      expect((await refresh(service, refreshToken)).body.refresh_token).toBe(child)
+    }
+    // Reuse does not prolong the interval.
+    service.clock.advance({ seconds: 2 })
+    expect((await refresh(service, refreshToken)).body.error_code).toBe('refresh_token_already_used')
+  })
+
+  test('a token used twice after the interval ends the whole session', async ({ service }) => {
+    const { refreshToken } = await service.signedIn()
+    const child = (await refresh(service, refreshToken)).body.refresh_token
+    service.clock.advance({ seconds: 11 })
+    expect(await refresh(service, refreshToken)).toMatchObject({
+      status: 400,
+      body: { error_code: 'refresh_token_already_used' },
+    })
+    expect(await refresh(service, child)).toMatchObject({
+      status: 400,
+      body: { error_code: 'refresh_token_not_found' },
+    })
+  })
+
+  test('a token two behind ends the session even within the interval', async ({ service }) => {
+    const { refreshToken: first } = await service.signedIn()
+    const second = (await refresh(service, first)).body.refresh_token
+    const third = (await refresh(service, second)).body.refresh_token
+    expect((await refresh(service, first)).body.error_code).toBe('refresh_token_already_used')
+    expect((await refresh(service, third)).status).toBe(400)
+    const audited = await service.deps.db.selectFrom('audit_log_entries').select('payload').execute()
+    expect(audited.map(({ payload }) => payload.action)).toContain('token_reuse_detected')
+  })
+
+  test('without rotation a reused token is refused and the session lives', async () => {
+    const service = await startTestService({ AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' })
+    const { refreshToken: first } = await service.signedIn()
+    const second = (await refresh(service, first)).body.refresh_token
+    service.clock.advance({ seconds: 11 })
+    expect((await refresh(service, first)).body.error_code).toBe('refresh_token_already_used')
+    expect((await refresh(service, second)).status).toBe(200)
+    await service.close()
+  })
+
+  test('sessions end with their time box and with inactivity', async () => {
+    const service = await startTestService({ AUTH_SESSIONS_TIMEBOX: '1h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '20m' })
+    const active = await service.signedIn()
+    const idle = await service.signedIn()
+    let token = active.refreshToken
+    for (let i = 0; i < 3; i++) {
+      service.clock.advance({ seconds: 19 * 60 })
+      token = (await refresh(service, token)).body.refresh_token
+    }
+    expect(await refresh(service, idle.refreshToken)).toMatchObject({
+      status: 400,
+      body: { error_code: 'session_expired' },
+    })
+    service.clock.advance({ seconds: 5 * 60 })
+    expect(await refresh(service, token)).toMatchObject({ status: 400, body: { error_code: 'session_expired' } })
+    await service.close()
+  })
+
+  test('a banned user cannot refresh until the ban is over', async ({ service }) => {
+    const { refreshToken, userId } = await service.signedIn()
+    const bannedUntil = new Date(service.clock.now().getTime() + 60_000)
+    await service.deps.db.updateTable('users').set({ banned_until: bannedUntil }).where('id', '=', userId).execute()
+    expect(await refresh(service, refreshToken)).toMatchObject({ status: 400, body: { error_code: 'user_banned' } })
+    service.clock.advance({ seconds: 61 })
+    expect((await refresh(service, refreshToken)).status).toBe(200)
+  })
+
+  test('tokens that this service did not make are refused without a look at the database', async ({ service }) => {
+    const { refreshToken } = await service.signedIn()
+    const parsed = parseRefreshToken(service.deps.refreshTokenKey, refreshToken) as RefreshToken
+    const otherKey = Buffer.alloc(32, 7)
+    const future = formatRefreshToken(service.deps.refreshTokenKey, { ...parsed, counter: 9 })
+    const cases: [string, string][] = [
+      ['', 'validation_failed'],
+      ['abcdefghijkl', 'validation_failed'],
+      [`${refreshToken}x`, 'validation_failed'],
+      [`B${refreshToken.slice(1)}`, 'validation_failed'],
+      [refreshToken.slice(0, -3) + (refreshToken.endsWith('AAA') ? 'BBB' : 'AAA'), 'refresh_token_not_found'],
+      [formatRefreshToken(otherKey, parsed), 'refresh_token_not_found'],
+      [future, 'validation_failed'],
+    ]
+    for (const [token, code] of cases) {
+      expect(await refresh(service, token)).toMatchObject({ status: 400, body: { error_code: code } })
+    }
+    expect((await refresh(service, refreshToken)).status).toBe(200)
+  })
+})
+
+test('tokens are signed with the configured key, published, and tokens of the secret still verify', async () => {
+  const { exportJWK, generateKeyPair, jwtVerify, createLocalJWKSet, SignJWT } = await import('jose')
+  const { SECRET } = await import('../../test/service.ts')
+  for (const alg of ['RS256', 'ES256', 'EdDSA']) {
+    const { privateKey } = await generateKeyPair(alg, { extractable: true })
+    const key = { ...(await exportJWK(privateKey)), kid: 'current', alg, key_ops: ['sign', 'verify'] }
+    const service = await startTestService({ AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }) })
+    const { accessToken, userId, auth } = await service.signedIn()
+    const { body, headers } = await service.get('/.well-known/jwks.json')
+    expect(body.keys).toHaveLength(1)
+    expect(Object.keys(body.keys[0])).not.toEqual(expect.arrayContaining(['d']))
+    for (const secret of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) expect(body.keys[0]).not.toHaveProperty(secret)
+    expect(headers['cache-control']).toBe('public, max-age=600')
+    const { payload } = await jwtVerify(accessToken, createLocalJWKSet(body), { currentDate: service.clock.now() })
+    expect(payload.sub).toBe(userId)
+    expect((await service.get('/user', auth)).status).toBe(200)
+    const bySecret = await new SignJWT({ sub: userId, aud: 'authenticated' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(new TextEncoder().encode(SECRET))
+    expect((await service.get('/user', { authorization: `Bearer ${bySecret}` })).status).toBe(200)
+    await service.close()
+  }
+})
+
+test('a refreshed session speaks for the same user', async ({ service }) => {
+  const { refreshToken, userId } = await service.signedIn()
+  const { body } = await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+  const { auth } = toSignedIn(body)
+  expect((await service.get('/user', auth)).body.id).toBe(userId)
+  expect(body.user.identities).toHaveLength(1)
+})

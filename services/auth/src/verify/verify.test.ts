@@ -1,0 +1,172 @@
+import { describe, expect } from 'vitest'
+import { codeIn, linkPath, startTestService, type TestService, test } from '../../test/service.ts'
+
+const password = 'correct horse'
+
+async function signUp(service: TestService, email: string) {
+  await service.post('/signup', { email, password })
+  const mail = await service.mailbox.waitFor(email)
+  const path = linkPath(mail.text)
+  return { email, path, code: codeIn(mail.text), token: new URLSearchParams(path.split('?')[1]).get('token') as string }
+}
+
+const EXPIRED = { status: 403, body: { error_code: 'otp_expired' } }
+
+describe('the link', () => {
+  test('works once', async ({ service }) => {
+    const { path } = await signUp(service, 'once@example.com')
+    expect((await service.get(path)).headers.location).toContain('#access_token=')
+    const second = await service.get(path)
+    expect(second.status).toBe(303)
+    expect(second.headers.location).toMatch(
+      /^https:\/\/site\.example#error=access_denied&error_code=otp_expired&error_description=[^&]+&sb=$/,
+    )
+  })
+
+  test('of twenty parallel clicks exactly one signs in', async ({ service }) => {
+    const { path } = await signUp(service, 'clicks@example.com')
+    const answers = await Promise.all(Array.from({ length: 20 }, () => service.get(path)))
+    const signedIn = answers.filter(({ headers }) => String(headers.location).includes('access_token='))
+    expect(signedIn).toHaveLength(1)
+  })
+
+  test('is not spent by HEAD, by a prefetch or by a failing redirect target', async ({ service }) => {
+    const { path } = await signUp(service, 'scanner@example.com')
+    expect((await service.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200)
+    expect((await service.get(path, { purpose: 'prefetch' })).status).toBe(204)
+    expect((await service.get(path, { 'sec-purpose': 'prefetch;prerender' })).status).toBe(204)
+    expect((await service.get(path)).headers.location).toContain('#access_token=')
+  })
+
+  test('expires after an hour', async ({ service }) => {
+    const { path } = await signUp(service, 'late@example.com')
+    service.clock.advance({ seconds: 3601 })
+    expect((await service.get(path)).headers.location).toContain('otp_expired')
+  })
+
+  test('of a banned user is refused and says so', async ({ service }) => {
+    const { path, email } = await signUp(service, 'link-banned@example.com')
+    const bannedUntil = new Date(service.clock.now().getTime() + 60_000)
+    await service.deps.db.updateTable('users').set({ banned_until: bannedUntil }).where('email', '=', email).execute()
+    expect((await service.get(path)).headers.location).toContain('error_code=user_banned')
+  })
+
+  test('goes to an allowed target and nowhere else', async () => {
+    const service = await startTestService({ AUTH_URI_ALLOW_LIST: 'https://*.app.example/**' })
+    const cases: [string, string][] = [
+      ['https://one.app.example/welcome', 'https://one.app.example/welcome'],
+      ['https://site.example/deep?x=1', 'https://site.example/deep?x=1'],
+      ['https://evil.example/', 'https://site.example'],
+      ['https://user:pw@site.example/', 'https://site.example'],
+      ['javascript:alert(1)', 'https://site.example'],
+    ]
+    for (const [index, [asked, target]] of cases.entries()) {
+      const email = `target-${index}@example.com`
+      await service.post(`/signup?redirect_to=${encodeURIComponent(asked)}`, { email, password })
+      const path = linkPath((await service.mailbox.waitFor(email)).text)
+      expect(new URLSearchParams(path.split('?')[1]).get('redirect_to')).toBe(target)
+      // The link may be tampered with on its way: the target is checked again.
+      const tampered = path.replace(/redirect_to=[^&]*/, `redirect_to=${encodeURIComponent(asked)}`)
+      expect(String((await service.get(tampered)).headers.location).split('#')[0]).toBe(target)
+    }
+    await service.close()
+  })
+
+  test('behind the confirmation page opens a page without script; its button confirms', async () => {
+    const service = await startTestService({ AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'true' })
+    const { path } = await signUp(service, 'page@example.com')
+    for (let i = 0; i < 2; i++) {
+      const page = await service.get(path)
+      expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+      expect(page.text).toContain('<form method="post"')
+      expect(page.text).not.toContain('<script')
+    }
+    const pressed = await service.app.inject({
+      method: 'POST',
+      url: path,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    expect([pressed.statusCode, pressed.headers.location]).toEqual([303, expect.stringContaining('#access_token=')])
+    await service.close()
+  })
+})
+
+describe('the code', () => {
+  test('confirms with its address, in any case of letters, and signs in', async ({ service }) => {
+    const { email, code } = await signUp(service, 'code@example.com')
+    const { status, body } = await service.post('/verify', { type: 'signup', email: email.toUpperCase(), token: code })
+    expect([status, body.type, body.user.user_metadata.email_verified]).toEqual([200, 'signup', true])
+    expect(body.user.identities[0].identity_data.email_verified).toBe(true)
+    expect(await service.post('/verify', { type: 'signup', email, token: code })).toMatchObject(EXPIRED)
+  })
+
+  test('type email stands for it too', async ({ service }) => {
+    const { email, code } = await signUp(service, 'type-email@example.com')
+    expect((await service.post('/verify', { type: 'email', email, token: code })).body.type).toBe('signup')
+  })
+
+  test('dies after five wrong tries, also when they come all at once', async ({ service }) => {
+    const { email, code } = await signUp(service, 'guesses@example.com')
+    const wrong = code === '000000' ? '111111' : '000000'
+    const tries = Array.from({ length: 5 }, () => service.post('/verify', { type: 'signup', email, token: wrong }))
+    for (const answer of await Promise.all(tries)) expect(answer).toMatchObject(EXPIRED)
+    expect(await service.post('/verify', { type: 'signup', email, token: code })).toMatchObject(EXPIRED)
+  })
+
+  test('wrong, expired and unknown address get one answer', async ({ service }) => {
+    const { email, code } = await signUp(service, 'oneanswer@example.com')
+    const wrong = await service.post('/verify', { type: 'signup', email, token: 'nonsense' })
+    const unknown = await service.post('/verify', { type: 'signup', email: 'nobody@example.com', token: code })
+    service.clock.advance({ seconds: 3601 })
+    const expired = await service.post('/verify', { type: 'signup', email, token: code })
+    for (const answer of [wrong, unknown, expired]) expect(answer.text).toBe(wrong.text)
+    expect(wrong).toMatchObject(EXPIRED)
+  })
+})
+
+test('the token of a link also redeems as token_hash', async ({ service }) => {
+  const { token } = await signUp(service, 'hash@example.com')
+  expect(await service.post('/verify', { type: 'signup', token_hash: token })).toMatchObject({
+    status: 200,
+    body: { type: 'signup', user: { email: 'hash@example.com' } },
+  })
+  expect(await service.post('/verify', { type: 'signup', token_hash: token })).toMatchObject(EXPIRED)
+})
+
+test('an invited user without a password must set one', async ({ service }) => {
+  const { email, token } = await signUp(service, 'invited@example.com')
+  const invited = { password_hash: null, invited_at: service.clock.now() }
+  await service.deps.db.updateTable('users').set(invited).where('email', '=', email).execute()
+  const without = await service.post('/verify', { type: 'signup', token_hash: token })
+  expect(without).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
+  const weak = await service.post('/verify', { type: 'signup', token_hash: token, password: '123' })
+  expect(weak).toMatchObject({ status: 422, body: { error_code: 'weak_password' } })
+  expect((await service.post('/verify', { type: 'signup', token_hash: token, password: 'my own words' })).status).toBe(
+    200,
+  )
+  const signIn = await service.post('/token?grant_type=password', { email, password: 'my own words' })
+  expect(signIn.status).toBe(200)
+})
+
+test.for<[string, object, number, string]>([
+  ['no type', { token: '1', email: 'a@b.c' }, 400, 'validation_failed'],
+  ['neither token nor hash', { type: 'signup', email: 'a@b.c' }, 400, 'validation_failed'],
+  ['token and hash', { type: 'signup', token: '1', token_hash: '2' }, 400, 'validation_failed'],
+  ['hash and address', { type: 'signup', token_hash: '2', email: 'a@b.c' }, 400, 'validation_failed'],
+  ['hash and target', { type: 'signup', token_hash: '2', redirect_to: 'https://x.y' }, 400, 'validation_failed'],
+  ['a code without address', { type: 'signup', token: '1' }, 400, 'validation_failed'],
+  ['a code with two addresses', { type: 'signup', token: '1', email: 'a@b.c', phone: '1' }, 400, 'validation_failed'],
+  ['a malformed address', { type: 'signup', token: '1', email: 'nobody' }, 422, 'validation_failed'],
+  ['an unknown link type', { type: 'sms', token_hash: 'x' }, 400, 'validation_failed'],
+  ['an unknown code type', { type: 'nonsense', token: '1', email: 'a@b.c' }, 403, 'otp_expired'],
+  ['an unknown hash', { type: 'signup', token_hash: 'x' }, 403, 'otp_expired'],
+])('POST /verify with %s is refused', async ([, body, status, code], { service }) => {
+  expect(await service.post('/verify', body)).toMatchObject({ status, body: { error_code: code } })
+})
+
+test.for(['/verify', '/verify?token=x', '/verify?type=signup'])(
+  'GET %s is refused without a redirect',
+  async (url, { service }) => {
+    expect(await service.get(url)).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
+  },
+)

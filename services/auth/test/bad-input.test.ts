@@ -1,0 +1,161 @@
+import { describe, expect } from 'vitest'
+import { test } from './service.ts'
+
+const NEW_FORM = { 'x-supabase-api-version': '2024-01-01' }
+
+describe('bodies', () => {
+  test.for<[string, string, number, string]>([
+    ['broken JSON', '{"email":', 400, 'bad_json'],
+    ['nothing', '', 400, 'bad_json'],
+    ['a list', '[]', 400, 'bad_json'],
+    ['a string', '"hello"', 400, 'bad_json'],
+    ['prototype poison', '{"__proto__":{"a":1}}', 400, 'bad_json'],
+    ['NUL in an address', '{"email":"a\\u0000@b.c","password":"correct horse"}', 400, 'validation_failed'],
+    ['NUL in data', '{"email":"nul@b.c","password":"correct horse","data":{"a":"\\u0000"}}', 400, 'validation_failed'],
+    [
+      'lone surrogates in data',
+      '{"email":"sur@b.c","password":"correct horse","data":{"a":"\\ud800"}}',
+      400,
+      'validation_failed',
+    ],
+    ['one byte over 1 MiB', `{"email":"${'a'.repeat(1024 * 1024)}"}`, 413, 'request_entity_too_large'],
+  ])('%s', async ([, payload, status, code], { service }) => {
+    const response = await service.app.inject({ method: 'POST', url: '/signup', payload })
+    expect([response.statusCode, response.json().error_code]).toEqual([status, code])
+  })
+
+  test('null is "not given", whatever the content type says', async ({ service }) => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1']) {
+      const response = await service.app.inject({
+        method: 'POST',
+        url: '/signup',
+        payload: '{"email":"null@example.com","phone":null,"password":null}',
+        headers: { 'content-type': type },
+      })
+      expect([response.statusCode, response.json().error_code]).toEqual([400, 'validation_failed'])
+    }
+    expect((await service.app.inject({ method: 'POST', url: '/signup', payload: 'null' })).statusCode).toBe(422)
+  })
+
+  test('data of every shape JSON has comes back as it was sent', async ({ service }) => {
+    const data = {
+      list: [1, [2], { a: null }],
+      text: 'ü "quoted" \\ </script>',
+      number: 1.5e-7,
+      yes: true,
+      '': { '': 0 },
+    }
+    const { body } = await service.post('/signup', { email: 'shapes@example.com', password: 'correct horse', data })
+    expect(body.user_metadata).toMatchObject(data)
+  })
+})
+
+describe('addresses', () => {
+  test('an unknown one is 404, a known one with another method 405 with Allow', async ({ service }) => {
+    expect(await service.get('/nothing/here')).toMatchObject({ status: 404, body: { error_code: 'not_found' } })
+    const { status, body, headers } = await service.get('/signup')
+    expect([status, body.error_code, headers.allow]).toEqual([405, 'method_not_allowed', 'POST'])
+    expect((await service.app.inject({ method: 'DELETE', url: '/user' })).headers.allow).toBe('GET, HEAD, PUT')
+  })
+
+  test('hostile ones never answer 5xx', async ({ service }) => {
+    for (const url of [
+      '/%',
+      '/%00',
+      '/..%2f..%2fetc/passwd',
+      `/${'a'.repeat(5000)}`,
+      '/user?%',
+      '/verify?type=signup&token=%00%ff',
+      '/token?grant_type=password&grant_type=x',
+    ]) {
+      const { statusCode } = await service.app.inject({
+        method: url.startsWith('/token') ? 'POST' : 'GET',
+        url,
+        payload: url.startsWith('/token') ? {} : undefined,
+      })
+      expect([url, statusCode >= 500]).toEqual([url, false])
+    }
+  })
+})
+
+describe('errors', () => {
+  test('have the older form by default and the newer one on request, each with the code as a header', async ({
+    service,
+  }) => {
+    const older = await service.post('/signup', { email: 'a@example.com', password: '123' })
+    expect(older.text).toBe(
+      '{"code":422,"error_code":"weak_password","msg":"Password should be at least 6 characters.","weak_password":{"reasons":["length"]}}',
+    )
+    const newer = await service.post('/signup', { email: 'a@example.com', password: '123' }, NEW_FORM)
+    expect(newer.text).toBe(
+      '{"code":"weak_password","message":"Password should be at least 6 characters.","weak_password":{"reasons":["length"]}}',
+    )
+    expect(newer.headers['x-supabase-api-version']).toBe('2024-01-01')
+    for (const answer of [older, newer]) expect(answer.headers['x-sb-error-code']).toBe('weak_password')
+  })
+
+  test.for(['2023-12-31', 'latest', '2024-13-45', ''])(
+    'version %j still gets the older form',
+    async (version, { service }) => {
+      const { body } = await service.post('/signup', { email: 'x' }, { 'x-supabase-api-version': version })
+      expect(body.code).toBe(400)
+    },
+  )
+
+  test('an unexpected one answers an id and nothing else', async ({ service }) => {
+    const { deps } = service
+    const { newId } = deps
+    deps.newId = () => 'not-a-uuid'
+    const { status, body, headers } = await service.post('/signup', {
+      email: 'boom@example.com',
+      password: 'correct horse',
+    })
+    deps.newId = newId
+    expect(status).toBe(500)
+    expect(body).toEqual({
+      code: 500,
+      error_code: 'unexpected_failure',
+      msg: 'Something went wrong on our side',
+      error_id: headers['x-request-id'],
+    })
+  })
+})
+
+test('every answer carries the headers that keep browsers and caches careful', async ({ service }) => {
+  for (const url of ['/health', '/user', '/nothing', '/settings']) {
+    const { headers } = await service.get(url)
+    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
+  }
+})
+
+test('browsers may call from any origin', async ({ service }) => {
+  const { statusCode, headers } = await service.app.inject({
+    method: 'OPTIONS',
+    url: '/token',
+    headers: {
+      origin: 'https://app.example',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization,x-client-info',
+    },
+  })
+  expect(statusCode).toBe(204)
+  expect(headers['access-control-allow-origin']).toBe('https://app.example')
+  expect(String(headers['access-control-allow-headers']).toLowerCase()).toContain('x-client-info')
+})
+
+test('/settings names exactly the eighteen providers and what is switched on', async ({ service }) => {
+  const { body } = await service.get('/settings')
+  expect(Object.keys(body.external)).toHaveLength(18)
+  expect(body).toMatchObject({ disable_signup: false, autoconfirm: false, email_enabled: true, phone_enabled: false })
+})
+
+test('/health, /health/live, /health/ready, /openapi.json and /docs answer', async ({ service }) => {
+  expect((await service.get('/health')).body).toMatchObject({ name: 'auth', version: expect.any(String) })
+  expect((await service.get('/health/live')).status).toBe(200)
+  expect((await service.get('/health/ready')).status).toBe(200)
+  const { body } = await service.get('/openapi.json')
+  expect(Object.keys(body.paths)).toEqual(
+    expect.arrayContaining(['/signup', '/token', '/verify', '/user', '/logout', '/settings']),
+  )
+  expect((await service.get('/docs/')).text).toContain('swagger')
+})

@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import { describe, expect } from 'vitest'
+import { linkPath, startTestService, test } from './service.ts'
+
+const password = 'correct horse'
+
+describe('a mail server that is down', () => {
+  test('delays the mail, never the sign-up', async ({ service }) => {
+    await service.mailbox.refuse()
+    const { status } = await service.post('/signup', { email: 'delayed@example.com', password })
+    expect(status).toBe(200)
+    await service.mailbox.accept()
+    const mail = await service.mailbox.waitFor('delayed@example.com', { timeoutMs: 12_000 })
+    expect((await service.get(linkPath(mail.text))).headers.location).toContain('#access_token=')
+  })
+
+  test('that answers "try later" is tried again', async ({ service }) => {
+    await service.mailbox.answer(451)
+    await service.post('/signup', { email: 'later@example.com', password })
+    await service.mailbox.accept()
+    await service.mailbox.waitFor('later@example.com', { timeoutMs: 12_000 })
+  })
+
+  test('that refuses the recipient for good ends in the dead-letter queue at once', async ({ service }) => {
+    await service.mailbox.answer(550)
+    await service.post('/signup', { email: 'nobody@example.com', password })
+    await expect
+      .poll(() => service.deps.queue.depth('mail.dead'), { timeout: 10_000, interval: 200 })
+      .toBeGreaterThan(0)
+    await service.mailbox.accept()
+  })
+})
+
+test('the outbox holds no link and no code in the clear', async ({ service }) => {
+  await service.mailbox.refuse()
+  await service.post('/signup', { email: 'sealed@example.com', password })
+  const { rows } = await service.deps.pool.query(`select data::text from auth_queue.job where name = 'mail'`)
+  expect(rows.length).toBeGreaterThan(0)
+  for (const { data } of rows) {
+    expect(data).not.toContain('sealed@example.com')
+    expect(data).not.toContain('/verify')
+  }
+  await service.mailbox.accept()
+  await service.mailbox.waitFor('sealed@example.com', { timeoutMs: 12_000 })
+})
+
+test('one-time tokens are stored only as hashes', async ({ service }) => {
+  await service.post('/signup', { email: 'hashed@example.com', password })
+  const { text } = await service.mailbox.waitFor('hashed@example.com')
+  const token = new URLSearchParams(linkPath(text).split('?')[1]).get('token') as string
+  const rows = await service.deps.db.selectFrom('one_time_tokens').selectAll().execute()
+  expect(JSON.stringify(rows)).not.toContain(token)
+  expect(rows.some((row) => row.token_hash?.toString('base64url') === token)).toBe(false)
+})
+
+test('more sign-ins than the queue holds are told to come back; the rest get right answers', async () => {
+  const service = await startTestService({ AUTH_PASSWORD_HASH_MEMORY_KIB: '4096' })
+  await service.signedIn('burst@example.com')
+  const signIn = () => service.post('/token?grant_type=password', { email: 'burst@example.com', password })
+  const answers = await Promise.all(Array.from({ length: 600 }, signIn))
+  const refused = answers.filter(({ status }) => status === 503)
+  expect(refused.length).toBeGreaterThan(0)
+  expect(answers.filter(({ status }) => status === 200).length).toBe(600 - refused.length)
+  for (const { body, headers } of refused) {
+    expect(body.error_code).toBe('over_capacity')
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+  }
+  expect((await signIn()).status).toBe(200)
+  await service.close()
+}, 30_000)
+
+test('a restarted PostgreSQL costs 503 for the moment and no restart of the service', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'restarted-postgres-'))
+  const first = await startEmbeddedPostgres({ dataDir, durable: false })
+  const service = await startTestService({
+    AUTH_DATABASE_URL: first.url,
+    AUTH_MIGRATE_ON_START: 'true',
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+  })
+  const { body } = await service.post('/signup', { email: 'restart@example.com', password })
+  const auth = { authorization: `Bearer ${body.access_token}` }
+  const seen = new Set<number>()
+  let isRunning = true
+  const load = (async () => {
+    while (isRunning) {
+      const [user, signIn] = await Promise.all([
+        service.get('/user', auth),
+        service.post('/token?grant_type=password', { email: 'restart@example.com', password }),
+      ])
+      for (const { status, headers, body: answer } of [user, signIn]) {
+        seen.add(status)
+        if (status !== 200)
+          expect([status, answer.error_code, headers['retry-after']]).toEqual([503, 'service_unavailable', '1'])
+      }
+    }
+  })()
+  await first.stop()
+  expect((await service.get('/health/ready')).status).toBe(503)
+  expect((await service.get('/health/live')).status).toBe(200)
+  const second = await startEmbeddedPostgres({ dataDir, durable: false, port: first.port })
+  await expect.poll(async () => (await service.get('/user', auth)).status, { timeout: 10_000 }).toBe(200)
+  isRunning = false
+  await load
+  expect(seen).toEqual(new Set([200, 503]))
+  await service.close()
+  await second.stop()
+  await rm(dataDir, { recursive: true, force: true })
+}, 40_000)

@@ -1,0 +1,51 @@
+import { expect } from 'vitest'
+import { createDatabase, startTestService, test } from './service.ts'
+
+const password = 'correct horse'
+const HEADER = { AUTH_RATE_LIMIT_HEADER: 'X-Real-Address' }
+
+test('replicas count together, per trusted address', async () => {
+  const database = await createDatabase()
+  const settings = { ...HEADER, AUTH_DATABASE_URL: database.url, AUTH_RATE_LIMIT_TOKEN_REFRESH: '5' }
+  const [one, two] = await Promise.all([startTestService(settings), startTestService(settings)])
+  const call = (index: number, address: string) =>
+    (index % 2 ? one : two).post(
+      '/token?grant_type=password',
+      { email: `${index}@example.com`, password },
+      { 'x-real-address': address },
+    )
+  const statuses: number[] = []
+  for (let i = 0; i < 7; i++) statuses.push((await call(i, '192.0.2.1, 10.0.0.1')).status)
+  expect(statuses).toEqual([400, 400, 400, 400, 400, 429, 429])
+  const refused = await call(0, '192.0.2.1')
+  expect(refused.body.error_code).toBe('over_request_rate_limit')
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+  expect((await call(0, '192.0.2.2')).status).toBe(400)
+  await Promise.all([one.close(), two.close()])
+  await database.drop()
+})
+
+test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted', async () => {
+  const service = await startTestService({
+    AUTH_SECURITY_SB_FORWARDED_FOR_ENABLED: 'true',
+    AUTH_RATE_LIMIT_VERIFY: '2',
+  })
+  const verify = (headers: Record<string, string>) =>
+    service.post('/verify', { type: 'signup', token_hash: 'x' }, headers)
+  for (let i = 0; i < 4; i++) expect((await verify({ 'x-forwarded-for': '192.0.2.1' })).status).toBe(403)
+  for (let i = 0; i < 4; i++) expect((await verify({ 'sb-forwarded-for': 'nonsense' })).status).toBe(403)
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await verify({ 'sb-forwarded-for': '192.0.2.1, 10.0.0.1' })).status)
+  expect(statuses).toEqual([403, 403, 429])
+  await service.close()
+})
+
+test('the hourly mail budget holds for all users together', async () => {
+  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
+  const signUp = (name: string) => service.post('/signup', { email: `${name}@example.com`, password })
+  for (const name of ['a', 'b', 'c']) expect((await signUp(name)).status).toBe(200)
+  const refused = await signUp('d')
+  expect(refused).toMatchObject({ status: 429, body: { error_code: 'over_email_send_rate_limit' } })
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3000)
+  await service.close()
+})

@@ -1,0 +1,39 @@
+import { expect } from 'vitest'
+import { startTestService, test, toSignedIn } from './service.ts'
+
+test('DB_NAMESPACE prefixes every table, and everything works with it, housekeeping too', async () => {
+  const service = await startTestService({ AUTH_DB_NAMESPACE: 'acme', AUTH_MIGRATE_ON_START: 'true' })
+  const { auth, refreshToken } = await service.signedIn('acme@example.com')
+  expect((await service.put('/user', { data: { a: 1 }, password: 'a new horse' }, auth)).status).toBe(200)
+  const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+  expect(refreshed).toMatchObject({ status: 200, body: { user: { identities: [{ provider: 'email' }] } } })
+  expect((await service.post('/logout', {}, toSignedIn(refreshed.body).auth)).status).toBe(204)
+  const { deleteExpired } = await import('../src/housekeeping.ts')
+  await deleteExpired(service.deps)
+  const { rows } = await service.deps.pool.query(`
+    select (select count(*) from acme_users) as ours, (select count(*) from users) as others,
+           (select count(*) from acme_audit_log_entries) as audited`)
+  expect(rows).toEqual([{ ours: 1, others: 0, audited: expect.any(Number) }])
+  expect(rows[0].audited).toBeGreaterThan(5)
+  await service.close()
+})
+
+test('housekeeping deletes what expired more than a day ago and nothing else', async () => {
+  const service = await startTestService({ AUTH_SESSIONS_TIMEBOX: '1h' })
+  await service.signedIn('keeper@example.com')
+  await service.post('/signup', { email: 'pending@example.com', password: 'correct horse' })
+  const { deleteExpired } = await import('../src/housekeeping.ts')
+  const count = async () => {
+    const { rows } = await service.deps.pool.query(`
+      select (select count(*) from one_time_tokens) as tokens, (select count(*) from send_gaps) as gaps,
+             (select count(*) from sessions) as sessions, (select count(*) from users) as users`)
+    return rows[0]
+  }
+  const before = await count()
+  await deleteExpired(service.deps)
+  expect(await count()).toEqual(before)
+  service.clock.advance({ seconds: 90_001 })
+  await deleteExpired(service.deps)
+  expect(await count()).toEqual({ tokens: 0, gaps: 0, sessions: 0, users: 2 })
+  await service.close()
+})

@@ -1,0 +1,182 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createDatabase, SECRET } from './service.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+let database: Awaited<ReturnType<typeof createDatabase>>
+let mailbox: Mailbox
+const children: ChildProcess[] = []
+
+beforeEach(async () => {
+  ;[database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
+})
+
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    }
+  }
+  await mailbox.close()
+  await database.drop()
+})
+
+function start(args: string[], settings: Record<string, string | undefined> = {}) {
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: {
+      PATH: process.env.PATH,
+      AUTH_SITE_URL: 'https://site.example',
+      AUTH_API_EXTERNAL_URL: 'https://auth.example',
+      AUTH_API_HOST: '127.0.0.1',
+      AUTH_PORT: '0',
+      AUTH_DATABASE_URL: database.url,
+      AUTH_JWT_SECRET: SECRET,
+      AUTH_SMTP_HOST: mailbox.host,
+      AUTH_SMTP_PORT: String(mailbox.port),
+      AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
+      ...settings,
+    },
+  })
+  children.push(child)
+  let output = ''
+  const collect = (chunk: Buffer) => {
+    output += chunk
+  }
+  child.stdout.on('data', collect)
+  child.stderr.on('data', collect)
+  const until = (pattern: RegExp) => expect.poll(() => output.match(pattern)?.[1], { timeout: 10_000 }).toBeTruthy()
+  return { child, exit: once(child, 'exit'), output: () => output, until }
+}
+
+const LISTENING = /Server listening at (http:[^"]+)"/
+
+async function serve(settings = {}) {
+  const service = start(['src/main.ts'], settings)
+  await service.until(LISTENING)
+  return { ...service, base: LISTENING.exec(service.output())?.[1] as string }
+}
+
+const signUp = (base: string, email: string) =>
+  fetch(`${base}/signup`, { method: 'POST', body: JSON.stringify({ email, password: 'correct horse' }) })
+
+test('SIGTERM lets requests in flight finish or answers them a clear 503, and exits 0', async () => {
+  const { base, child, exit } = await serve({ AUTH_PASSWORD_HASH_MEMORY_KIB: '65536' })
+  const requests = Array.from({ length: 30 }, (_, index) => signUp(base, `flight-${index}@example.com`))
+  await requests[0]
+  child.kill('SIGTERM')
+  const answers = await Promise.allSettled(requests)
+  for (const answer of answers) {
+    // A request that had not been accepted yet may find the port closed; one that was accepted gets an answer.
+    if (answer.status === 'rejected') expect(String(answer.reason.cause)).toMatch(/ECONNREFUSED|ECONNRESET|closed/)
+    else expect([200, 503]).toContain(answer.value.status)
+  }
+  expect(answers.filter((answer) => answer.status === 'fulfilled').length).toBeGreaterThan(5)
+  expect(await exit).toEqual([0, null])
+})
+
+test('a mail accepted by a service that is killed at once is delivered by the next', async () => {
+  await mailbox.refuse()
+  const first = await serve()
+  expect((await signUp(first.base, 'killed@example.com')).status).toBe(200)
+  first.child.kill('SIGKILL')
+  await first.exit
+  await mailbox.accept()
+  await serve()
+  // The job may have been running when its process died; then it is taken over once its heartbeat is missed.
+  await mailbox.waitFor('killed@example.com', { timeoutMs: 25_000 })
+}, 40_000)
+
+test('a service without workers leaves the mail to a worker process', async () => {
+  const { base } = await serve({ AUTH_WORKERS_ENABLED: 'false' })
+  await signUp(base, 'worker@example.com')
+  const worker = start(['src/cli.ts', 'worker'])
+  await mailbox.waitFor('worker@example.com', { timeoutMs: 12_000 })
+  worker.child.kill('SIGTERM')
+  expect(await worker.exit).toEqual([0, null])
+}, 40_000)
+
+test('two replicas starting at once on an empty database both serve', async () => {
+  const { default: pg } = await import('pg')
+  const admin = new pg.Client({ connectionString: database.url })
+  await admin.connect()
+  await admin.query('drop schema public cascade; create schema public; drop schema auth_queue cascade')
+  await admin.end()
+  const replicas = await Promise.all([serve(), serve()])
+  for (const [index, { base }] of replicas.entries()) {
+    expect((await signUp(base, `replica-${index}@example.com`)).status).toBe(200)
+  }
+}, 40_000)
+
+test('WEB_CONCURRENCY serves from several processes on one port and stops them all', async () => {
+  const { base, child, exit, output } = await serve({ AUTH_WEB_CONCURRENCY: '2', AUTH_PORT: '18381' })
+  expect((await fetch(`${base}/health`)).status).toBe(200)
+  await expect.poll(() => output().match(/Server listening/g)?.length, { timeout: 10_000 }).toBe(2)
+  child.kill('SIGTERM')
+  expect(await exit).toEqual([0, null])
+}, 40_000)
+
+describe('a start that cannot work', () => {
+  test('names the port that is in use and the variable that changes it', async () => {
+    const blocker = createServer().listen(0, '127.0.0.1')
+    await once(blocker, 'listening')
+    const { port } = blocker.address() as { port: number }
+    const { exit, output } = start(['src/main.ts'], { AUTH_PORT: String(port) })
+    expect(await exit).toEqual([1, null])
+    expect(output()).toContain(`Port ${port} is in use. Set AUTH_PORT to another one.`)
+    blocker.close()
+  })
+
+  test('lists every problem by name and never shows a value', async () => {
+    const settings = { AUTH_SITE_URL: '', AUTH_JWT_SECRET: 'too-short', AUTH_SMTP_PORT: 'hush', AUTH_JWT_EXP: '-5' }
+    const { exit, output } = start(['src/cli.ts', 'config', 'check'], settings)
+    expect(await exit).toEqual([78, null])
+    for (const name of ['AUTH_SITE_URL', 'AUTH_JWT_SECRET', 'AUTH_SMTP_PORT', 'AUTH_JWT_EXP']) {
+      expect(output()).toContain(name)
+    }
+    for (const value of ['too-short', 'hush', '-5']) expect(output()).not.toContain(value)
+  })
+})
+
+test('migrate, migrate status and --dry-run tell what they do', async () => {
+  const run = async (...args: string[]) => {
+    const { exit, output } = start(['src/cli.ts', ...args])
+    expect(await exit).toEqual([0, null])
+    return output()
+  }
+  expect(await run('migrate', 'status')).toMatch(/^\d{4}-.* 0001-accounts$/m)
+  expect(await run('migrate', '--dry-run')).toBe('')
+  expect(await run('--help')).toContain('migrate status')
+  expect(await run('version')).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('logs hold no address, no password, no token', async () => {
+  const { base, output, child, exit } = await serve({ AUTH_LOG_LEVEL: 'debug', AUTH_MAILER_AUTOCONFIRM: 'true' })
+  const { access_token: accessToken, refresh_token: refreshToken } = (await (
+    await signUp(base, 'private@example.com')
+  ).json()) as Record<string, string>
+  await fetch(`${base}/user`, { headers: { authorization: `Bearer ${accessToken}` } })
+  await fetch(`${base}/verify?type=signup&token=secret-link-token`, { redirect: 'manual' })
+  await fetch(`${base}/token?grant_type=password`, {
+    method: 'POST',
+    body: '{"email":"private@example.com","password":"wrong secret"}',
+  })
+  child.kill('SIGTERM')
+  await exit
+  expect(output()).toContain('"audit":"login"')
+  for (const secret of [
+    'private@example.com',
+    'correct horse',
+    'wrong secret',
+    accessToken,
+    refreshToken,
+    'secret-link-token',
+  ]) {
+    expect(output()).not.toContain(secret)
+  }
+})
