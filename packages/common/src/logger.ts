@@ -8,8 +8,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export type { Logger }
 
 /**
- * JSON lines to stdout, or appended to `file`. Requests are logged without headers, query and body: each can carry a
- * token, a code or an address.
+ * JSON lines to stdout, or appended to `file`. Requests are logged (`logRequests`) without headers, query and body:
+ * each can carry a token, a code or an address.
  */
 export function createLogger(options: { name: string; level: LogLevel; file?: string | undefined }): Logger {
   return pino(
@@ -21,8 +21,6 @@ export function createLogger(options: { name: string; level: LogLevel; file?: st
       formatters: { level: (label) => ({ level: label }) },
       mixin: traceIds,
       serializers: {
-        req: (request) => ({ method: request.method, route: request.routeOptions?.url ?? 'unknown' }),
-        res: (reply) => ({ status: reply.statusCode }),
         err: pino.stdSerializers.errWithCause,
       },
     },

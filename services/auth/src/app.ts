@@ -4,9 +4,9 @@ import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
-import { refuseWhileStopping, requestId, secureHeaders } from '@services/common/http-shell'
+import { logRequests, refuseWhileStopping, requestId, secureHeaders } from '@services/common/http-shell'
 import { telemetryPlugin } from '@services/common/telemetry'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { userRoutes } from './account/user.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
@@ -33,6 +33,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     handlerTimeout: config.server.maxRequestSeconds * 1000,
     requestTimeout: config.server.maxRequestSeconds * 1000,
     genReqId: requestId(config.server.requestIdHeader),
+    logController: new LogController({ disableRequestLogging: true }),
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 200 },
@@ -41,6 +42,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   installErrorHandler(app, errorAnswers)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
+  logRequests(app)
   secureHeaders(app)
   acceptJsonBodies(app)
   await app.register(cors, {

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../db/tables.ts'
-import { insertAuditEntry } from './audit.store.ts'
+import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
 
 /** What is recorded, by log type (contract/auth-core.md 14). */
 const LOG_TYPES = {
@@ -32,7 +32,7 @@ export interface AuditEvent {
 }
 
 /** The entry's payload: who did what, in the reference's words. */
-export function auditPayload({ action, actor, traits }: AuditEvent): Metadata {
+function auditPayload({ action, actor, traits }: AuditEvent): Metadata {
   const name = actor.user_metadata.full_name
   return {
     actor_id: actor.id,
@@ -51,9 +51,14 @@ export interface AuditDeps {
   config: { auditInDatabase: boolean }
 }
 
-/** Writes the entry in the caller's transaction and a log line, which carries ids only: never an address. */
-export async function audit(deps: AuditDeps, db: Kysely<DB>, log: FastifyBaseLogger, event: AuditEvent): Promise<void> {
+/** Logs the event, ids only: never an address. Returns the entry to store, or null where the log alone is wanted. */
+export function auditEntry(deps: AuditDeps, log: FastifyBaseLogger, event: AuditEvent): AuditEntry | null {
   log.info({ audit: event.action, userId: event.actor.id, traits: event.traits }, 'audit')
-  if (!deps.config.auditInDatabase) return
-  await insertAuditEntry(db, { id: deps.newId(), payload: auditPayload(event), now: deps.now() }).execute()
+  return deps.config.auditInDatabase ? { id: deps.newId(), payload: auditPayload(event), now: deps.now() } : null
+}
+
+/** Logs the event and stores its entry in the caller's transaction. */
+export async function audit(deps: AuditDeps, db: Kysely<DB>, log: FastifyBaseLogger, event: AuditEvent): Promise<void> {
+  const entry = auditEntry(deps, log, event)
+  if (entry) await insertAuditEntry(db, entry).execute()
 }

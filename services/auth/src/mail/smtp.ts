@@ -1,5 +1,5 @@
 import { PermanentFailure } from '@services/common/queue'
-import { createTransport } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 
 export interface SmtpSettings {
   host: string | undefined
@@ -27,9 +27,33 @@ export interface Mailer {
 /** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
 const SMTPS_PORT = 465
 
-/** A few kept connections; every wait is bounded, a hanging server costs a worker at most 30 s. */
+/**
+ * A few kept connections; every wait is bounded, a hanging server costs a worker at most 30 s. nodemailer is loaded with
+ * the first mail: it is 6 MiB that an idle service does not need.
+ */
 export function createMailer(settings: SmtpSettings): Mailer {
-  const transport = createTransport({
+  let transport: Promise<Transporter> | undefined
+  const from = { name: settings.senderName ?? '', address: settings.from ?? '' }
+  const domain = settings.from?.split('@')[1] ?? 'localhost'
+  return {
+    async send({ id, to, subject, html, text }) {
+      try {
+        // RFC 3834: tells auto-responders that nobody reads answers.
+        const headers = { 'Auto-Submitted': 'auto-generated' }
+        transport ??= openTransport(settings)
+        await (await transport).sendMail({ from, to, subject, html, text, messageId: `<${id}@${domain}>`, headers })
+      } catch (error) {
+        if (isRefusedForGood(error)) throw new PermanentFailure('the mail server refused the message', { cause: error })
+        throw error
+      }
+    },
+    close: () => void transport?.then((opened) => opened.close()),
+  }
+}
+
+async function openTransport(settings: SmtpSettings): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({
     host: settings.host ?? '',
     port: settings.port ?? 587,
     secure: settings.port === SMTPS_PORT,
@@ -42,21 +66,6 @@ export function createMailer(settings: SmtpSettings): Mailer {
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  const from = { name: settings.senderName ?? '', address: settings.from ?? '' }
-  const domain = settings.from?.split('@')[1] ?? 'localhost'
-  return {
-    async send({ id, to, subject, html, text }) {
-      try {
-        // RFC 3834: tells auto-responders that nobody reads answers.
-        const headers = { 'Auto-Submitted': 'auto-generated' }
-        await transport.sendMail({ from, to, subject, html, text, messageId: `<${id}@${domain}>`, headers })
-      } catch (error) {
-        if (isRefusedForGood(error)) throw new PermanentFailure('the mail server refused the message', { cause: error })
-        throw error
-      }
-    },
-    close: () => transport.close(),
-  }
 }
 
 /** RFC 5321 4.2.1: 5yz is permanent; at the envelope it is about this recipient or message, not about the connection. */

@@ -19,13 +19,18 @@ export interface Passwords {
   queueDepth(): number
 }
 
+/**
+ * Threads of libuv's pool, which argon2 runs on. Fewer would leave cores idle between two hashes; machines with more cores
+ * run more processes (WEB_CONCURRENCY).
+ */
+const HASHES_AT_ONCE = 4
+
 /** Waiting hashes per core before the excess is refused: about two seconds of work at 25 ms each. */
 const MAX_WAITING_PER_CORE = 80
 
 /** argon2id off the event loop (libuv's pool), behind a bounded queue. The made-up hash is computed once, at start. */
 export async function createPasswords(settings: HashingSettings): Promise<Passwords> {
-  const cores = availableParallelism()
-  const queue = createHashQueue(cores, cores * MAX_WAITING_PER_CORE)
+  const queue = createHashQueue(HASHES_AT_ONCE, availableParallelism() * MAX_WAITING_PER_CORE)
   const options: HashOptions = {
     type: argon2id,
     memoryCost: settings.memoryKib,

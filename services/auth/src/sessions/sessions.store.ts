@@ -1,5 +1,7 @@
 import { jsonb } from '@services/common/database'
+import { prepared } from '@services/common/prepared'
 import { type Kysely, sql, type Transaction } from 'kysely'
+import { type AuditEntry, insertAuditEntry } from '../audit/audit.store.ts'
 import type { Aal, AmrEntry, DB, Metadata } from '../db/tables.ts'
 import { identitiesOf, USER_COLUMNS, type User } from '../users/users.store.ts'
 
@@ -12,15 +14,19 @@ export interface NewSession {
   now: Date
 }
 
-/** Opens a session and notes the sign-in on the user, in one statement. Throws a foreign-key error for a deleted user. */
-export async function insertSession(db: Kysely<DB>, session: NewSession): Promise<void> {
-  await db
-    .with('signed_in', (qb) =>
-      qb
-        .updateTable('users')
-        .set({ last_sign_in_at: session.now, updated_at: session.now })
-        .where('id', '=', session.userId),
-    )
+/**
+ * Opens a session, notes the sign-in on the user and stores the audit entry, in one statement. Throws a foreign-key error
+ * for a user deleted meanwhile.
+ */
+export async function insertSession(db: Kysely<DB>, session: NewSession, entry: AuditEntry | null): Promise<void> {
+  const signIn = db.with('signed_in', (qb) =>
+    qb
+      .updateTable('users')
+      .set({ last_sign_in_at: session.now, updated_at: session.now })
+      .where('id', '=', session.userId),
+  )
+  const audited = entry ? signIn.with('audited', () => insertAuditEntry(db, entry)) : signIn
+  await audited
     .insertInto('sessions')
     .values({
       id: session.id,
@@ -63,19 +69,22 @@ export interface RotatedSession {
  * twenty parallel refreshes of one token, which queue at the row's lock, get one child). Anything else: no row.
  */
 export async function rotateSession(db: Kysely<DB>, rotation: Rotation): Promise<RotatedSession | undefined> {
-  const isCurrent = sql<boolean>`${sql.ref('sessions.refresh_counter')} = ${rotation.counter}::bigint`
-  const row = await db
-    .with('rotated', (qb) => {
-      let rotated = qb
+  const [row] = await rotate(db, rotation)
+  if (!row) return undefined
+  const { session_id, aal, amr, refresh_counter, ...user } = row
+  return { id: session_id, aal, amr, refresh_counter, user: user as unknown as User }
+}
+
+const rotate = prepared((db: Kysely<DB>, rotation: Rotation) => {
+  const presented = sql<number>`${rotation.counter}::bigint`
+  const isCurrent = sql<boolean>`${sql.ref('sessions.refresh_counter')} = ${presented}`
+  return db
+    .with('rotated', (qb) =>
+      qb
         .updateTable('sessions')
         .from('users')
         .set((eb) => ({
-          refresh_counter: eb
-            .case()
-            .when(isCurrent)
-            .then(eb('sessions.refresh_counter', '+', 1))
-            .else(eb.ref('sessions.refresh_counter'))
-            .end(),
+          refresh_counter: sql`${presented} + 1`,
           refreshed_at: eb
             .case()
             .when(isCurrent)
@@ -91,23 +100,23 @@ export async function rotateSession(db: Kysely<DB>, rotation: Rotation): Promise
           eb.or([
             isCurrent,
             eb.and([
-              eb('sessions.refresh_counter', '=', rotation.counter + 1),
+              eb('sessions.refresh_counter', '=', sql<number>`${presented} + 1`),
               eb('sessions.refreshed_at', '>', rotation.reusableSince),
             ]),
           ]),
         )
         .where((eb) => eb.or([eb('users.banned_until', 'is', null), eb('users.banned_until', '<=', rotation.now)]))
         .where((eb) => eb.or([eb('sessions.not_after', 'is', null), eb('sessions.not_after', '>', rotation.now)]))
-      if (rotation.startedAfter) rotated = rotated.where('sessions.created_at', '>', rotation.startedAfter)
-      if (rotation.activeAfter) rotated = rotated.where('sessions.refreshed_at', '>', rotation.activeAfter)
-      return rotated.returning([
-        'sessions.id as session_id',
-        'sessions.user_id',
-        'sessions.aal',
-        'sessions.amr',
-        'sessions.refresh_counter',
-      ])
-    })
+        .where(isAfter('sessions.created_at', rotation.startedAfter))
+        .where(isAfter('sessions.refreshed_at', rotation.activeAfter))
+        .returning([
+          'sessions.id as session_id',
+          'sessions.user_id',
+          'sessions.aal',
+          'sessions.amr',
+          'sessions.refresh_counter',
+        ]),
+    )
     .with('audited', (qb) =>
       qb
         .insertInto('audit_log_entries')
@@ -133,11 +142,11 @@ export async function rotateSession(db: Kysely<DB>, rotation: Rotation): Promise
     .select(['rotated.session_id', 'rotated.aal', 'rotated.amr', 'rotated.refresh_counter'])
     .select(USER_COLUMNS)
     .select(identitiesOf)
-    .executeTakeFirst()
-  if (!row) return undefined
-  const { session_id, aal, amr, refresh_counter, ...user } = row
-  return { id: session_id, aal, amr, refresh_counter, user: user as unknown as User }
-}
+})
+
+/** Without a limit (null) every time passes. */
+const isAfter = (column: string, limit: Date | null) =>
+  sql<boolean>`(${limit}::timestamptz is null or ${sql.ref(column)} > ${limit}::timestamptz)`
 
 /** For telling a caller why the rotation refused. */
 export function findSessionWithUser(db: Kysely<DB>, id: string) {
@@ -182,21 +191,25 @@ export async function endSessions(trx: Transaction<DB>, userId: string, scope: L
 
 /** The caller of a request: the user and, while it lives, the token's session, in one statement. */
 export async function findCaller(db: Kysely<DB>, userId: string, sessionId: string | undefined) {
-  const row = await db
-    .selectFrom('users')
-    .leftJoin('sessions', (join) =>
-      join.onRef('sessions.user_id', '=', 'users.id').on('sessions.id', '=', sessionId ?? null),
-    )
-    .select(USER_COLUMNS)
-    .select(['sessions.id as session_id', 'sessions.aal as session_aal', 'sessions.amr as session_amr', identitiesOf])
-    .where('users.id', '=', userId)
-    .executeTakeFirst()
+  const [row] = await selectCaller(db, { userId, sessionId: sessionId ?? null })
   if (!row) return undefined
   const { session_id, session_aal, session_amr, ...user } = row
   const session =
     session_id === null ? undefined : { id: session_id, aal: session_aal as Aal, amr: session_amr as AmrEntry[] }
   return { user: user as unknown as User, session }
 }
+
+const selectCaller = prepared((db: Kysely<DB>, caller: { userId: string; sessionId: string | null }) =>
+  db
+    .selectFrom('users')
+    .leftJoin('sessions', (join) =>
+      join.onRef('sessions.user_id', '=', 'users.id').on('sessions.id', '=', caller.sessionId),
+    )
+    .select(USER_COLUMNS)
+    .select(['sessions.id as session_id', 'sessions.aal as session_aal', 'sessions.amr as session_amr'])
+    .select(identitiesOf)
+    .where('users.id', '=', caller.userId),
+)
 
 /** Housekeeping: sessions past their absolute end or their limits. */
 export async function deleteExpiredSessions(

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import type { AuditEntry } from '../audit/audit.store.ts'
 import type { AmrEntry, DB } from '../db/tables.ts'
 import type { User } from '../users/users.store.ts'
 import { type AccessTokenDeps, signAccessToken } from './access-token.ts'
@@ -16,18 +17,19 @@ export interface Client {
   userAgent: string | null
 }
 
-/** Signs a user in: a new session, its first refresh token and an access token. */
+/** Signs a user in: a new session, its first refresh token and an access token; `entry` is stored with the session. */
 export async function startSession(
   deps: SessionDeps,
   db: Kysely<DB>,
   user: User,
   method: string,
   client: Client,
+  entry: AuditEntry | null = null,
 ): Promise<SessionBody> {
   const now = deps.now()
   const sessionId = deps.newId()
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
-  await insertSession(db, { id: sessionId, userId: user.id, amr, ...client, now })
+  await insertSession(db, { id: sessionId, userId: user.id, amr, ...client, now }, entry)
   const accessToken = await signAccessToken(deps, user, { id: sessionId, aal: 'aal1', amr })
   const refreshToken = formatRefreshToken(deps.refreshTokenKey, { sessionId, counter: 0 })
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { audit } from '../audit/audit.ts'
+import { auditEntry } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { findWeaknesses, MAX_PASSWORD_BYTES } from '../passwords/password-rules.ts'
@@ -45,8 +45,8 @@ export async function signInWithPassword(
   if (deps.passwords.needsRehash(hash)) {
     await replaceHash(deps.db, user.id, hash, await deps.passwords.hash(input.password))
   }
-  const session = await startSession(deps, deps.db, user, 'password', input.client)
-  await audit(deps, deps.db, log, { action: 'login', actor: user, traits: { provider: 'email' } })
+  const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: 'email' } })
+  const session = await startSession(deps, deps.db, user, 'password', input.client, entry)
   const reasons = findWeaknesses(input.password, deps.config.passwords)
   if (reasons.length === 0) return session
   return { ...session, weak_password: { message: describeWeaknesses(reasons, deps.config.passwords), reasons } }

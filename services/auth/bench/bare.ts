@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto'
+import { hash, verify } from 'argon2'
+import { type CompiledQuery, Kysely, type LogEvent, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import type { DB } from '../src/db/tables.ts'
+import { findCaller, rotateSession } from '../src/sessions/sessions.store.ts'
+import type { BenchUser } from './load.ts'
+
+/** What a sign-in cannot do without: one verification with the service's default parameters. */
+export async function bareArgon2(): Promise<() => Promise<void>> {
+  const digest = await hash('correct horse battery', { memoryCost: 19_456, timeCost: 2, parallelism: 1 })
+  return async () => void (await verify(digest, 'correct horse battery'))
+}
+
+/** The refresh statement of the service, captured from its store and sent through `pg` alone, on sessions of its own. */
+export async function bareRotations(url: string, users: BenchUser[]) {
+  const COUNTER = 770_001
+  const query = await capture(url, (db) =>
+    rotateSession(db, {
+      sessionId: randomUUID(),
+      counter: COUNTER,
+      now: new Date(),
+      reusableSince: new Date(Date.now() - 10_000),
+      startedAfter: null,
+      activeAfter: null,
+      userAgent: null,
+      ip: '127.0.0.1',
+      auditId: randomUUID(),
+    }),
+  )
+  const pool = new pg.Pool({ connectionString: url, max: users.length })
+  const sessions = users.map(() => randomUUID())
+  const counters = users.map(() => 0)
+  for (const [index, user] of users.entries()) {
+    await pool.query(
+      `insert into sessions (id, user_id, amr, refreshed_at, created_at) values ($1, $2, '[{"method":"password","timestamp":1}]', now(), now())`,
+      [sessions[index], user.id],
+    )
+  }
+  const [sessionId, auditId] = query.parameters.filter((value) => /^[0-9a-f-]{36}$/.test(String(value)))
+  const run = async (index = 0) => {
+    const counter = counters[index] as number
+    const newAuditId = randomUUID()
+    const values = query.parameters.map((value) => {
+      if (value === COUNTER) return counter
+      if (value === sessionId) return sessions[index]
+      if (value === auditId) return newAuditId
+      return value instanceof Date ? new Date() : value
+    })
+    const { rowCount } = await pool.query({ name: 'rotate', text: query.sql, values })
+    if (rowCount !== 1) throw new Error('the bare rotation refused')
+    counters[index] = counter + 1
+  }
+  return { run, close: () => pool.end() }
+}
+
+/** The statement behind GET /user, sent through `pg` alone. */
+export async function bareSelects(url: string, users: BenchUser[]) {
+  const [sampleId, sampleSession] = [randomUUID(), randomUUID()]
+  const query = await capture(url, (db) => findCaller(db, sampleId, sampleSession))
+  const pool = new pg.Pool({ connectionString: url, max: users.length })
+  const run = async (index = 0) => {
+    const values = query.parameters.map((value) => (value === sampleId ? users[index]?.id : value))
+    const { rowCount } = await pool.query({ name: 'caller', text: query.sql, values })
+    if (rowCount !== 1) throw new Error('the bare select found nobody')
+  }
+  return { run, close: () => pool.end() }
+}
+
+/** Runs a store function once and returns the statement it sent. */
+async function capture(url: string, call: (db: Kysely<DB>) => Promise<unknown>): Promise<CompiledQuery> {
+  let query: CompiledQuery | undefined
+  const log = (event: LogEvent) => {
+    query = event.query
+  }
+  const dialect = new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) })
+  const db = new Kysely<DB>({ dialect, log })
+  await call(db)
+  await db.destroy()
+  if (!query) throw new Error('no statement was sent')
+  return query
+}
