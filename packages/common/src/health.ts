@@ -1,3 +1,4 @@
+import type {} from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { type Kysely, sql } from 'kysely'
 
@@ -10,16 +11,24 @@ const READY_WITHIN_MS = 2_000
  */
 // biome-ignore lint/suspicious/noExplicitAny: any schema will do, only `select 1` is sent
 export function healthRoutes(app: FastifyInstance, options: { db: Kysely<any>; isStopping: () => boolean }): void {
-  app.get('/health/live', { logLevel: 'silent' }, async () => ({ status: 'ok' }))
-  app.get('/health/ready', { logLevel: 'silent' }, async (_request, reply) => {
-    if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
-    const timeout = AbortSignal.timeout(READY_WITHIN_MS)
-    const gone = new Promise<false>((resolve) => timeout.addEventListener('abort', () => resolve(false)))
-    const answers = sql`select 1`.execute(options.db).then(
-      () => true,
-      () => false,
-    )
-    if (!(await Promise.race([answers, gone]))) return reply.code(503).send({ status: 'database unavailable' })
-    return { status: 'ok' }
-  })
+  app.get(
+    '/health/live',
+    { logLevel: 'silent', schema: { tags: ['service'], summary: 'Whether the process answers' } },
+    async () => ({ status: 'ok' }),
+  )
+  app.get(
+    '/health/ready',
+    { logLevel: 'silent', schema: { tags: ['service'], summary: 'Whether the database answers too' } },
+    async (_request, reply) => {
+      if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
+      const timeout = AbortSignal.timeout(READY_WITHIN_MS)
+      const gone = new Promise<false>((resolve) => timeout.addEventListener('abort', () => resolve(false)))
+      const answers = sql`select 1`.execute(options.db).then(
+        () => true,
+        () => false,
+      )
+      if (!(await Promise.race([answers, gone]))) return reply.code(503).send({ status: 'database unavailable' })
+      return { status: 'ok' }
+    },
+  )
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import {
   type Attributes,
   context,
@@ -38,22 +40,33 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
   env.OTEL_TRACES_EXPORTER = options.tracing ? (env.OTEL_TRACES_EXPORTER ?? 'otlp') : 'none'
   env.OTEL_METRICS_EXPORTER = options.metrics === 'opentelemetry' ? (env.OTEL_METRICS_EXPORTER ?? 'otlp') : 'none'
   env.OTEL_LOGS_EXPORTER ??= 'none'
+  // Without this every scrape shows the command line and the host.
+  env.OTEL_NODE_RESOURCE_DETECTORS ??= 'env,serviceinstance'
   env.OTEL_SERVICE_NAME ??= options.service
   env.OTEL_RESOURCE_ATTRIBUTES = [env.OTEL_RESOURCE_ATTRIBUTES, `${options.service}.version=${options.version}`]
     .filter(Boolean)
     .join(',')
-  const sdk = new NodeSDK(
-    options.metrics === 'prometheus' ? { metricReaders: [await openPrometheus(options.prometheus)] } : {},
-  )
+  const prometheus = options.metrics === 'prometheus' ? await openPrometheus(options.prometheus) : undefined
+  const sdk = new NodeSDK(prometheus ? { metricReaders: [prometheus.exporter] } : {})
   sdk.start()
-  return () => sdk.shutdown()
+  return async () => {
+    prometheus?.server.close()
+    await sdk.shutdown()
+  }
 }
 
+/** Serves the figures at `/` (specification) and at `/metrics`, where scrapers look by default. */
 async function openPrometheus({ host, port }: { host: string; port: number }) {
   const { PrometheusExporter } = await import('@opentelemetry/exporter-prometheus')
-  const exporter = new PrometheusExporter({ host, port, endpoint: '/', preventServerStart: true })
-  await exporter.startServer()
-  return exporter
+  const exporter = new PrometheusExporter({ preventServerStart: true })
+  const server = createServer((request, response) => {
+    const isMetrics = request.method === 'GET' && (request.url === '/' || request.url === '/metrics')
+    if (isMetrics) exporter.getMetricsRequestHandler(request, response)
+    else response.writeHead(404).end()
+  })
+  server.listen(port, host)
+  await once(server, 'listening')
+  return { exporter, server }
 }
 
 declare module 'fastify' {
@@ -62,13 +75,20 @@ declare module 'fastify' {
   }
 }
 
+/** Boundaries of the semantic conventions for HTTP; the SDK's own are made for milliseconds. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+
 /**
  * One server span and one duration measurement per request, named by the route's pattern
  * (`GET /admin/users/:user_id` is written `GET /admin/users/{user_id}`), with `http.route.params.<key>` attributes.
  */
 export const telemetryPlugin = fp(async (app: FastifyInstance, options: { service: string }) => {
   const tracer = trace.getTracer(options.service)
-  const durations = metrics.getMeter(options.service).createHistogram('http.server.request.duration', { unit: 's' })
+  const durations = metrics.getMeter(options.service).createHistogram('http.server.request.duration', {
+    description: 'Duration of HTTP requests',
+    unit: 's',
+    advice: { explicitBucketBoundaries: SECONDS },
+  })
 
   app.addHook('onRequest', (request, _reply, done) => {
     const span = tracer.startSpan(spanName(request), { kind: SpanKind.SERVER, attributes: routeAttributes(request) })

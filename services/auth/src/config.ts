@@ -13,7 +13,6 @@ import {
   readVariables,
   text,
   type Values,
-  type Variable,
   type Variables,
 } from '@services/common/config'
 import { LOG_LEVELS } from '@services/common/logger'
@@ -443,5 +442,3 @@ function rate(value: string): Rate {
   if (!/^\d+$/.test(points as string) || seconds === 0) throw new Error('must be a number, or N/duration')
   return { points: Number(points), seconds }
 }
-
-export type { Variable }

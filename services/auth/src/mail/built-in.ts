@@ -36,8 +36,9 @@ export function builtInHtml(kind: SentKind): string {
 @media (prefers-color-scheme: dark) {
   .page { background: #111418 !important }
   .card { background: #1b2027 !important }
-  .card h1, .card p, .code { color: #e8ecf1 !important }
-  .quiet { color: #9aa5b1 !important }
+  .card h1, .card p { color: #e8ecf1 !important }
+  .card p.quiet { color: #9aa5b1 !important }
+  .card .quiet a { color: #8ab4ff !important }
 }
 </style>
 </head>

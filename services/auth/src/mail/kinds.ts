@@ -22,7 +22,4 @@ export const MAIL_KINDS = {
   ...NOTIFICATION_KINDS,
 } as const
 
-export type MailKind = keyof typeof MAIL_KINDS
-export type NotificationKind = keyof typeof NOTIFICATION_KINDS
-
 export const settingName = (kind: string) => kind.toUpperCase()

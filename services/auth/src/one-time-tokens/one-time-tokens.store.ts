@@ -38,16 +38,6 @@ export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes
     .executeTakeFirst()
 }
 
-/** Looks at a link's token without using it up. */
-export function findByLinkHash(db: Kysely<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
-  return db
-    .selectFrom('one_time_tokens')
-    .select(['purpose', 'expires_at'])
-    .where('token_hash', '=', tokenHash)
-    .where('purpose', 'in', purposes)
-    .executeTakeFirst()
-}
-
 /**
  * Counts one try at the user's codes of these purposes and returns those that still had a try left. Counting comes
  * before comparing, outside the flow's transaction, so that parallel guesses cannot share one try.

@@ -1,0 +1,43 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Fastify from 'fastify'
+import { expect, test } from 'vitest'
+import { findFreePort } from './dev/dev-ports.ts'
+import { startTelemetry, telemetryPlugin } from './telemetry.ts'
+
+test('Prometheus reads request durations by route on its own port; traces name routes, parameters and the version', async () => {
+  const received: Buffer[] = []
+  const collector = createServer((request, response) => {
+    request.on('data', (chunk) => received.push(chunk))
+    request.on('end', () => response.end())
+  })
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`
+  const port = await findFreePort('127.0.0.1')
+  const stop = await startTelemetry({
+    service: 'auth',
+    version: '9.8.7',
+    tracing: true,
+    metrics: 'prometheus',
+    prometheus: { host: '127.0.0.1', port },
+    debug: false,
+  })
+  const app = Fastify()
+  await app.register(telemetryPlugin, { service: 'auth' })
+  app.get('/admin/users/:user_id', async () => ({}))
+  await app.inject('/admin/users/42')
+
+  for (const path of ['/', '/metrics']) {
+    const figures = await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+    expect(figures).toContain('http_route="/admin/users/{user_id}",http_response_status_code="200"')
+    expect(figures).toContain('le="0.005"')
+    expect(figures).not.toContain('process_command')
+  }
+  await app.close()
+  await stop()
+  const traces = Buffer.concat(received).toString('latin1')
+  for (const text of ['GET /admin/users/{user_id}', 'http.route.params.user_id', '42', 'auth.version', '9.8.7']) {
+    expect(traces).toContain(text)
+  }
+  collector.close()
+})
