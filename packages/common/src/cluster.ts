@@ -1,4 +1,4 @@
-import cluster from 'node:cluster'
+import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
 
 /** A process that dies is replaced after this long, so that one that dies at once does not spin. */
@@ -6,23 +6,29 @@ const RESTART_AFTER_MS = 1_000
 
 /**
  * Runs `start` here, or in `count` processes that share the port. Signals go to all of them; the first process waits for
- * the others to finish and then ends.
+ * the others to finish and then ends. One that dies is replaced, unless it never came to listen: then starting again
+ * would fail the same way, and everything ends with its exit code.
  */
 export async function runProcesses(count: number, log: Logger, start: () => Promise<void>): Promise<void> {
   if (count <= 1 || cluster.isWorker) return start()
+  const listened = new Set<Worker>()
   let stopping = false
+  const stopAll = (signal: NodeJS.Signals) => {
+    stopping = true
+    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill(signal)
+  }
   for (let i = 0; i < count; i++) cluster.fork()
+  cluster.on('listening', (worker) => listened.add(worker))
   cluster.on('exit', (worker, code) => {
     if (stopping) return
+    if (!listened.delete(worker)) {
+      process.exitCode = code || 1
+      return stopAll('SIGTERM')
+    }
     log.error({ pid: worker.process.pid, code }, 'process died, starting another')
     setTimeout(() => {
       if (!stopping) cluster.fork()
     }, RESTART_AFTER_MS)
   })
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      stopping = true
-      for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill(signal)
-    })
-  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopAll(signal))
 }

@@ -12,6 +12,6 @@ await runProcesses(config.server.processes, log, async () => {
     stopOnSignal(log, service.stop)
   } catch (error) {
     log.fatal({ err: error }, explainListenError(error, 'AUTH_PORT') ?? 'could not start')
-    process.exitCode = 1
+    log.flush(() => process.exit(1))
   }
 })

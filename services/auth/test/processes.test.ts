@@ -129,6 +129,8 @@ describe('a start that cannot work', () => {
     const { exit, output } = start(['src/main.ts'], { AUTH_PORT: String(port) })
     expect(await exit).toEqual([1, null])
     expect(output()).toContain(`Port ${port} is in use. Set AUTH_PORT to another one.`)
+    const several = start(['src/main.ts'], { AUTH_PORT: String(port), AUTH_WEB_CONCURRENCY: '2' })
+    expect(await several.exit).toEqual([1, null])
     blocker.close()
   })
 
