@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { ApiError } from './errors.ts'
 
@@ -36,6 +37,27 @@ export function refuseWhileStopping(app: FastifyInstance, isStopping: () => bool
   })
   app.addHook('onRequest', (request, _reply, done) => {
     done(isStopping() && !request.url.startsWith('/health') ? refusal() : undefined)
+  })
+}
+
+/** Longest time a stop waits for requests in flight; what still runs then is cut off. */
+const DRAIN_WITHIN_MS = 15_000
+
+/**
+ * Keeps a stop from waiting for connections on which nothing happens. Node closes those that have answered a request, but
+ * not those opened ahead of need by balancers and browsers, and a request that never ends would be waited for for ever.
+ */
+export function closeConnectionsOnStop(app: FastifyInstance): void {
+  const unused = new Set<Socket>()
+  app.server.on('connection', (socket: Socket) => {
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
+  })
+  app.server.on('request', (request: IncomingMessage) => unused.delete(request.socket))
+  app.addHook('preClose', (done) => {
+    for (const socket of unused) socket.destroy()
+    setTimeout(() => app.server.closeAllConnections(), DRAIN_WITHIN_MS).unref()
+    done()
   })
 }
 

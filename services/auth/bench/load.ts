@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { Pool } from 'undici'
+import { openConnection, type Send } from './http-client.ts'
 
 export interface BenchUser {
   id: string
@@ -73,50 +73,45 @@ export async function runFor(seconds: number, concurrency: number, call: (index:
 }
 
 export async function createUsers(base: string, count: number): Promise<BenchUser[]> {
-  const pool = new Pool(base, { connections: 4 })
   const signUp = async (index: number) => {
     const email = `bench-${index}@example.com`
-    const session = await send(pool, '/signup', { email, password: PASSWORD })
+    const session = await post(openConnection(base), '/signup', { email, password: PASSWORD })
     return { id: session.user.id, email, accessToken: session.access_token, refreshToken: session.refresh_token }
   }
-  const users = await Promise.all(Array.from({ length: count }, (_, index) => signUp(index)))
-  await pool.close()
-  return users
+  return Promise.all(Array.from({ length: count }, (_, index) => signUp(index)))
 }
 
 export function signIns(base: string, users: BenchUser[]) {
-  const pool = new Pool(base)
+  const clients = users.map((user) => ({ send: openConnection(base), body: { email: user.email, password: PASSWORD } }))
   return async (index = 0) => {
-    await send(pool, '/token?grant_type=password', { email: users[index]?.email, password: PASSWORD })
+    const { send, body } = clients[index] as (typeof clients)[number]
+    await post(send, '/token?grant_type=password', body)
   }
 }
 
 export function refreshes(base: string, users: BenchUser[]) {
-  const pool = new Pool(base)
-  const tokens = users.map((user) => user.refreshToken)
+  const clients = users.map((user) => ({ send: openConnection(base), token: user.refreshToken }))
   return async (index = 0) => {
-    const session = await send(pool, '/token?grant_type=refresh_token', { refresh_token: tokens[index] })
-    tokens[index] = session.refresh_token
+    const client = clients[index] as (typeof clients)[number]
+    const session = await post(client.send, '/token?grant_type=refresh_token', { refresh_token: client.token })
+    client.token = session.refresh_token
   }
 }
 
 export function userReads(base: string, users: BenchUser[]) {
-  const pool = new Pool(base)
+  const clients = users.map((user) => ({
+    send: openConnection(base),
+    headers: `authorization: Bearer ${user.accessToken}\r\n`,
+  }))
   return async (index = 0) => {
-    const headers = { authorization: `Bearer ${users[index]?.accessToken}` }
-    const { statusCode, body } = await pool.request({ path: '/user', method: 'GET', headers })
-    const text = await body.text()
-    if (statusCode !== 200) throw new Error(`GET /user: ${statusCode} ${text}`)
+    const { send, headers } = clients[index] as (typeof clients)[number]
+    const { status, body } = await send({ method: 'GET', path: '/user', headers })
+    if (status !== 200) throw new Error(`GET /user: ${status} ${body}`)
   }
 }
 
-async function send(pool: Pool, path: string, body: object) {
-  const { statusCode, body: answer } = await pool.request({ path, method: 'POST', body: JSON.stringify(body) })
-  const json = (await answer.json()) as {
-    access_token: string
-    refresh_token: string
-    user: { id: string }
-  }
-  if (statusCode !== 200) throw new Error(`POST ${path}: ${statusCode} ${JSON.stringify(json)}`)
-  return json
+async function post(send: Send, path: string, json: object) {
+  const { status, body } = await send({ method: 'POST', path, body: JSON.stringify(json) })
+  if (status !== 200) throw new Error(`POST ${path}: ${status} ${body}`)
+  return JSON.parse(body) as { access_token: string; refresh_token: string; user: { id: string } }
 }

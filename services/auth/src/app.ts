@@ -4,7 +4,13 @@ import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
-import { logRequests, refuseWhileStopping, requestId, secureHeaders } from '@services/common/http-shell'
+import {
+  closeConnectionsOnStop,
+  logRequests,
+  refuseWhileStopping,
+  requestId,
+  secureHeaders,
+} from '@services/common/http-shell'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { userRoutes } from './account/user.routes.ts'
@@ -35,13 +41,13 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     genReqId: requestId(config.server.requestIdHeader),
     logController: new LogController({ disableRequestLogging: true }),
     return503OnClosing: false,
-    forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 200 },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
 
   installErrorHandler(app, errorAnswers)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
+  closeConnectionsOnStop(app)
   logRequests(app)
   secureHeaders(app)
   acceptJsonBodies(app)

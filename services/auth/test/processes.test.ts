@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -78,6 +78,18 @@ test('SIGTERM lets requests in flight finish or answers them a clear 503, and ex
   }
   expect(answers.filter((answer) => answer.status === 'fulfilled').length).toBeGreaterThan(5)
   expect(await exit).toEqual([0, null])
+})
+
+test('connections opened ahead of need do not hold up a stop', async () => {
+  const { base, child, exit } = await serve()
+  const { port } = new URL(base)
+  const idle = connect(Number(port), '127.0.0.1')
+  await once(idle, 'connect')
+  const stopped = performance.now()
+  child.kill('SIGTERM')
+  expect(await exit).toEqual([0, null])
+  expect(performance.now() - stopped).toBeLessThan(5_000)
+  idle.destroy()
 })
 
 test('a mail accepted by a service that is killed at once is delivered by the next', async () => {
