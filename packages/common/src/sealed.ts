@@ -1,10 +1,10 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
 
 /**
  * AES-256-GCM for secrets that must wait in the database: the queue's rows hold mail links until they are sent. Layout
  * before base64: nonce (12 bytes) · tag (16) · ciphertext.
  */
-export function seal(key: Buffer, value: unknown): string {
+export function seal(key: KeyObject, value: unknown): string {
   const nonce = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
   const text = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()])
@@ -12,7 +12,7 @@ export function seal(key: Buffer, value: unknown): string {
 }
 
 /** Throws when the value was sealed with another key or changed since. */
-export function unseal<Value>(key: Buffer, sealed: string): Value {
+export function unseal<Value>(key: KeyObject, sealed: string): Value {
   const bytes = Buffer.from(sealed, 'base64')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12))
   decipher.setAuthTag(bytes.subarray(12, 28))

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
@@ -25,9 +25,9 @@ export interface Deps {
   passwords: Passwords
   keys: SigningKeys
   limits: Limits
-  refreshTokenKey: Buffer
-  codeKey: Buffer
-  outboxKey: Buffer
+  refreshTokenKey: KeyObject
+  codeKey: KeyObject
+  outboxKey: KeyObject
   now: () => Date
   newId: () => string
   random: RandomBytes

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { Queue, QueueDefinition } from '@services/common/queue'
 import { seal } from '@services/common/sealed'
 import type { Transaction } from 'kysely'
@@ -31,7 +32,7 @@ export interface SealedMail {
 
 export interface OutboxDeps {
   queue: Queue
-  outboxKey: Buffer
+  outboxKey: KeyObject
 }
 
 /** Writes a mail into the outbox, in the transaction of the rows it belongs to; a worker sends it after commit. */

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { Logger } from '@services/common/logger'
 import type { QueueJob } from '@services/common/queue'
 import { unseal } from '@services/common/sealed'
@@ -8,7 +9,7 @@ import { escapeHtml, renderTemplate, singleLine } from './template.ts'
 
 export interface SendMailDeps {
   mailer: Mailer
-  outboxKey: Buffer
+  outboxKey: KeyObject
   now: () => Date
   log: Logger
   config: { mail: { subjects: Record<string, string> } }

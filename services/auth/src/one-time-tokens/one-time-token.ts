@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { TokenPurpose } from '../db/tables.ts'
 
 /**
@@ -32,7 +32,7 @@ export function randomDigits(random: RandomBytes, length: number): string {
 export const hashLinkToken = (linkToken: string): Buffer => createHash('sha256').update(linkToken).digest()
 
 /** The code's hash is bound to its purpose and address: a code for one thing is worth nothing for another. */
-export const hashCode = (key: Buffer, purpose: TokenPurpose, relatesTo: string, code: string): Buffer =>
+export const hashCode = (key: KeyObject, purpose: TokenPurpose, relatesTo: string, code: string): Buffer =>
   createHmac('sha256', key).update(`${purpose}\0${relatesTo}\0${code}`).digest()
 
 export const isSameHash = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)

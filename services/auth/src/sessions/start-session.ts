@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { AmrEntry, DB } from '../db/tables.ts'
@@ -8,7 +9,7 @@ import { type SessionBody, toSessionBody } from './session-shape.ts'
 import { insertSession } from './sessions.store.ts'
 
 export interface SessionDeps extends AccessTokenDeps {
-  refreshTokenKey: Buffer
+  refreshTokenKey: KeyObject
 }
 
 /** What a session remembers of the request that began it. */

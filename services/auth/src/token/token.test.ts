@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { startTestService, type TestService, test, toSignedIn } from '../../test/service.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
@@ -211,7 +212,7 @@ describe('refreshing', () => {
   test('tokens that this service did not make are refused without a look at the database', async ({ service }) => {
     const { refreshToken } = await service.signedIn()
     const parsed = parseRefreshToken(service.deps.refreshTokenKey, refreshToken) as RefreshToken
-    const otherKey = Buffer.alloc(32, 7)
+    const otherKey = createSecretKey(Buffer.alloc(32, 7))
     const future = formatRefreshToken(service.deps.refreshTokenKey, { ...parsed, counter: 9 })
     const cases: [string, string][] = [
       ['', 'validation_failed'],
