@@ -120,8 +120,10 @@ export const parsed = <Value, const O extends Options>(
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
-  constructor(problems: readonly string[]) {
-    super(`The configuration has ${problems.length} problem(s):\n${problems.map((line) => `  - ${line}`).join('\n')}`)
+  constructor(problems: readonly string[], cause?: unknown) {
+    super(`The configuration has ${problems.length} problem(s):\n${problems.map((line) => `  - ${line}`).join('\n')}`, {
+      cause,
+    })
     this.problems = problems
   }
 }

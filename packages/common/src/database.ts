@@ -1,4 +1,11 @@
-import { Kysely, OperationNodeTransformer, PostgresDialect, type SchemableIdentifierNode, sql } from 'kysely'
+import {
+  Kysely,
+  OperationNodeTransformer,
+  PostgresDialect,
+  type RawBuilder,
+  type SchemableIdentifierNode,
+  sql,
+} from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
 
@@ -11,6 +18,8 @@ export interface DatabaseOptions {
   /** Literal prefix of every table in `tables`: namespace `acme` makes `acme_users`. */
   namespace?: string | undefined
   tables?: readonly string[]
+  /** 0: statements may take their time, as migrations do. */
+  statementWithinMs?: number
 }
 
 /** How long a request waits for a connection before it is answered 503. */
@@ -21,15 +30,19 @@ const STATEMENT_WITHIN_MS = 15_000
 
 /** A pool and its query builder. The pool replaces broken connections by itself, so a restarted server needs nothing. */
 export function openDatabase<DB>(options: DatabaseOptions): { db: Kysely<DB>; pool: pg.Pool } {
+  const { statementWithinMs = STATEMENT_WITHIN_MS } = options
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.maxPoolSize || Number.POSITIVE_INFINITY,
     application_name: options.applicationName,
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
     idleTimeoutMillis: 30_000,
-    statement_timeout: STATEMENT_WITHIN_MS,
+    statement_timeout: statementWithinMs,
     idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS,
+    // The server ends a statement by itself; this is for a server that is not heard of any more.
+    ...(statementWithinMs > 0 ? { query_timeout: statementWithinMs + 2_000 } : {}),
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser },
     Client: PreparingClient,
   })
@@ -107,11 +120,14 @@ class TablePrefixPlugin {
   }
 }
 
-/** SQLSTATE classes and codes that say "not now": connection trouble, shutdown, start-up, too many connections. */
-const UNAVAILABLE_STATES = /^(08...|57P0[123]|53300|25P03)$/
+/**
+ * SQLSTATE classes and codes that say "not now": connection trouble, shutdown, start-up, too many connections, a statement
+ * cut off by its time limit, a deadlock or conflict that another try resolves, a server that has just become a standby.
+ */
+const UNAVAILABLE_STATES = /^(08...|57P0[123]|57014|53300|25P03|25006|40P01|40001)$/
 const UNAVAILABLE_ERRNO = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENOENT)$/
 const UNAVAILABLE_TEXT =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable/i
+  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
 
 /** Whether the database could not be reached, as opposed to a statement it refused. Such requests are answered 503. */
 export function isDatabaseUnavailable(error: unknown): boolean {
@@ -146,3 +162,16 @@ export async function waitForDatabase(pool: pg.Pool, log: Logger, withinMs: numb
 
 /** A jsonb value; pg would otherwise send a JavaScript array as a PostgreSQL array. */
 export const jsonb = <Value>(value: Value) => sql<Value>`${JSON.stringify(value)}::jsonb`
+
+/** Deletes up to `limit` rows that match and that nobody holds; how many it were. */
+export async function deleteBatch<DB>(
+  db: Kysely<DB>,
+  table: keyof DB & string,
+  condition: RawBuilder<unknown>,
+  limit: number,
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from ${sql.table(table)} where ctid = any (array(
+      select ctid from ${sql.table(table)} where ${condition} limit ${limit} for update skip locked))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}

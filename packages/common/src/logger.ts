@@ -21,7 +21,7 @@ export function createLogger(options: { name: string; level: LogLevel; file?: st
       formatters: { level: (label) => ({ level: label }) },
       mixin: traceIds,
       serializers: {
-        err: pino.stdSerializers.errWithCause,
+        err: withoutRows,
       },
     },
     buffered(destination({ dest: options.file ?? 1, append: true, sync: false, mkdir: true, minLength: 4_096 })),
@@ -35,6 +35,12 @@ const FLUSH_EVERY_MS = 100
 function buffered(lines: ReturnType<typeof destination>) {
   setInterval(() => lines.flush(), FLUSH_EVERY_MS).unref()
   return lines
+}
+
+/** PostgreSQL's errors quote the refused row, and with it addresses and hashes. */
+function withoutRows(error: Error) {
+  const { detail: _detail, where: _where, ...rest } = pino.stdSerializers.errWithCause(error) as Record<string, unknown>
+  return rest
 }
 
 function traceIds() {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
-import { type MigrationInfo, Migrator } from 'kysely/migration'
+import { type Migration, type MigrationInfo, Migrator } from 'kysely/migration'
 import type { Logger } from 'pino'
 import { tablePrefix } from './database.ts'
 
@@ -47,15 +47,28 @@ function migratorOf(options: MigrateOptions): Migrator {
     migrationTableName: `${prefix}schema_migrations`,
     migrationLockTableName: `${prefix}schema_migrations_lock`,
     provider: {
-      getMigrations: async () =>
-        Object.fromEntries(
+      getMigrations: async () => ({
+        ...(await newerMigrations(options, `${prefix}schema_migrations`)),
+        ...Object.fromEntries(
           (await readMigrations(options)).map((migration) => [
             migration.name,
             { up: async (db) => void (await sql.raw(migration.sql).execute(db)) },
           ]),
         ),
+      }),
     },
   })
+}
+
+/**
+ * What a newer version applied, so that an older one can still start beside it or after a roll-back: Kysely refuses a
+ * database with migrations it cannot find.
+ */
+async function newerMigrations({ db }: MigrateOptions, table: string): Promise<Record<string, Migration>> {
+  const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(db)
+  if (!rows[0]?.exists) return {}
+  const applied = await sql<{ name: string }>`select name from ${sql.table(table)}`.execute(db)
+  return Object.fromEntries(applied.rows.map(({ name }) => [name, { up: async () => {} }]))
 }
 
 async function readMigrations(options: MigrateOptions): Promise<{ name: string; sql: string }[]> {

@@ -28,6 +28,7 @@ beforeAll(async () => {
     applicationName: 'test',
     queues: ['committed', 'retried', 'hopeless', 'held'].map(queueOf),
     log,
+    migrate: true,
     supervise: true,
   })
 })

@@ -62,6 +62,8 @@ export interface QueueOptions {
   applicationName: string
   queues: readonly QueueDefinition[]
   log: Logger
+  /** Whether to create or update the queue's own tables; false where `migrate` does it. */
+  migrate?: boolean
   /** Whether this process looks after expired jobs and failed heartbeats: true where workers run. */
   supervise: boolean
 }
@@ -70,13 +72,15 @@ export interface QueueOptions {
 const SUPERVISE_EVERY_SECONDS = 3
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
-  const { log } = options
+  const { log, migrate = true } = options
   const boss = new PgBoss({
     connectionString: options.url,
     schema: options.schema,
     application_name: `${options.applicationName} queue`,
     max: 4,
     useListenNotify: true,
+    migrate,
+    createSchema: migrate,
     schedule: false,
     supervise: options.supervise,
     superviseIntervalSeconds: SUPERVISE_EVERY_SECONDS,
@@ -85,7 +89,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   boss.on('error', (err) => log.warn({ err }, 'queue error'))
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
   await boss.start()
-  for (const queue of options.queues) await declareQueue(boss, queue)
+  if (migrate) for (const queue of options.queues) await declareQueue(boss, queue)
   return {
     send: async (trx, name, data, { priority = 0, groupId } = {}) => {
       await boss.send(name, data, { db: fromKysely(trx), priority, ...(groupId ? { group: { id: groupId } } : {}) })

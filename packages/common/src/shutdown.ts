@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 
@@ -9,10 +10,24 @@ const STOP_WITHIN_MS = 25_000
  * signal exits at once.
  */
 export function stopOnSignal(log: Logger, stop: () => Promise<void>): void {
-  closeWithGrace({ delay: STOP_WITHIN_MS, logger: false }, async ({ signal, err }) => {
+  // Ctrl-C reaches the whole group; of several processes the first one passes it on, as SIGTERM.
+  if (cluster.isWorker) process.on('SIGINT', () => {})
+  const skip: 'SIGINT'[] = cluster.isWorker ? ['SIGINT'] : []
+  closeWithGrace({ delay: STOP_WITHIN_MS, logger: false, skip }, async ({ signal, err }) => {
     if (err) log.fatal({ err }, 'uncaught error, stopping')
     else log.info({ signal }, 'stopping')
     await stop()
     log.info('stopped')
   })
+}
+
+/** Runs each step after the one before, also when that failed: a database that is gone must not keep the rest open. */
+export async function inOrder(log: Logger, steps: (() => unknown)[]): Promise<void> {
+  for (const step of steps) {
+    try {
+      await step()
+    } catch (err) {
+      log.warn({ err }, 'a step of the stop failed')
+    }
+  }
 }

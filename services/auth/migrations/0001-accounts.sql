@@ -65,6 +65,9 @@ create table {{prefix}}sessions (
 ) with (fillfactor = 80); -- every refresh updates the row in place; no indexed column changes, so the update is HOT
 
 create index {{prefix}}sessions_user_id_idx on {{prefix}}sessions (user_id);
+-- For housekeeping; both columns are written once, so that refreshes stay HOT.
+create index {{prefix}}sessions_created_at_idx on {{prefix}}sessions (created_at);
+create index {{prefix}}sessions_not_after_idx on {{prefix}}sessions (not_after) where not_after is not null;
 
 -- At most one live token per user and purpose; a new one replaces the old.
 create table {{prefix}}one_time_tokens (

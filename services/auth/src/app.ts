@@ -30,18 +30,22 @@ import { VERSION } from './version.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 
+/** An access token with the largest metadata of both kinds (users/metadata.ts) has about 45 KiB. */
+const MAX_HEADER_BYTES = 64 * 1024
+
 /** Builds the HTTP side; nothing listens yet. */
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     bodyLimit: MAX_BODY_BYTES,
+    http: { maxHeaderSize: MAX_HEADER_BYTES },
     handlerTimeout: config.server.maxRequestSeconds * 1000,
     requestTimeout: config.server.maxRequestSeconds * 1000,
     genReqId: requestId(config.server.requestIdHeader),
     logController: new LogController({ disableRequestLogging: true }),
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 200 },
+    routerOptions: { maxParamLength: 200, ignoreTrailingSlash: true },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
 

@@ -1,9 +1,12 @@
 import { parseArgs } from 'node:util'
-import { openDatabase } from '@services/common/database'
-import { migrate, migrationStatus, pendingSql } from '@services/common/migrate'
-import { stopOnSignal } from '@services/common/shutdown'
-import { type DB, TABLES } from './db/tables.ts'
-import { migrationsOf, openDeps } from './deps.ts'
+import { variablesTable } from '@services/common/config'
+import { migrationStatus, pendingSql } from '@services/common/migrate'
+import { inOrder, stopOnSignal } from '@services/common/shutdown'
+import { explainStartFailure } from '@services/common/start-failure'
+import { startTelemetry } from '@services/common/telemetry'
+import { variables } from './config.ts'
+import { migrateAll, openDeps, withMigrations } from './deps.ts'
+import { importSigningKeys } from './jwks/signing-keys.ts'
 import { startUp } from './start.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
@@ -16,6 +19,7 @@ const HELP = `auth <command>
   migrate status         list migrations and when they were applied
   migrate --dry-run      print the SQL that would be applied
   config check           check the settings without starting
+  config table           print all variables as the table of the README
   version                print the version
 `
 
@@ -31,56 +35,52 @@ const COMMANDS: Record<string, () => Promise<void>> = {
   migrate: runMigrate,
   'migrate status': printStatus,
   'config check': checkConfig,
+  'config table': async () => void process.stdout.write(`${variablesTable(variables, 'AUTH_')}\n`),
   version: async () => void process.stdout.write(`${VERSION}\n`),
 }
 
 const run = values.help ? undefined : COMMANDS[command]
-if (run) await run()
+if (run) await run().catch(fail)
 else {
   const asked = values.help || command === ''
   ;(asked ? process.stdout : process.stderr).write(asked ? HELP : `unknown command: ${command}\n\n${HELP}`)
   process.exitCode = asked ? 0 : 64
 }
 
+/** What an operator can mend is said in words; the rest is a bug and shows where it is. */
+function fail(error: unknown): never {
+  process.stderr.write(`${explainStartFailure(error, {}) ?? (error as Error).stack}\n`)
+  process.exit(1)
+}
+
 async function runWorker() {
   const { config, log } = startUp()
+  const stopTelemetry = await startTelemetry({ service: 'auth', version: VERSION, ...config.telemetry })
   const deps = await openDeps({ ...config, server: { ...config.server, workersEnabled: true } }, log)
   const stopWorker = await startWorker(deps)
   log.info('worker started')
-  stopOnSignal(log, async () => {
-    await deps.close()
-    stopWorker()
-  })
+  stopOnSignal(log, () => inOrder(log, [stopWorker, deps.close, stopTelemetry]))
 }
 
 async function runMigrate() {
-  await withMigrations(async (migrations, log) => {
-    if (!values['dry-run']) return migrate(migrations, log)
+  const { config, log } = startUp()
+  if (!values['dry-run']) return migrateAll(config, log)
+  await withMigrations(config, log, async (migrations) => {
     for (const { name, sql } of await pendingSql(migrations)) process.stdout.write(`-- ${name}\n${sql}\n`)
   })
 }
 
 async function printStatus() {
-  await withMigrations(async (migrations) => {
+  const { config, log } = startUp()
+  await withMigrations(config, log, async (migrations) => {
     for (const { name, executedAt } of await migrationStatus(migrations)) {
       process.stdout.write(`${executedAt?.toISOString() ?? 'pending'.padEnd(24)}  ${name}\n`)
     }
   })
 }
 
-async function withMigrations(
-  run: (migrations: ReturnType<typeof migrationsOf>, log: ReturnType<typeof startUp>['log']) => Promise<void>,
-) {
-  const { config, log } = startUp()
-  const { db } = openDatabase<DB>({ ...config.database, applicationName: 'auth migrate', log, tables: TABLES })
-  try {
-    await run(migrationsOf(db, config.database.namespace), log)
-  } finally {
-    await db.destroy()
-  }
-}
-
 async function checkConfig() {
-  startUp()
+  const { config } = startUp()
+  await importSigningKeys(config.jwt)
   process.stdout.write('the configuration is complete\n')
 }

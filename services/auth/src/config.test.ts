@@ -77,6 +77,7 @@ describe('a start is refused', () => {
     ],
     ['with a key of alg none', { AUTH_JWT_KEYS: '[{"kid":"a","alg":"none","key_ops":["sign"]}]' }, 'AUTH_JWT_KEYS'],
     ['with a rate that is none', { AUTH_RATE_LIMIT_EMAIL_SENT: 'many' }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    ['with an unbalanced redirect pattern', { AUTH_URI_ALLOW_LIST: 'https://{a.example/**' }, 'AUTH_URI_ALLOW_LIST'],
     ['with a boolean that is none', { AUTH_DISABLE_SIGNUP: 'maybe' }, 'AUTH_DISABLE_SIGNUP'],
   ])('%s', ([, settings, name]) => {
     const problems = problemsOf(settings)

@@ -16,6 +16,7 @@ import {
   type Variables,
 } from '@services/common/config'
 import { LOG_LEVELS } from '@services/common/logger'
+import { parseAllowList } from './http/redirect-target.ts'
 import { parseJwtKeys } from './jwks/jwt-keys.ts'
 import { MAIL_KINDS, NOTIFICATION_KINDS, settingName } from './mail/kinds.ts'
 import { parseRequiredCharacters } from './passwords/password-rules.ts'
@@ -48,7 +49,12 @@ const DAY = 86_400
 /** Every variable of the service; the README's table is made from it. Read as `AUTH_<NAME>`, then as bare `<NAME>`. */
 export const variables = {
   SITE_URL: anyUrl('Base URL of the site; any URI on its host is a permitted `redirect_to`.', { required: true }),
-  URI_ALLOW_LIST: list('Further permitted `redirect_to` URIs, with the globs `*`, `**` and `?`.', { default: '' }),
+  URI_ALLOW_LIST: parsed(
+    'list',
+    'Further permitted `redirect_to` URIs, with the globs `*`, `**`, `?`, `[a-z]` and `{a,b}`.',
+    { default: '' },
+    parseAllowList,
+  ),
   API_EXTERNAL_URL: httpUrl('URL under which this service is reachable; mail links start with it.', { required: true }),
   API_HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8081', aliases: ['API_PORT'] }),
@@ -134,13 +140,15 @@ export const variables = {
   SESSIONS_TIMEBOX: duration('Sessions end this long after sign-in.', { positive: true }),
   SESSIONS_INACTIVITY_TIMEOUT: duration('Sessions end this long after their last refresh.', { positive: true }),
 
-  RATE_LIMIT_HEADER: text('Header, set by a trusted proxy, that holds the client address to limit by.'),
+  RATE_LIMIT_HEADER: text(
+    'Header that holds the client address to limit by; the proxy must overwrite it, not append to what a client sent.',
+  ),
   SECURITY_SB_FORWARDED_FOR_ENABLED: boolean('Take the client address from `Sb-Forwarded-For`; only if trusted.', {
     default: 'false',
   }),
   RATE_LIMIT_EMAIL_SENT: parsed(
     'rate',
-    'E-mails for all users, per hour or as `N/duration`.',
+    'E-mails for all users: so many per hour, or `N/duration` for N per duration.',
     { default: '360' },
     rate,
   ),
@@ -234,11 +242,17 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
 /** Settings that are set and change nothing: inherited ones, and switches of features that are not there yet. */
 function idleSettings(values: RawConfig): string[] {
   const inherited = (['OPERATOR_TOKEN', 'API_ENDPOINT'] as const).filter((name) => values[name] !== undefined)
+  const blocked = values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION
+    ? [
+        'AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION makes password changes impossible: /reauthenticate is not there yet',
+      ]
+    : []
   const later = Object.entries(values)
     .filter(([name, value]) => value && LATER.test(name))
     .map(([name]) => name)
   return [
     ...inherited.map((name) => `AUTH_${name} is inherited and has no effect`),
+    ...blocked,
     ...later.map((name) => `AUTH_${name} has no effect in this version: its feature is not there yet`),
   ]
 }

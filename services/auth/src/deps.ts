@@ -4,6 +4,7 @@ import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/dat
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate } from '@services/common/migrate'
 import { openQueue, type Queue } from '@services/common/queue'
+import { inOrder } from '@services/common/shutdown'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
@@ -35,17 +36,45 @@ export interface Deps {
   isStopping: () => boolean
 }
 
-/** Clock and randomness of a test. */
+/** What a caller may set: the running service whether it is stopping, a test its clock and randomness. */
 export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>>
 
 /** How long a start waits for a database that is not up yet. */
 const DATABASE_WITHIN_MS = 60_000
 
-export const migrationsOf = (db: Kysely<DB>, namespace: string): MigrateOptions => ({
-  db,
-  folder: fileURLToPath(new URL('../migrations', import.meta.url)),
-  namespace,
-})
+/** Runs `work` on a connection for migrations, which may take longer than any request. */
+export async function withMigrations(
+  { database }: Config,
+  log: Logger,
+  work: (migrations: MigrateOptions) => Promise<void>,
+): Promise<void> {
+  const options = { ...database, maxPoolSize: 2, applicationName: 'auth migrate', log, tables: TABLES }
+  const { db, pool } = openDatabase<DB>({ ...options, statementWithinMs: 0 })
+  try {
+    await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
+    const folder = fileURLToPath(new URL('../migrations', import.meta.url))
+    await work({ db, folder, namespace: database.namespace })
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** Our tables and those of the queue. */
+export async function migrateAll(config: Config, log: Logger): Promise<void> {
+  await withMigrations(config, log, (migrations) => migrate(migrations, log))
+  const queue = await openAuthQueue(config, log, { migrate: true, supervise: false })
+  await queue.stop(1_000)
+}
+
+const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
+  openQueue({
+    url: database.url,
+    schema: `${tablePrefix(database.namespace)}auth_queue`,
+    applicationName: 'auth',
+    queues: [MAIL_QUEUE],
+    log,
+    ...how,
+  })
 
 /** Connects, migrates if asked to and opens the queue. `close` undoes it, in reverse order. */
 export async function openDeps(
@@ -57,16 +86,9 @@ export async function openDeps(
   const { db, pool } = openDatabase<DB>({ ...database, applicationName: 'auth', log, tables: TABLES })
   try {
     await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
-    if (database.migrateOnStart) await migrate(migrationsOf(db, database.namespace), log)
+    if (database.migrateOnStart) await migrateAll(config, log)
     const [queue, passwords, keys] = await Promise.all([
-      openQueue({
-        url: database.url,
-        schema: `${tablePrefix(database.namespace)}auth_queue`,
-        applicationName: 'auth',
-        queues: [MAIL_QUEUE],
-        log,
-        supervise: config.server.workersEnabled,
-      }),
+      openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled }),
       createPasswords(config.passwords.hashing),
       importSigningKeys(config.jwt),
     ])
@@ -87,10 +109,7 @@ export async function openDeps(
       random: randomBytes,
       isStopping: () => false,
       ...overrides,
-      close: async () => {
-        await queue.stop(5_000)
-        await db.destroy()
-      },
+      close: () => inOrder(log, [() => queue.stop(5_000), () => db.destroy()]),
     }
   } catch (error) {
     await db.destroy()

@@ -1,16 +1,17 @@
 // `pnpm dev`: the service with embedded defaults. Settings given in the environment win: a DATABASE_URL means no embedded
 // PostgreSQL, an SMTP host means no inbox.
 import { fileURLToPath } from 'node:url'
-import { ConfigError, readEnvFile } from '@services/common/config'
+import { readEnvFile } from '@services/common/config'
 import { announceReady, stopWithParent } from '@services/common/dev/dev-child'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { startInbox } from '@services/common/dev/inbox'
-import { explainListenError } from '@services/common/listen-error'
 import { createLogger } from '@services/common/logger'
+import { explainStartFailure } from '@services/common/start-failure'
 import { readConfig } from './config.ts'
 import { serve } from './serve.ts'
 
-const env = { ...readEnvFile('.env'), ...process.env }
+const file = readEnvFile('.env')
+const env = { ...file, ...process.env }
 const given = (name: string) => env[`AUTH_${name}`] || env[name]
 const stops: (() => Promise<void>)[] = []
 
@@ -45,7 +46,7 @@ async function start() {
     defaults.AUTH_SMTP_PORT = String(inbox.smtpPort)
     lines.push(`inbox    ${inbox.webUrl}`)
   }
-  const { config, warnings } = readConfig({ ...defaults, ...env })
+  const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
   const log = createLogger({ name: 'auth', ...config.log })
   for (const warning of warnings) log.warn(warning)
   const service = await serve(config, log)
@@ -73,7 +74,7 @@ stopWithParent(() => stop(0))
 try {
   await start()
 } catch (error) {
-  const expected = error instanceof ConfigError ? error.message : explainListenError(error, 'AUTH_PORT')
+  const expected = explainStartFailure(error, { [Number(given('PORT') ?? 8081)]: 'AUTH_PORT' })
   process.stderr.write(`${expected ?? (error instanceof Error ? error.stack : error)}\n`)
   stop(1)
 }

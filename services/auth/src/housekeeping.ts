@@ -7,28 +7,40 @@ import { deleteExpiredSessions } from './sessions/sessions.store.ts'
 
 const EVERY_MS = 600_000
 
-/** Expired rows are kept for a day, so that a late click is told "expired" rather than "unknown". */
-const KEEP_MS = 86_400_000
+/** Expired rows stay two days: a mail may wait one for its server, and its token must be there when it leaves. */
+const KEEP_MS = 2 * 86_400_000
+
+/** Rows per statement, so that none runs long or locks much; the next round takes up what is left. */
+const BATCH = 1_000
+const MAX_BATCHES = 50
 
 /** Deletes what has expired, every ten minutes; replicas may run it at once, each deletes what the others left. */
 export function startHousekeeping(deps: Deps, log: Logger): () => void {
-  const timer = setInterval(() => {
-    deleteExpired(deps).catch((err) => log.warn({ err }, 'housekeeping failed, will be tried again'))
-  }, EVERY_MS)
+  const timer = setInterval(() => void deleteExpired(deps, log), EVERY_MS)
   timer.unref()
   return () => clearInterval(timer)
 }
 
-export async function deleteExpired({ db, now, config }: Deps): Promise<void> {
+export async function deleteExpired({ db, now, config }: Deps, log: Logger): Promise<void> {
   const before = new Date(now().getTime() - KEEP_MS)
   const secondsBefore = (seconds: number | undefined) =>
     seconds === undefined ? null : new Date(before.getTime() - seconds * 1000)
-  await deleteExpiredTokens(db, before)
-  await deleteExpiredSendGaps(db, before)
-  await deleteExpiredLimits(db, before)
-  await deleteExpiredSessions(db, {
+  const sessionLimits = {
     now: before,
     startedBefore: secondsBefore(config.sessions.timeboxSeconds),
     inactiveSince: secondsBefore(config.sessions.inactivitySeconds),
-  })
+  }
+  const steps: Record<string, () => Promise<number>> = {
+    'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
+    'send gaps': () => deleteExpiredSendGaps(db, before, BATCH),
+    limits: () => deleteExpiredLimits(db, before, BATCH),
+    sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),
+  }
+  for (const [what, deleteBatch] of Object.entries(steps)) {
+    try {
+      for (let i = 0; i < MAX_BATCHES && (await deleteBatch()) === BATCH; i++);
+    } catch (err) {
+      log.warn({ err, what }, 'housekeeping failed, will be tried again')
+    }
+  }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '@services/common/logger'
+import { inOrder } from '@services/common/shutdown'
 import { startTelemetry } from '@services/common/telemetry'
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
@@ -18,18 +19,18 @@ export interface RunningService {
 /** Starts the HTTP side, and the worker unless separate processes do its work. */
 export async function serve(config: Config, log: Logger): Promise<RunningService> {
   let stopping = false
-  const stopTelemetry = await startTelemetry({ service: 'auth', version: VERSION, ...config.telemetry })
-  const deps = await openDeps(config, log, { isStopping: () => stopping })
-  const app = await createApp(deps)
-  const stopWorker = config.server.workersEnabled ? await startWorker(deps) : () => {}
-  const stop = async () => {
+  const opened: (() => unknown)[] = []
+  const stop = () => {
     stopping = true
-    await app.close()
-    await deps.close()
-    stopWorker()
-    await stopTelemetry()
+    return inOrder(log, opened.toReversed())
   }
   try {
+    opened.push(await startTelemetry({ service: 'auth', version: VERSION, ...config.telemetry }))
+    const deps = await openDeps(config, log, { isStopping: () => stopping })
+    opened.push(deps.close)
+    const app = await createApp(deps)
+    if (config.server.workersEnabled) opened.push(await startWorker(deps))
+    opened.push(() => app.close())
     const address = await app.listen({ host: config.server.host, port: config.server.port })
     if (!config.limits.header && !config.server.trustSbForwardedFor) {
       log.warn('no trusted address header is set (AUTH_RATE_LIMIT_HEADER): requests are not limited per client address')

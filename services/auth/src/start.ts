@@ -2,6 +2,12 @@ import { ConfigError, readEnvFile } from '@services/common/config'
 import { createLogger, type Logger } from '@services/common/logger'
 import { type Config, readConfig } from './config.ts'
 
+/** Which setting changes a port that is taken. */
+export const portVariables = ({ server, telemetry }: Config): Record<number, string> => ({
+  [telemetry.prometheus.port]: 'AUTH_OTEL_EXPORTER_PROMETHEUS_PORT',
+  [server.port]: 'AUTH_PORT',
+})
+
 /**
  * What every entry point does first: reads the settings, or lists all that is wrong with them and ends the process with
  * code 78 (EX_CONFIG of sysexits.h).

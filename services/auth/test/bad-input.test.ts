@@ -18,6 +18,18 @@ describe('bodies', () => {
       400,
       'validation_failed',
     ],
+    [
+      '100,000 levels',
+      `{"email":"deep@b.c","password":"correct horse","data":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
+      400,
+      'validation_failed',
+    ],
+    [
+      '5,000 lists',
+      `{"email":"deep@b.c","password":"correct horse","data":{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`,
+      400,
+      'validation_failed',
+    ],
     ['one byte over 1 MiB', `{"email":"${'a'.repeat(1024 * 1024)}"}`, 413, 'request_entity_too_large'],
   ])('%s', async ([, payload, status, code], { service }) => {
     const response = await service.app.inject({ method: 'POST', url: '/signup', payload })
@@ -119,6 +131,24 @@ describe('errors', () => {
       error_id: headers['x-request-id'],
     })
   })
+})
+
+test('addresses with a zone, in any header, are no reason to fail', async ({ service }) => {
+  const { body } = await service.get('/user', (await service.signedIn('zone@example.com')).auth)
+  const signIn = await service.post(
+    '/token?grant_type=password',
+    { email: body.email, password: 'correct horse' },
+    { 'x-forwarded-for': 'fe80::1%eth0, nonsense', 'sb-forwarded-for': '::1%lo' },
+  )
+  expect(signIn.status).toBe(200)
+})
+
+test('a path with a trailing slash and an unsupported grant without a body are answered as the reference does', async ({
+  service,
+}) => {
+  expect((await service.get('/user/', (await service.signedIn()).auth)).status).toBe(200)
+  const response = await service.app.inject({ method: 'POST', url: '/token?grant_type=magic' })
+  expect(response.json()).toMatchObject({ error_code: 'invalid_credentials', msg: 'unsupported_grant_type' })
 })
 
 test('every answer carries the headers that keep browsers and caches careful', async ({ service }) => {

@@ -49,3 +49,13 @@ test('the hourly mail budget holds for all users together', async () => {
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3000)
   await service.close()
 })
+
+test('repeating one address does not use up the budget of all', async () => {
+  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
+  const signUp = (name: string) => service.post('/signup', { email: `${name}@example.com`, password })
+  const statuses = []
+  for (let i = 0; i < 5; i++) statuses.push((await signUp('same')).status)
+  expect(statuses).toEqual([200, 429, 429, 429, 429])
+  expect((await signUp('other')).status).toBe(200)
+  await service.close()
+})

@@ -9,7 +9,7 @@ test('DB_NAMESPACE prefixes every table, and everything works with it, housekeep
   expect(refreshed).toMatchObject({ status: 200, body: { user: { identities: [{ provider: 'email' }] } } })
   expect((await service.post('/logout', {}, toSignedIn(refreshed.body).auth)).status).toBe(204)
   const { deleteExpired } = await import('../src/housekeeping.ts')
-  await deleteExpired(service.deps)
+  await deleteExpired(service.deps, service.deps.log)
   const { rows } = await service.deps.pool.query(`
     select (select count(*) from acme_users) as ours, (select count(*) from users) as others,
            (select count(*) from acme_audit_log_entries) as audited`)
@@ -18,7 +18,7 @@ test('DB_NAMESPACE prefixes every table, and everything works with it, housekeep
   await service.close()
 })
 
-test('housekeeping deletes what expired more than a day ago and nothing else', async () => {
+test('housekeeping deletes what expired more than two days ago and nothing else', async () => {
   const service = await startTestService({ AUTH_SESSIONS_TIMEBOX: '1h' })
   await service.signedIn('keeper@example.com')
   await service.post('/signup', { email: 'pending@example.com', password: 'correct horse' })
@@ -30,10 +30,10 @@ test('housekeeping deletes what expired more than a day ago and nothing else', a
     return rows[0]
   }
   const before = await count()
-  await deleteExpired(service.deps)
+  await deleteExpired(service.deps, service.deps.log)
   expect(await count()).toEqual(before)
-  service.clock.advance({ seconds: 90_001 })
-  await deleteExpired(service.deps)
+  service.clock.advance({ seconds: 2 * 86_400 + 3_601 })
+  await deleteExpired(service.deps, service.deps.log)
   expect(await count()).toEqual({ tokens: 0, gaps: 0, sessions: 0, users: 2 })
   await service.close()
 })

@@ -113,6 +113,16 @@ test('a service without workers leaves the mail to a worker process', async () =
   expect(await worker.exit).toEqual([0, null])
 }, 40_000)
 
+test('an older version starts on a database that a newer one has migrated', async () => {
+  const { default: pg } = await import('pg')
+  const admin = new pg.Client({ connectionString: database.url })
+  await admin.connect()
+  await admin.query(`insert into schema_migrations (name, timestamp) values ('0099-of-the-future', '2030-01-01')`)
+  await admin.end()
+  const { base } = await serve()
+  expect((await signUp(base, 'rollback@example.com')).status).toBe(200)
+}, 30_000)
+
 test('two replicas starting at once on an empty database both serve', async () => {
   const { default: pg } = await import('pg')
   const admin = new pg.Client({ connectionString: database.url })
@@ -143,7 +153,28 @@ describe('a start that cannot work', () => {
     expect(output()).toContain(`Port ${port} is in use. Set AUTH_PORT to another one.`)
     const several = start(['src/main.ts'], { AUTH_PORT: String(port), AUTH_WEB_CONCURRENCY: '2' })
     expect(await several.exit).toEqual([1, null])
+    const metrics = start(['src/main.ts'], {
+      AUTH_METRICS_ENABLED: 'true',
+      AUTH_METRICS_EXPORTER: 'prometheus',
+      AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+      AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
+    })
+    expect(await metrics.exit).toEqual([1, null])
+    expect(metrics.output()).toContain('Set AUTH_OTEL_EXPORTER_PROMETHEUS_PORT to another one.')
     blocker.close()
+  })
+
+  test('says that a key cannot sign', async () => {
+    const publicKey = {
+      kty: 'EC',
+      crv: 'P-256',
+      x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+      y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+    }
+    const keys = JSON.stringify([{ ...publicKey, kid: 'a', alg: 'ES256', key_ops: ['sign'] }])
+    const check = start(['src/cli.ts', 'config', 'check'], { AUTH_JWT_KEYS: keys })
+    expect(await check.exit).toEqual([1, null])
+    expect(check.output()).toContain('AUTH_JWT_KEYS holds a key that cannot sign or verify')
   })
 
   test('lists every problem by name and never shows a value', async () => {
@@ -180,9 +211,15 @@ test('logs hold no address, no password, no token', async () => {
     method: 'POST',
     body: '{"email":"private@example.com","password":"wrong secret"}',
   })
+  await mailbox.answer(550)
+  await signUp(base, 'private@example.com')
+  const { base: other, ...confirming } = await serve({ AUTH_LOG_LEVEL: 'debug' })
+  await signUp(other, 'mailed@example.com')
+  await expect.poll(() => output() + confirming.output(), { timeout: 10_000 }).toContain('job failed')
   child.kill('SIGTERM')
   await exit
   expect(output()).toContain('"audit":"login"')
+  expect(output() + confirming.output()).not.toContain('mailed@example.com')
   for (const secret of [
     'private@example.com',
     'correct horse',

@@ -1,16 +1,12 @@
-import { openDatabase } from '@services/common/database'
 import { createLogger } from '@services/common/logger'
-import { migrate } from '@services/common/migrate'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { PgBoss } from 'pg-boss'
 import { test as base, inject } from 'vitest'
 import { createApp } from '../src/app.ts'
-import { readConfig } from '../src/config.ts'
-import { type DB, TABLES } from '../src/db/tables.ts'
-import { type Deps, migrationsOf, openDeps } from '../src/deps.ts'
+import { type Config, readConfig } from '../src/config.ts'
+import { type Deps, migrateAll, openDeps } from '../src/deps.ts'
 import { startWorker } from '../src/worker.ts'
 
 export const SECRET = 'a-secret-of-the-tests-with-32-bytes-or-more'
@@ -47,31 +43,35 @@ export interface SignedIn {
 export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   return cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_auth`, async (url) => {
     const log = createLogger({ name: 'test', level: 'error' })
-    const { db } = openDatabase<DB>({ url, maxPoolSize: 2, applicationName: 'template', log, tables: TABLES })
-    await migrate(migrationsOf(db, ''), log)
-    await db.destroy()
-    const boss = new PgBoss({ connectionString: url, schema: 'auth_queue' })
-    await boss.start()
-    await boss.stop({ graceful: false, close: true })
+    await migrateAll(settingsFor(url), log)
   })
+}
+
+/** Settings of a test service; passwords are hashed cheaply, nothing is logged. */
+function settingsFor(databaseUrl: string, settings: Record<string, string> = {}): Config {
+  return readConfig({
+    AUTH_SITE_URL: 'https://site.example',
+    AUTH_API_EXTERNAL_URL: 'https://auth.example',
+    AUTH_DATABASE_URL: databaseUrl,
+    AUTH_JWT_SECRET: SECRET,
+    AUTH_SMTP_HOST: '127.0.0.1',
+    AUTH_SMTP_PORT: '1',
+    AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
+    AUTH_MIGRATE_ON_START: 'false',
+    AUTH_PASSWORD_HASH_MEMORY_KIB: '64',
+    AUTH_LOG_LEVEL: 'fatal',
+    AUTH_DB_MAX_POOL_SIZE: '20',
+    ...settings,
+  }).config
 }
 
 /** The whole service on a database of its own, with a real mail server and a clock in the test's hand. */
 export async function startTestService(settings: Record<string, string> = {}): Promise<TestService> {
   const [database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
   const clock = createTestClock()
-  const { config } = readConfig({
-    AUTH_SITE_URL: 'https://site.example',
-    AUTH_API_EXTERNAL_URL: 'https://auth.example',
-    AUTH_DATABASE_URL: database.url,
-    AUTH_JWT_SECRET: SECRET,
+  const config = settingsFor(database.url, {
     AUTH_SMTP_HOST: mailbox.host,
     AUTH_SMTP_PORT: String(mailbox.port),
-    AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
-    AUTH_MIGRATE_ON_START: 'false',
-    AUTH_PASSWORD_HASH_MEMORY_KIB: '64',
-    AUTH_LOG_LEVEL: 'fatal',
-    AUTH_DB_MAX_POOL_SIZE: '20',
     ...settings,
   })
   const log = createLogger({ name: 'auth', ...config.log })
@@ -106,8 +106,8 @@ export async function startTestService(settings: Record<string, string> = {}): P
     },
     async close() {
       await app.close()
+      await stopWorker()
       await deps.close()
-      stopWorker()
       await mailbox.close()
       await database.drop()
     },

@@ -85,6 +85,28 @@ describe('PUT /user', () => {
     expect((await signIn('a new horse')).status).toBe(200)
   })
 
+  test('of two password changes at once, from two sessions, one wins and ends the other', async ({ service }) => {
+    const mine = await service.signedIn('thief@example.com')
+    const theirs = toSignedIn(
+      (await service.post('/token?grant_type=password', { email: 'thief@example.com', password })).body,
+    )
+    const answers = await Promise.all([
+      service.put('/user', { password: 'my new horse' }, mine.auth),
+      service.put('/user', { password: 'their new horse' }, theirs.auth),
+    ])
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 403])
+  })
+
+  test('data that would make the access token too large for a header is refused, and nothing is kept', async ({
+    service,
+  }) => {
+    const { auth } = await service.signedIn()
+    for (let i = 0; i < 3; i++) await service.put('/user', { data: { [`part-${i}`]: 'x'.repeat(5_000) } }, auth)
+    const { status, body } = await service.put('/user', { data: { more: 'x'.repeat(5_000) } }, auth)
+    expect([status, body.error_code]).toEqual([422, 'validation_failed'])
+    expect((await service.get('/user', auth)).body.user_metadata).not.toHaveProperty('more')
+  })
+
   test.for<[string, object, number, string]>([
     ['the same password', { password }, 422, 'same_password'],
     ['an empty password', { password: '' }, 422, 'weak_password'],
@@ -145,6 +167,13 @@ describe('POST /logout', () => {
     const answer = await service.post(`/logout${query}`, {}, here.auth)
     expect([answer.status, answer.text]).toEqual([204, ''])
     expect([await alive(here.refreshToken), await alive(there.refreshToken)]).toEqual([hereLives, thereLives])
+  })
+
+  test('a token that never had a session ends all of them', async ({ service }) => {
+    const { here, alive } = await twoSessions(service)
+    const byHand = await sign({ sub: here.userId, aud: 'authenticated' })
+    expect((await service.post('/logout', {}, bearer(byHand))).status).toBe(204)
+    expect(await alive(here.refreshToken)).toBe(false)
   })
 
   test('a scope nobody knows is refused and ends nothing', async ({ service }) => {

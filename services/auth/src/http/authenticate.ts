@@ -10,6 +10,8 @@ export interface Caller {
   user: User
   /** First audience of the token. */
   audience: string
+  /** False for a token made by hand from the secret. */
+  hadSession: boolean
   /** Undefined once the session has ended; the token itself stays valid until it expires. */
   session: { id: string; aal: Aal; amr: AmrEntry[] } | undefined
 }
@@ -35,10 +37,11 @@ export function requireUser(app: FastifyInstance, deps: { db: Kysely<DB>; keys: 
     if (!UUID.test(claims.sub)) throw apiError('bad_jwt', { status: 400 })
     const sessionId = claims.session_id || undefined
     if (sessionId !== undefined && !(typeof sessionId === 'string' && UUID.test(sessionId))) throw apiError('bad_jwt')
-    const caller = await findCaller(deps.db, claims.sub, sessionId === NIL_UUID ? undefined : sessionId)
+    const liveId = sessionId === NIL_UUID ? undefined : sessionId
+    const caller = await findCaller(deps.db, claims.sub, liveId)
     if (!caller) throw apiError('user_not_found')
     if (caller.user.banned_until && caller.user.banned_until > deps.now()) throw apiError('user_banned')
-    request.caller = { ...caller, audience: [claims.aud].flat()[0] ?? '' }
+    request.caller = { ...caller, hadSession: liveId !== undefined, audience: [claims.aud].flat()[0] ?? '' }
   })
 }
 

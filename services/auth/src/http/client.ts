@@ -22,7 +22,7 @@ export function clientOf(request: FastifyRequest, trustSbForwardedFor: boolean):
 export function trustedAddress(request: FastifyRequest): string | undefined {
   const [first] = String(request.headers['sb-forwarded-for'] ?? '').split(',', 1)
   const address = first?.trim() ?? ''
-  if (isIP(address)) return address
+  if (isAddress(address)) return address
   if (address !== '') request.log.warn('Sb-Forwarded-For does not start with an address')
   return undefined
 }
@@ -31,6 +31,9 @@ const firstAddress = (header: string | string[] | undefined) =>
   String(header ?? '')
     .split(',')
     .map((part) => part.trim())
-    .find((part) => isIP(part))
+    .find(isAddress)
 
-const addressOrNull = (address: string) => (isIP(address) ? address : null)
+const addressOrNull = (address: string) => (isAddress(address) ? address : null)
+
+/** Without a zone (`fe80::1%eth0`), which means nothing elsewhere and is no `inet`. */
+const isAddress = (text: string) => isIP(text) !== 0 && !text.includes('%')

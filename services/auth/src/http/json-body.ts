@@ -14,8 +14,12 @@ export function acceptJsonBodies(app: FastifyInstance): void {
     parseJson(request, text as string, (error, json) => {
       if (error) return done(apiError('bad_json', { cause: error }))
       if (typeof json !== 'object' || Array.isArray(json)) return done(apiError('bad_json'))
-      if (MAY_BE_UNSTORABLE.test(text as string) && hasUnstorableText(json)) {
-        return done(apiError('validation_failed', { message: 'Text must not contain NUL or half characters' }))
+      if (isSuspicious(text as string) && !isStorable(json)) {
+        return done(
+          apiError('validation_failed', {
+            message: 'Text must not hold NUL or half characters, nor JSON be nested so deep',
+          }),
+        )
       }
       done(null, withoutNulls((json ?? {}) as Record<string, unknown>))
     })
@@ -25,11 +29,24 @@ export function acceptJsonBodies(app: FastifyInstance): void {
 const withoutNulls = (body: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 
-/** PostgreSQL cannot store NUL or half a surrogate pair; both can only arrive as escapes, which are rare enough to search. */
-const MAY_BE_UNSTORABLE = /\\u(0000|d[89a-f])/i
+/** JSON.stringify and jsonb give up at some thousand levels; nobody's data has a hundred. */
+const MAX_DEPTH = 100
 
-function hasUnstorableText(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed()
-  if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(([key, member]) => hasUnstorableText(key) || hasUnstorableText(member))
+/** Cheap first look: NUL and half a surrogate pair can only arrive as escapes, depth only with that many brackets. */
+const isSuspicious = (text: string) =>
+  /\\u(0000|d[89a-f])/i.test(text) || (text.match(/[[{]/g)?.length ?? 0) > MAX_DEPTH
+
+/** Whether PostgreSQL can store it: no NUL, no half a surrogate pair, not too deep. */
+function isStorable(json: unknown): boolean {
+  const open = [{ value: json, depth: 0 }]
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { value, depth } = next
+    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed())) return false
+    if (typeof value !== 'object' || value === null) continue
+    if (depth >= MAX_DEPTH) return false
+    for (const [key, member] of Object.entries(value)) {
+      open.push({ value: key, depth }, { value: member, depth: depth + 1 })
+    }
+  }
+  return true
 }

@@ -2,24 +2,34 @@ import { createHash } from 'node:crypto'
 import { tablePrefix } from '@services/common/database'
 import type { FastifyRequest } from 'fastify'
 import type pg from 'pg'
-import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import {
+  type IRateLimiterPostgresOptions,
+  type RateLimiterAbstract,
+  RateLimiterMemory,
+  RateLimiterPostgres,
+  RateLimiterRes,
+} from 'rate-limiter-flexible'
 import type { Config, Rate } from '../config.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
 import { trustedAddress } from './client.ts'
 
 /**
  * Limits live in PostgreSQL, so that all replicas count together; keys already over are refused from memory. While the
- * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
+ * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one. Tries
+ * at passwords are the exception to both: right ones are taken back, which memory would not learn.
  */
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
   /** Counts a mail against the budget of all users. */
   mailSent(): Promise<void>
-  /** Refuses when an account had too many wrong passwords; `identifier` is what was typed, known or not. */
+  /**
+   * Counts a try at an account's password before it is looked at, or parallel guesses would all pass; refuses when there
+   * were too many. `identifier` is what was typed, known or not.
+   */
   beforeSignIn(identifier: string): Promise<void>
-  failedSignIn(identifier: string): Promise<void>
-  forgetFailedSignIns(identifier: string): Promise<void>
+  /** Takes the count of a right password back. */
+  passwordWasRight(identifier: string): Promise<void>
 }
 
 export type AddressLimit = 'signup' | 'anonymous' | 'token' | 'verify' | 'user'
@@ -31,7 +41,11 @@ export function createLimits(
   config: { limits: Config['limits']; database: { namespace: string }; server: { trustSbForwardedFor: boolean } },
 ): Limits {
   const { limits } = config
-  const open = (name: string, rate: Rate) => openLimiter(pool, config.database.namespace, name, rate)
+  const open = (name: string, rate: Rate) =>
+    openLimiter(pool, config.database.namespace, name, rate, {
+      inMemoryBlockOnConsumed: rate.points + 1,
+      insuranceLimiter: new RateLimiterMemory({ keyPrefix: name, points: rate.points, duration: rate.seconds }),
+    })
   const perAddress: Record<AddressLimit, RateLimiterAbstract> = {
     signup: open('signup', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     anonymous: open('anonymous', { points: limits.anonymousPerHour, seconds: 3600 }),
@@ -40,7 +54,10 @@ export function createLimits(
     user: open('user', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
   }
   const mails = open('mails', limits.mailsSent)
-  const failures = open('failed-sign-ins', { points: limits.failedSignInsPer15Minutes, seconds: 900 })
+  const failures = openLimiter(pool, config.database.namespace, 'sign-ins', {
+    points: limits.failedSignInsPer15Minutes,
+    seconds: 900,
+  })
 
   return {
     async byAddress(request, limit) {
@@ -48,31 +65,30 @@ export function createLimits(
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
     mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
-    async beforeSignIn(identifier) {
-      const count = await failures.get(keyOf(identifier))
-      if (count && count.consumedPoints >= limits.failedSignInsPer15Minutes)
-        throw limitError(count, 'over_request_rate_limit')
-    },
-    async failedSignIn(identifier) {
-      await failures.penalty(keyOf(identifier))
-    },
-    async forgetFailedSignIns(identifier) {
-      await failures.delete(keyOf(identifier))
+    beforeSignIn: (identifier) => consume(failures, keyOf(identifier), 'over_request_rate_limit'),
+    async passwordWasRight(identifier) {
+      await failures.reward(keyOf(identifier))
     },
   }
 }
 
-function openLimiter(pool: pg.Pool, namespace: string, name: string, rate: Rate): RateLimiterAbstract {
-  const counts = { keyPrefix: name, points: rate.points, duration: rate.seconds }
+function openLimiter(
+  pool: pg.Pool,
+  namespace: string,
+  name: string,
+  rate: Rate,
+  options: Partial<IRateLimiterPostgresOptions> = {},
+): RateLimiterAbstract {
   return new RateLimiterPostgres({
-    ...counts,
+    keyPrefix: name,
+    points: rate.points,
+    duration: rate.seconds,
     storeClient: pool,
     storeType: 'pool',
     tableName: `${tablePrefix(namespace)}rate_limits`,
     tableCreated: true,
     clearExpiredByTimeout: false,
-    inMemoryBlockOnConsumed: rate.points + 1,
-    insuranceLimiter: new RateLimiterMemory(counts),
+    ...options,
   })
 }
 

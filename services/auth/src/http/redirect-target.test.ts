@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { isPermitted } from './redirect-target.ts'
+import { isPermitted, parseAllowList } from './redirect-target.ts'
 
-const rules = (allowList: string[]) => ({ siteUrl: 'https://site.example', allowList })
+const rules = (allowList: string) => ({ siteUrl: 'https://site.example', allowList: parseAllowList(allowList) })
 
 test.for<[string, boolean]>([
   ['https://site.example', true],
@@ -23,7 +23,7 @@ test.for<[string, boolean]>([
   ['https://site.\texample/', false],
   ['', false],
 ])('with an empty list %j is permitted: %s', ([url, expected]) => {
-  expect(isPermitted(url, rules([]))).toBe(expected)
+  expect(isPermitted(url, rules(''))).toBe(expected)
 })
 
 test.for<[string, string, boolean]>([
@@ -40,6 +40,10 @@ test.for<[string, string, boolean]>([
   ['https://foo.example.com/?', 'https://foo.example.com/ab', false],
   ['https://pr-*.host.example/**', 'https://pr-12.host.example/x', true],
   ['https://pr-*.host.example/**', 'https://pr-1.2.host.example/x', false],
+  ['https://*.foo.example.com', 'https://evil?.foo.example.com', false],
+  ['https://*.foo.example.com', 'https://evil:1.foo.example.com', false],
+  ['https://{a,b}.example.com/**', 'https://b.example.com/x', true],
+  ['https://{a,b}.example.com/**', 'https://c.example.com/x', false],
   ['https://foo.example.com/[a-c]', 'https://foo.example.com/b', true],
   ['https://foo.example.com/[!a-c]', 'https://foo.example.com/b', false],
   ['myapp://**', 'myapp://login/callback?x=1', true],
@@ -60,5 +64,5 @@ test.for<[string, string, boolean]>([
   ['**', 'data:text/html,x', false],
   ['https://foo.example.com/**', 'https://foo.example.com/a#fragment', true],
 ])('list %j: %j is permitted: %s', ([pattern, url, expected]) => {
-  expect(isPermitted(url, rules([pattern]))).toBe(expected)
+  expect(isPermitted(url, rules(pattern))).toBe(expected)
 })

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 /** Where a flow may send the browser afterwards: the site itself or a place of the allow list. */
 export interface RedirectRules {
   siteUrl: string
-  allowList: readonly string[]
+  allowList: readonly Glob[]
 }
 
 /**
@@ -14,8 +14,11 @@ export function redirectTarget(request: FastifyRequest, rules: RedirectRules): s
   const query = request.query as { redirect_to?: unknown }
   const candidates = [request.headers.redirect_to, query?.redirect_to, request.headers.referer]
   const target = candidates.find((candidate) => typeof candidate === 'string' && isPermitted(candidate, rules))
-  return (target as string | undefined) ?? rules.siteUrl
+  return target === undefined ? rules.siteUrl : asciiUrl(target as string)
 }
+
+/** A header is ASCII: other letters are percent-encoded as browsers do it; what is ASCII stays as it was written. */
+const asciiUrl = (target: string) => (/^[\x21-\x7e]*$/.test(target) ? target : new URL(target).href)
 
 /** Longest target accepted; it travels in a mail link. */
 const MAX_TARGET_LENGTH = 2048
@@ -28,8 +31,8 @@ export function isPermitted(target: string, { siteUrl, allowList }: RedirectRule
   const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
   if (isWeb && url.hostname === new URL(siteUrl).hostname) return true
   const [withoutFragment] = target.split('#', 1)
-  if (isWeb && !hasPlainHost(target, url)) return allowList.includes(withoutFragment as string)
-  return !isScript(url) && allowList.some((pattern) => globToRegExp(pattern).test(withoutFragment as string))
+  if (isWeb && !hasPlainHost(target, url)) return allowList.some(({ pattern }) => pattern === withoutFragment)
+  return !isScript(url) && allowList.some(({ expression }) => expression.test(withoutFragment as string))
 }
 
 const isScript = (url: URL) => /^(javascript|data|vbscript|blob|file):$/.test(url.protocol)
@@ -48,46 +51,63 @@ function hasPlainHost(target: string, url: URL): boolean {
   return written === url.hostname && /^(?![\d.]+$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(url.hostname)
 }
 
-const compiled = new Map<string, RegExp>()
-
-/**
- * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`. In
- * the middle of a web host even `**` stays inside the host, so that `https://**.example.com` cannot match
- * `https://evil.test/.example.com`.
- */
-export function globToRegExp(pattern: string): RegExp {
-  const known = compiled.get(pattern)
-  if (known) return known
-  const [, scheme = '', host = '', rest = ''] = /^(https?:\/\/)?([^/#]*)(.*)$/is.exec(pattern) ?? []
-  const endsOpen = rest === '' && host.endsWith('**')
-  const inHost = scheme ? HOST_RUN : ANY_RUN
-  const source = endsOpen
-    ? globSource(scheme, ANY_RUN) + globSource(host.slice(0, -2), inHost) + ANY_RUN
-    : globSource(scheme, ANY_RUN) + globSource(host, inHost) + globSource(rest, ANY_RUN)
-  const expression = new RegExp(`^${source}$`, 's')
-  compiled.set(pattern, expression)
-  return expression
+/** A pattern of the allow list, as written and compiled. */
+export interface Glob {
+  pattern: string
+  expression: RegExp
 }
 
-const ANY_RUN = '.*'
-const HOST_RUN = '[^/?#@]*'
+/** Splits the setting at commas outside braces and compiles each pattern; throws an Error for one that is malformed. */
+export function parseAllowList(text: string): Glob[] {
+  const patterns = text.match(/(?:\{[^}]*\}|\\.|[^,])+/g) ?? []
+  return patterns
+    .map((pattern) => pattern.trim())
+    .filter(Boolean)
+    .map((pattern) => ({ pattern, expression: globToRegExp(pattern) }))
+}
 
-function globSource(glob: string, anyRun: string): string {
+/**
+ * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`. In a
+ * web host none of them leaves the host, so that `https://**.example.com` cannot match `https://evil.test/.example.com`;
+ * only a `**` that ends the pattern takes everything.
+ */
+function globToRegExp(pattern: string): RegExp {
+  if (!/^[^{}]*(\{[^{}]*\}[^{}]*)*$/.test(pattern)) throw new Error('has a pattern with unbalanced braces')
+  const [, scheme = '', host = '', rest = ''] = /^(https?:\/\/)?([^/#]*)(.*)$/is.exec(pattern) ?? []
+  const endsOpen = rest === '' && host.endsWith('**')
+  const inHost = scheme ? HOST : ANYWHERE
+  const source = endsOpen
+    ? globSource(scheme, ANYWHERE) + globSource(host.slice(0, -2), inHost) + ANYWHERE.run
+    : globSource(scheme, ANYWHERE) + globSource(host, inHost) + globSource(rest, ANYWHERE)
+  return new RegExp(`^${source}$`, 's')
+}
+
+interface Wildcards {
+  /** `**`, and the characters `*` and `?` stand for. */
+  run: string
+  character: string
+}
+const ANYWHERE: Wildcards = { run: '.*', character: '[^./]' }
+const HOST: Wildcards = { run: '[^/?#@]*', character: '[^./?#@:]' }
+
+function globSource(glob: string, wildcards: Wildcards): string {
   let source = ''
+  let isInBraces = false
   for (let i = 0; i < glob.length; i++) {
     const character = glob[i] as string
     const set = character === '[' ? /^\[(!?)([^\]]+)\]/.exec(glob.slice(i)) : null
     if (glob.startsWith('**', i)) {
-      source += anyRun
+      source += wildcards.run
       i++
-    } else if (character === '*') source += '[^./]*'
-    else if (character === '?') source += '[^./]'
+    } else if (character === '*') source += `${wildcards.character}*`
+    else if (character === '?') source += wildcards.character
     else if (set) {
       source += `[${set[1] ? '^' : ''}${(set[2] as string).replaceAll(/[\\\]^[]/g, String.raw`\$&`)}]`
       i += set[0].length - 1
-    } else if (character === '{') source += '(?:'
-    else if (character === '}') source += ')'
-    else if (character === ',') source += '|'
+    } else if (character === '{' || character === '}') {
+      isInBraces = character === '{'
+      source += isInBraces ? '(?:' : ')'
+    } else if (character === ',' && isInBraces) source += '|'
     else if (character === '\\') source += escapePattern(glob[++i] ?? '\\')
     else source += escapePattern(character)
   }

@@ -17,9 +17,7 @@ export const ErrorShape = Type.Object(
 export const errorResponses = (...statuses: number[]) =>
   Object.fromEntries([...statuses, 500, 503, 504].map((status) => [status, ErrorShape]))
 
-/** Longest text accepted in a field that has no limit of its own; the body as a whole is bounded to 1 MiB. */
-export const MAX_FIELD_LENGTH = 4_096
-
-export const Field = Type.String({ maxLength: MAX_FIELD_LENGTH })
+/** A text; the body as a whole is bounded to 1 MiB, and each use checks what it needs. */
+export const Field = Type.String()
 /** An object of the caller's own making: stored and returned as it is. */
 export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { additionalProperties: true }))

@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { ConfigError } from '@services/common/config'
 import { type CryptoKey, errors, importJWK, type JWTHeaderParameters, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { JwtKey, SigningAlgorithm } from './jwt-keys.ts'
 
@@ -14,17 +15,37 @@ export interface SigningKeys {
   publicJwks: Record<string, unknown>[]
 }
 
+export interface KeyOptions {
+  secret: string
+  keys?: JwtKey[] | undefined
+}
+
 /** Verified tokens remembered per process: the signature of a token cannot change, only its time runs out. */
 const MAX_REMEMBERED = 5_000
+
+/**
+ * Imports the keys and signs and verifies once, so that a key that cannot do its work is found at start. Throws a
+ * ConfigError.
+ */
+export async function importSigningKeys(options: KeyOptions): Promise<SigningKeys> {
+  try {
+    const keys = await importKeys(options)
+    const now = new Date()
+    if (!(await keys.verify(await keys.sign({ sub: 'start' }), now))) throw new Error('does not verify')
+    return keys
+  } catch (error) {
+    throw new ConfigError(
+      ['AUTH_JWT_KEYS holds a key that cannot sign or verify; each must be a whole private key'],
+      error,
+    )
+  }
+}
 
 /**
  * With `keys`, the one with `sign` signs and all verify; a token without a known `kid` is checked against the secret,
  * HS256 only, so that admin tokens made from the secret keep working. Without `keys` the secret signs HS256.
  */
-export async function importSigningKeys(options: {
-  secret: string
-  keys?: JwtKey[] | undefined
-}): Promise<SigningKeys> {
+async function importKeys(options: KeyOptions): Promise<SigningKeys> {
   const secret = new TextEncoder().encode(options.secret)
   const verifying = new Map<string, VerifyingKey>()
   for (const jwk of options.keys ?? []) {

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { requireLiveSession } from '../http/authenticate.ts'
+import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { endSessions, type LogoutScope } from '../sessions/sessions.store.ts'
 
@@ -26,13 +26,15 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403) },
     },
     handler: async (request, reply) => {
-      const { user, session } = requireLiveSession(request)
-      const scope = SCOPES[request.query.scope ?? '']
+      const { user, hadSession } = callerOf(request)
+      // A token that never had a session can only act on all of them.
+      const sessionId = hadSession ? requireLiveSession(request).session.id : ''
+      const scope = hadSession ? SCOPES[request.query.scope ?? ''] : 'global'
       if (!scope) {
         throw apiError('validation_failed', { message: 'Unsupported logout scope' })
       }
       await deps.db.transaction().execute(async (trx) => {
-        await endSessions(trx, user.id, scope, session.id)
+        await endSessions(trx, user.id, scope, sessionId)
         await audit(deps, trx, request.log, { action: 'logout', actor: user })
       })
       return reply.code(204).send(null)

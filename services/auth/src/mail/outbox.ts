@@ -21,8 +21,8 @@ export interface MailJob {
   userId: string
   /** Recipient and variables; sealed, because links and codes are stored nowhere in the clear. */
   sealed: string
-  /** After this moment the link or code is dead and the mail is not worth sending. ISO 8601. */
-  expiresAt: string
+  /** How long link and code live from when the mail leaves; 0: a mail that is only pretended and never leaves. */
+  lifetimeSeconds: number
 }
 
 export interface SealedMail {
@@ -39,14 +39,14 @@ export interface OutboxDeps {
 export async function queueMail(
   { queue, outboxKey }: OutboxDeps,
   trx: Transaction<DB>,
-  mail: { kind: SentKind; userId: string; to: string; variables: TemplateVariables; expiresAt: Date },
+  mail: { kind: SentKind; userId: string; to: string; variables: TemplateVariables; lifetimeSeconds: number },
 ): Promise<void> {
   const content: SealedMail = { to: mail.to, variables: mail.variables }
   const job: MailJob = {
     kind: mail.kind,
     userId: mail.userId,
     sealed: seal(outboxKey, content),
-    expiresAt: mail.expiresAt.toISOString(),
+    lifetimeSeconds: mail.lifetimeSeconds,
   }
   await queue.send(trx, MAIL_QUEUE.name, job)
 }

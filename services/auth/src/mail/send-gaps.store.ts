@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Kysely, Transaction } from 'kysely'
+import { deleteBatch } from '@services/common/database'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 
 export interface SendGap {
@@ -10,26 +11,35 @@ export interface SendGap {
   now: Date
 }
 
+/** Seconds until the next message may be sent; 0: now. Takes nothing. */
+export async function gapLeft(db: Kysely<DB>, gap: SendGap): Promise<number> {
+  const last = await db.selectFrom('send_gaps').select('sent_at').where('key', '=', keyOf(gap)).executeTakeFirst()
+  if (!last || last.sent_at <= sentBefore(gap)) return 0
+  return Math.max(1, Math.ceil((last.sent_at.getTime() - sentBefore(gap).getTime()) / 1000))
+}
+
 /**
- * Takes the right to send to an address now; seconds left to wait otherwise. Kept for known and unknown addresses alike,
+ * Takes the right to send to an address now: 0, or the seconds left to wait. Kept for known and unknown addresses alike,
  * or the wait would tell which accounts exist. In the caller's transaction: a rollback gives the right back.
  */
-export async function takeSendGap(trx: Transaction<DB>, gap: SendGap): Promise<{ waitSeconds: number }> {
-  const key = createHash('sha256').update(`${gap.kind}\0${gap.address}`).digest()
-  const sentBefore = new Date(gap.now.getTime() - gap.gapSeconds * 1000)
+export async function takeSendGap(trx: Transaction<DB>, gap: SendGap): Promise<number> {
   const values = { sent_at: gap.now, expires_at: new Date(gap.now.getTime() + gap.gapSeconds * 1000) }
   const taken = await trx
     .insertInto('send_gaps')
-    .values({ key, ...values })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet(values).where('send_gaps.sent_at', '<=', sentBefore))
+    .values({ key: keyOf(gap), ...values })
+    .onConflict((conflict) =>
+      conflict.column('key').doUpdateSet(values).where('send_gaps.sent_at', '<=', sentBefore(gap)),
+    )
     .returning('key')
     .executeTakeFirst()
-  if (taken) return { waitSeconds: 0 }
-  const last = await trx.selectFrom('send_gaps').select('sent_at').where('key', '=', key).executeTakeFirstOrThrow()
-  return { waitSeconds: Math.max(1, Math.ceil((last.sent_at.getTime() - sentBefore.getTime()) / 1000)) }
+  return taken ? 0 : Math.max(1, await gapLeft(trx, gap))
 }
 
+const keyOf = ({ kind, address }: SendGap) => createHash('sha256').update(`${kind}\0${address}`).digest()
+
+const sentBefore = ({ now, gapSeconds }: SendGap) => new Date(now.getTime() - gapSeconds * 1000)
+
 /** Housekeeping. */
-export async function deleteExpiredSendGaps(db: Kysely<DB>, now: Date): Promise<void> {
-  await db.deleteFrom('send_gaps').where('expires_at', '<', now).execute()
+export function deleteExpiredSendGaps(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+  return deleteBatch(db, 'send_gaps', sql`expires_at < ${before}`, limit)
 }

@@ -1,13 +1,18 @@
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from '@services/common/logger'
-import type { QueueJob } from '@services/common/queue'
+import { PermanentFailure, type QueueJob } from '@services/common/queue'
 import { unseal } from '@services/common/sealed'
+import type { Kysely } from 'kysely'
+import type { DB } from '../db/tables.ts'
+import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { builtInHtml, builtInText } from './built-in.ts'
 import type { MailJob, SealedMail } from './outbox.ts'
 import type { Mailer } from './smtp.ts'
 import { escapeHtml, renderTemplate, singleLine } from './template.ts'
 
 export interface SendMailDeps {
+  db: Kysely<DB>
   mailer: Mailer
   outboxKey: KeyObject
   now: () => Date
@@ -17,13 +22,15 @@ export interface SendMailDeps {
 
 /** The worker's half of the outbox: renders one mail and hands it to the mail server; throws for a retry. */
 export async function sendMail(deps: SendMailDeps, job: QueueJob<MailJob>): Promise<void> {
-  const { kind, userId, sealed, expiresAt } = job.data
+  const { kind, userId, lifetimeSeconds } = job.data
+  if (lifetimeSeconds === 0) return
   const log = deps.log.child({ jobId: job.id, kind, userId })
-  if (new Date(expiresAt) <= deps.now()) {
-    log.warn('mail dropped: its link expired before it could be sent')
+  const { to, variables } = openSealed(deps, job.data)
+  const expiresAt = new Date(deps.now().getTime() + lifetimeSeconds * 1000)
+  if (!(await restartLifetime(deps.db, userId, hashLinkToken(String(variables.TokenHash)), expiresAt))) {
+    log.info('mail dropped: its link was used or replaced meanwhile')
     return
   }
-  const { to, variables } = unseal<SealedMail>(deps.outboxKey, sealed)
   await deps.mailer.send({
     id: job.id,
     to,
@@ -32,4 +39,12 @@ export async function sendMail(deps: SendMailDeps, job: QueueJob<MailJob>): Prom
     text: renderTemplate(builtInText(kind), variables, (text) => text),
   })
   log.info('mail sent')
+}
+
+function openSealed(deps: SendMailDeps, { sealed }: MailJob): SealedMail {
+  try {
+    return unseal<SealedMail>(deps.outboxKey, sealed)
+  } catch (error) {
+    throw new PermanentFailure('the mail was sealed under another JWT_SECRET', { cause: error })
+  }
 }

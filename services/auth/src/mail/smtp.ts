@@ -43,11 +43,14 @@ export function createMailer(settings: SmtpSettings): Mailer {
         transport ??= openTransport(settings)
         await (await transport).sendMail({ from, to, subject, html, text, messageId: `<${id}@${domain}>`, headers })
       } catch (error) {
-        if (isRefusedForGood(error)) throw new PermanentFailure('the mail server refused the message', { cause: error })
-        throw error
+        throw toFailure(error)
       }
     },
-    close: () => void transport?.then((opened) => opened.close()),
+    close: () =>
+      void transport?.then(
+        (opened) => opened.close(),
+        () => {},
+      ),
   }
 }
 
@@ -68,8 +71,13 @@ async function openTransport(settings: SmtpSettings): Promise<Transporter> {
   })
 }
 
-/** RFC 5321 4.2.1: 5yz is permanent; at the envelope it is about this recipient or message, not about the connection. */
-function isRefusedForGood(error: unknown): boolean {
-  const { responseCode, command } = error as { responseCode?: number; command?: string }
-  return (responseCode ?? 0) >= 500 && /^(RCPT|DATA)/.test(command ?? '')
+/**
+ * What may be logged of a failure: servers quote the recipient in their answers, nodemailer keeps it beside them. RFC 5321
+ * 4.2.1: 5yz is permanent; at RCPT and DATA it is about this recipient or message, not about the connection.
+ */
+function toFailure(error: unknown): Error {
+  const { code, command, responseCode } = error as { code?: string; command?: string; responseCode?: number }
+  const text = `mail server: ${[code, command, responseCode].filter(Boolean).join(' ') || 'failed'}`
+  const isRefusedForGood = (responseCode ?? 0) >= 500 && /^(RCPT|DATA)/.test(command ?? '')
+  return isRefusedForGood ? new PermanentFailure(text) : new Error(text)
 }

@@ -1,4 +1,5 @@
-import type { Kysely, Transaction } from 'kysely'
+import { deleteBatch } from '@services/common/database'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 
 export interface NewOneTimeToken {
@@ -28,6 +29,17 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     .execute()
 }
 
+/** Whose link it is, so that the user can be locked before the token. */
+export async function findUserIdByLinkHash(db: Kysely<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
+  const found = await db
+    .selectFrom('one_time_tokens')
+    .select('user_id')
+    .where('token_hash', '=', tokenHash)
+    .where('purpose', 'in', purposes)
+    .executeTakeFirst()
+  return found?.user_id
+}
+
 /** Takes the token of a link away: whoever gets the row is the one who used it. Expired ones are returned too. */
 export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
   return trx
@@ -53,6 +65,21 @@ export function countAttempt(db: Kysely<DB>, userId: string, purposes: readonly 
     .execute()
 }
 
+/**
+ * A link or code counts from when its mail leaves: one that waited for a mail server is as good as any. False when the
+ * token was used or replaced meanwhile, and the mail is not worth sending.
+ */
+export async function restartLifetime(db: Kysely<DB>, userId: string, tokenHash: Buffer, expiresAt: Date) {
+  const restarted = await db
+    .updateTable('one_time_tokens')
+    .set({ expires_at: expiresAt })
+    .where('user_id', '=', userId)
+    .where('token_hash', '=', tokenHash)
+    .returning('user_id')
+    .executeTakeFirst()
+  return restarted !== undefined
+}
+
 /** Takes a code's token away after its hash matched; undefined: somebody else used it first. */
 export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: TokenPurpose, codeHash: Buffer) {
   return trx
@@ -69,6 +96,6 @@ export async function deleteOneTimeTokens(trx: Transaction<DB>, userId: string):
 }
 
 /** Housekeeping: rows that can no longer be used by anybody. */
-export async function deleteExpiredTokens(db: Kysely<DB>, before: Date): Promise<void> {
-  await db.deleteFrom('one_time_tokens').where('expires_at', '<', before).execute()
+export function deleteExpiredTokens(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+  return deleteBatch(db, 'one_time_tokens', sql`expires_at < ${before}`, limit)
 }

@@ -16,7 +16,6 @@ export interface Passwords {
    */
   verify(storedHash: string | null | undefined, password: string): Promise<boolean>
   needsRehash(storedHash: string): boolean
-  queueDepth(): number
 }
 
 /**
@@ -46,6 +45,5 @@ export async function createPasswords(settings: HashingSettings): Promise<Passwo
         return matches && Boolean(storedHash)
       }),
     needsRehash: (storedHash) => needsRehash(storedHash, options),
-    queueDepth: () => queue.depth(),
   }
 }

@@ -5,7 +5,6 @@ const RETRY_AFTER_SECONDS = 2
 
 export interface HashQueue {
   run<Result>(work: () => Promise<Result>): Promise<Result>
-  depth(): number
 }
 
 /**
@@ -16,7 +15,6 @@ export function createHashQueue(concurrency: number, maxWaiting: number): HashQu
   let running = 0
   const waiting: (() => void)[] = []
   return {
-    depth: () => waiting.length,
     async run(work) {
       if (running >= concurrency) {
         if (waiting.length >= maxWaiting) throw apiError('over_capacity', { retryAfterSeconds: RETRY_AFTER_SECONDS })

@@ -5,7 +5,6 @@ const WORDS: Record<WeakPasswordReason, (rules: PasswordRules) => string> = {
   length: (rules) => `Password should be at least ${rules.minLength} characters.`,
   characters: (rules) =>
     `Password should contain at least one character of each: ${rules.requiredCharacters.join(', ')}.`,
-  pwned: () => 'Password is known to be in a public leak.',
 }
 
 /** Throws validation_failed for none or an oversized one, weak_password with the reasons for one that breaks the rules. */

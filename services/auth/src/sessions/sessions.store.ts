@@ -1,4 +1,4 @@
-import { jsonb } from '@services/common/database'
+import { deleteBatch, jsonb } from '@services/common/database'
 import { prepared } from '@services/common/prepared'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { type AuditEntry, insertAuditEntry } from '../audit/audit.store.ts'
@@ -15,29 +15,43 @@ export interface NewSession {
 }
 
 /**
- * Opens a session, notes the sign-in on the user and stores the audit entry, in one statement. Throws a foreign-key error
- * for a user deleted meanwhile.
+ * Opens a session, notes the sign-in on the user and stores the audit entry, in one statement; false when there is no such
+ * user any more. With `verifiedHash` the user must still have it: a password change that commits while a sign-in with the
+ * old password is under way ends that sign-in too, because both wait for the user's row.
  */
-export async function insertSession(db: Kysely<DB>, session: NewSession, entry: AuditEntry | null): Promise<void> {
-  const signIn = db.with('signed_in', (qb) =>
-    qb
+export async function insertSession(
+  db: Kysely<DB>,
+  session: NewSession,
+  entry: AuditEntry | null,
+  verifiedHash?: string,
+): Promise<boolean> {
+  const signIn = db.with('signed_in', (qb) => {
+    const update = qb
       .updateTable('users')
       .set({ last_sign_in_at: session.now, updated_at: session.now })
-      .where('id', '=', session.userId),
-  )
+      .where('id', '=', session.userId)
+    return (verifiedHash === undefined ? update : update.where('password_hash', '=', verifiedHash)).returning('id')
+  })
   const audited = entry ? signIn.with('audited', () => insertAuditEntry(db, entry)) : signIn
-  await audited
+  const inserted = await audited
     .insertInto('sessions')
-    .values({
-      id: session.id,
-      user_id: session.userId,
-      amr: jsonb(session.amr),
-      refreshed_at: session.now,
-      user_agent: session.userAgent,
-      ip: session.ip,
-      created_at: session.now,
-    })
-    .execute()
+    .columns(['id', 'user_id', 'amr', 'refreshed_at', 'user_agent', 'ip', 'created_at'])
+    .expression((eb) =>
+      eb
+        .selectFrom('signed_in')
+        .select([
+          sql<string>`${session.id}::uuid`.as('id'),
+          'signed_in.id as user_id',
+          jsonb(session.amr).as('amr'),
+          sql<Date>`${session.now}::timestamptz`.as('refreshed_at'),
+          sql<string | null>`${session.userAgent}::text`.as('user_agent'),
+          sql<string | null>`${session.ip}::inet`.as('ip'),
+          sql<Date>`${session.now}::timestamptz`.as('created_at'),
+        ]),
+    )
+    .returning('sessions.id')
+    .executeTakeFirst()
+  return inserted !== undefined
 }
 
 export interface Rotation {
@@ -189,6 +203,12 @@ export async function endSessions(trx: Transaction<DB>, userId: string, scope: L
   await query.execute()
 }
 
+/** Holds a live session until the transaction ends; false when it has ended. */
+export async function lockSession(trx: Transaction<DB>, id: string): Promise<boolean> {
+  const found = await trx.selectFrom('sessions').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
+  return found !== undefined
+}
+
 /** The caller of a request: the user and, while it lives, the token's session, in one statement. */
 export async function findCaller(db: Kysely<DB>, userId: string, sessionId: string | undefined) {
   const [row] = await selectCaller(db, { userId, sessionId: sessionId ?? null })
@@ -212,18 +232,16 @@ const selectCaller = prepared((db: Kysely<DB>, caller: { userId: string; session
 )
 
 /** Housekeeping: sessions past their absolute end or their limits. */
-export async function deleteExpiredSessions(
+export function deleteExpiredSessions(
   db: Kysely<DB>,
   limits: { now: Date; startedBefore: Date | null; inactiveSince: Date | null },
-): Promise<void> {
-  await db
-    .deleteFrom('sessions')
-    .where((eb) =>
-      eb.or([
-        eb('not_after', '<', limits.now),
-        ...(limits.startedBefore ? [eb('created_at', '<', limits.startedBefore)] : []),
-        ...(limits.inactiveSince ? [eb('refreshed_at', '<', limits.inactiveSince)] : []),
-      ]),
-    )
-    .execute()
+  limit: number,
+): Promise<number> {
+  const { now, startedBefore, inactiveSince } = limits
+  const conditions = [
+    sql`not_after < ${now}`,
+    ...(startedBefore ? [sql`created_at < ${startedBefore}`] : []),
+    ...(inactiveSince ? [sql`refreshed_at < ${inactiveSince}`] : []),
+  ]
+  return deleteBatch(db, 'sessions', sql.join(conditions, sql` or `), limit)
 }

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { AmrEntry, DB } from '../db/tables.ts'
+import { apiError } from '../errors.ts'
 import type { User } from '../users/users.store.ts'
 import { type AccessTokenDeps, signAccessToken } from './access-token.ts'
 import { formatRefreshToken } from './refresh-token.ts'
@@ -18,7 +19,10 @@ export interface Client {
   userAgent: string | null
 }
 
-/** Signs a user in: a new session, its first refresh token and an access token; `entry` is stored with the session. */
+/**
+ * Signs a user in: a new session, its first refresh token and an access token; `entry` is stored with the session. With
+ * `verifiedHash` the user must still have that password. Throws invalid_credentials when the user has gone or changed it.
+ */
 export async function startSession(
   deps: SessionDeps,
   db: Kysely<DB>,
@@ -26,11 +30,13 @@ export async function startSession(
   method: string,
   client: Client,
   entry: AuditEntry | null = null,
+  verifiedHash?: string,
 ): Promise<SessionBody> {
   const now = deps.now()
   const sessionId = deps.newId()
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
-  await insertSession(db, { id: sessionId, userId: user.id, amr, ...client, now }, entry)
+  const session = { id: sessionId, userId: user.id, amr, ...client, now }
+  if (!(await insertSession(db, session, entry, verifiedHash))) throw apiError('invalid_credentials')
   const accessToken = await signAccessToken(deps, user, { id: sessionId, aal: 'aal1', amr })
   const refreshToken = formatRefreshToken(deps.refreshTokenKey, { sessionId, counter: 0 })
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }

@@ -8,13 +8,14 @@ const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) =>
 /** GET /settings: what an application may offer its users. No secrets, no account data. */
 export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config }> = async (app, { config }) => {
   const settings = {
-    external: Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, config.external[name].enabled])),
+    // What is configured but not there yet is not offered.
+    external: Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, false])),
     disable_signup: config.signup.disabled,
     autoconfirm: config.mail.autoconfirm,
     mailer_autoconfirm: config.mail.autoconfirm,
     phone_autoconfirm: config.sms.autoconfirm,
     email_enabled: config.signup.email,
-    phone_enabled: config.signup.phone && config.sms.provider !== undefined,
+    phone_enabled: false,
     anonymous_users_enabled: config.signup.anonymous,
     sms_provider: config.sms.provider ?? '',
   }

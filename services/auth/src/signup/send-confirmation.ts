@@ -4,42 +4,43 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { actionLink } from '../mail/action-link.ts'
 import { queueMail } from '../mail/outbox.ts'
-import { takeSendGap } from '../mail/send-gaps.store.ts'
+import { gapLeft, type SendGap, takeSendGap } from '../mail/send-gaps.store.ts'
 import { hashCode, hashLinkToken, makeOneTimeToken } from '../one-time-tokens/one-time-token.ts'
 import { putOneTimeToken } from '../one-time-tokens/one-time-tokens.store.ts'
-import { setConfirmationSent, type User } from '../users/users.store.ts'
+import { setConfirmationSent, touchUser, type User } from '../users/users.store.ts'
+
+/** Throws over_email_send_rate_limit while the last mail to the address is too recent, whoever has the address. */
+export async function refuseWithinGap(deps: Deps, email: string): Promise<void> {
+  refuse(await gapLeft(deps.db, gapOf(deps, email)))
+}
 
 /**
- * Sends the confirmation mail to `recipient`; without one it only takes the right to send, so that an address with a
- * confirmed account is answered as any other. Throws over_email_send_rate_limit within the gap.
+ * Sends the confirmation mail to a pending `holder`. For a confirmed one the same work is done and no mail leaves, so
+ * that neither answer nor time tells which of both it was.
  */
 export async function sendConfirmation(
   deps: Deps,
   trx: Transaction<DB>,
-  { email, recipient, redirectTo }: { email: string; recipient: User | undefined; redirectTo: string },
+  mail: { email: string; holder: User; isPending: boolean; redirectTo: string },
 ): Promise<void> {
   const { config } = deps
+  const { email, holder, isPending, redirectTo } = mail
   const now = deps.now()
-  const gap = { kind: 'confirmation', address: email, gapSeconds: config.mail.minGapSeconds, now }
-  const { waitSeconds } = await takeSendGap(trx, gap)
-  if (waitSeconds > 0) {
-    const message = `For security purposes, you can only request this after ${waitSeconds} seconds.`
-    throw apiError('over_email_send_rate_limit', { retryAfterSeconds: waitSeconds, message })
-  }
-  if (!recipient) return
+  refuse(await takeSendGap(trx, gapOf(deps, email)))
 
   const { linkToken, code } = makeOneTimeToken(deps.random, config.mail.codeLength)
-  const expiresAt = new Date(now.getTime() + config.mail.codeLifetimeSeconds * 1000)
+  const lifetimeSeconds = isPending ? config.mail.codeLifetimeSeconds : 0
   await putOneTimeToken(trx, {
-    userId: recipient.id,
+    userId: holder.id,
     purpose: 'confirmation',
     relatesTo: email,
     tokenHash: hashLinkToken(linkToken),
     codeHash: hashCode(deps.codeKey, 'confirmation', email, code),
-    expiresAt,
+    expiresAt: new Date(now.getTime() + lifetimeSeconds * 1000),
     now,
   })
-  await setConfirmationSent(trx, recipient.id, now)
+  if (isPending) await setConfirmationSent(trx, holder.id, now)
+  else await touchUser(trx, holder.id, holder.updated_at)
   const link = { token: linkToken, type: 'signup', redirectTo }
   const variables = {
     SiteURL: config.siteUrl,
@@ -48,7 +49,20 @@ export async function sendConfirmation(
     Token: code,
     TokenHash: linkToken,
     RedirectTo: redirectTo,
-    Data: recipient.user_metadata,
+    Data: holder.user_metadata,
   }
-  await queueMail(deps, trx, { kind: 'confirmation', userId: recipient.id, to: email, variables, expiresAt })
+  await queueMail(deps, trx, { kind: 'confirmation', userId: holder.id, to: email, variables, lifetimeSeconds })
+}
+
+const gapOf = (deps: Deps, address: string): SendGap => ({
+  kind: 'confirmation',
+  address,
+  gapSeconds: deps.config.mail.minGapSeconds,
+  now: deps.now(),
+})
+
+function refuse(waitSeconds: number): void {
+  if (waitSeconds === 0) return
+  const message = `For security purposes, you can only request this after ${waitSeconds} seconds.`
+  throw apiError('over_email_send_rate_limit', { retryAfterSeconds: waitSeconds, message })
 }

@@ -4,6 +4,7 @@ import { apiError } from '../errors.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import { blankUser } from '../users/blank-user.ts'
+import { requireModestMetadata } from '../users/metadata.ts'
 import { insertUser } from '../users/users.store.ts'
 
 /** A user without any address, to be made permanent later; signed in at once. */
@@ -13,6 +14,7 @@ export async function signUpAnonymously(
 ): Promise<SessionBody> {
   if (!deps.config.signup.anonymous) throw apiError('anonymous_provider_disabled')
   if (deps.config.signup.disabled) throw apiError('signup_disabled')
+  requireModestMetadata(data)
   const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
   const user = { ...blank, is_anonymous: true, user_metadata: data }
   return deps.db.transaction().execute(async (trx) => {

@@ -6,6 +6,7 @@ import { requestAudience } from '../http/authenticate.ts'
 import { clientOf } from '../http/client.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses, Field, FreeForm } from '../http/shapes.ts'
+import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import { signUpByEmail } from './signup.ts'
@@ -47,6 +48,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await limits.byAddress(request, 'signup')
       if (config.signup.disabled) throw apiError('signup_disabled')
+      requireStrongPassword(password, config.passwords)
       if (email !== '' && phone !== '') {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
       }

@@ -7,13 +7,13 @@ import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
-import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import { blankUser } from '../users/blank-user.ts'
 import { parseEmail } from '../users/email-address.ts'
-import { findUserByEmail, findUserById, insertUser, type User } from '../users/users.store.ts'
-import { sendConfirmation } from './send-confirmation.ts'
+import { requireModestMetadata } from '../users/metadata.ts'
+import { findUserByEmail, findUserById, insertUser, lockUser, type User } from '../users/users.store.ts'
+import { refuseWithinGap, sendConfirmation } from './send-confirmation.ts'
 
 export interface SignupInput {
   email: string
@@ -26,12 +26,12 @@ export interface SignupInput {
 
 export type SignupResult = { session: SessionBody } | { user: User }
 
+/** The caller has checked that sign-ups are open and the password is strong. */
 export async function signUpByEmail(deps: Deps, log: FastifyBaseLogger, input: SignupInput): Promise<SignupResult> {
   const { config } = deps
-  if (config.signup.disabled) throw apiError('signup_disabled')
-  requireStrongPassword(input.password, config.passwords)
   if (!config.signup.email) throw apiError('email_provider_disabled')
   const email = parseEmail(input.email)
+  requireModestMetadata(input.data)
   // Hashed whether or not the account exists: the time would tell otherwise.
   const passwordHash = await deps.passwords.hash(input.password)
   const account = newAccount(deps, { ...input, email }, passwordHash)
@@ -53,8 +53,8 @@ async function signUpConfirmed(deps: Deps, log: FastifyBaseLogger, account: Acco
     user_metadata: { ...account.user.user_metadata, email_verified: true },
   }
   const session = await deps.db.transaction().execute(async (trx) => {
-    if (!(await insertAccount(deps, trx, { ...account, user }))) {
-      await noteRepeatedSignup(deps, trx, log, user)
+    if ((await insertAccount(deps, trx, { ...account, user })) !== user.id) {
+      await audit(deps, trx, log, { action: 'user_repeated_signup', actor: user, traits: { provider: 'email' } })
       return undefined
     }
     await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: 'email' } })
@@ -67,24 +67,32 @@ async function signUpConfirmed(deps: Deps, log: FastifyBaseLogger, account: Acco
 }
 
 async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Account, input: SignupInput) {
-  await deps.limits.mailSent()
   const { user } = account
+  // Looked at before the budget of all users is touched, or repeating one address would use it up.
+  await refuseWithinGap(deps, user.email)
+  await deps.limits.mailSent()
   await deps.db.transaction().execute(async (trx) => {
-    const isNew = await insertAccount(deps, trx, account)
-    const existing = isNew ? undefined : await findUserByEmail(trx, user.email, input.audience)
-    const recipient = isNew ? user : existing?.email_confirmed_at ? undefined : existing
-    await sendConfirmation(deps, trx, { email: user.email, recipient, redirectTo: input.redirectTo })
-    if (recipient) {
-      const traits = { provider: 'email' }
-      await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: recipient, traits })
-    } else await noteRepeatedSignup(deps, trx, log, existing ?? user)
+    const holderId = await insertAccount(deps, trx, account)
+    const holder = holderId === user.id ? user : await lockHolder(trx, holderId)
+    const isPending = holder.email === user.email && !holder.email_confirmed_at
+    await sendConfirmation(deps, trx, { email: user.email, holder, isPending, redirectTo: input.redirectTo })
+    const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
+    await audit(deps, trx, log, { action, actor: holder, traits: { provider: 'email' } })
   })
   // Built from the request alone: for an account that exists these ids are made up and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }
 }
 
-const noteRepeatedSignup = (deps: Deps, trx: Transaction<DB>, log: FastifyBaseLogger, actor: User) =>
-  audit(deps, trx, log, { action: 'user_repeated_signup', actor, traits: { provider: 'email' } })
+async function lockHolder(trx: Transaction<DB>, id: string): Promise<User> {
+  await lockUser(trx, id)
+  const holder = await findUserById(trx, id)
+  return holder ?? unavailable()
+}
+
+/** The account that had the address was deleted in this very moment; the next try finds it free. */
+function unavailable(): never {
+  throw apiError('service_unavailable', { retryAfterSeconds: 1 })
+}
 
 /** The user and e-mail identity a sign-up would create. */
 function newAccount(deps: Deps, input: SignupInput, passwordHash: string): Account {
@@ -113,11 +121,14 @@ function newAccount(deps: Deps, input: SignupInput, passwordHash: string): Accou
   return { user, passwordHash }
 }
 
-/** False when the address belongs to an account already, as its own address or through a linked identity. */
-async function insertAccount(deps: Deps, trx: Transaction<DB>, { user, passwordHash }: Account): Promise<boolean> {
-  if (await findUserIdByIdentityEmail(trx, user.email, user.aud)) return false
+/** Whose address it is now: the new user's, or that of the account that has it, as its own or through an identity. */
+async function insertAccount(deps: Deps, trx: Transaction<DB>, { user, passwordHash }: Account): Promise<string> {
+  const linked = await findUserIdByIdentityEmail(trx, user.email, user.aud)
+  if (linked) return linked
   const { identities, confirmed_at: _generated, ...row } = user
-  if (!(await insertUser(trx, { ...row, password_hash: passwordHash }))) return false
+  if (!(await insertUser(trx, { ...row, password_hash: passwordHash }))) {
+    return (await findUserByEmail(trx, user.email, user.aud))?.id ?? unavailable()
+  }
   for (const identity of identities) {
     const data = user.email_confirmed_at ? { ...identity.identity_data, email_verified: true } : identity.identity_data
     await insertIdentity(trx, {
@@ -129,5 +140,5 @@ async function insertAccount(deps: Deps, trx: Transaction<DB>, { user, passwordH
       now: deps.now(),
     })
   }
-  return true
+  return user.id
 }

@@ -25,28 +25,27 @@ export async function signInWithPassword(
   input: PasswordGrantInput,
 ): Promise<SessionBody> {
   const email = input.email.toLowerCase()
-  const [found] = await Promise.all([findUserByEmail(deps.db, email, input.audience), deps.limits.beforeSignIn(email)])
+  const found = await findUserByEmail(deps.db, email, input.audience)
+  await deps.limits.beforeSignIn(email)
   // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
   const matches = await deps.passwords.verify(
     isOversized ? null : found?.password_hash,
     input.password.slice(0, MAX_PASSWORD_BYTES),
   )
-  if (!found || !matches) {
-    await deps.limits.failedSignIn(email)
-    throw apiError('invalid_credentials')
-  }
+  if (!found || !matches) throw apiError('invalid_credentials')
+  await deps.limits.passwordWasRight(email)
   const user = withoutHash(found)
   const now = deps.now()
   if (user.banned_until && user.banned_until > now) throw apiError('user_banned', { status: 400 })
   if (!user.email_confirmed_at) throw apiError('email_not_confirmed')
 
   const hash = found.password_hash as string
+  const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: 'email' } })
+  const session = await startSession(deps, deps.db, user, 'password', input.client, entry, hash)
   if (deps.passwords.needsRehash(hash)) {
     await replaceHash(deps.db, user.id, hash, await deps.passwords.hash(input.password))
   }
-  const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: 'email' } })
-  const session = await startSession(deps, deps.db, user, 'password', input.client, entry)
   const reasons = findWeaknesses(input.password, deps.config.passwords)
   if (reasons.length === 0) return session
   return { ...session, weak_password: { message: describeWeaknesses(reasons, deps.config.passwords), reasons } }

@@ -25,6 +25,7 @@ export async function refreshSession(
   for (let race = 0; race < MAX_RACES; race++) {
     const session = await rotate(deps, token, client)
     if (session) {
+      log.info({ audit: 'token_refreshed', userId: session.user.id }, 'audit')
       const accessToken = await signAccessToken(deps, session.user, session)
       const refreshToken = formatRefreshToken(deps.refreshTokenKey, {
         sessionId: session.id,

@@ -9,6 +9,8 @@ import { SessionShape } from '../sessions/session-shape.ts'
 import { signInWithPassword } from './password-grant.ts'
 import { refreshSession } from './refresh-token-grant.ts'
 
+const GRANTS = ['password', 'refresh_token']
+
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
   app.route({
@@ -28,15 +30,17 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       }),
       response: { 200: SessionShape, ...errorResponses(400, 413, 422, 429) },
     },
-    handler: async (request) => {
-      const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
-      const grant = request.query.grant_type
-      if (grant !== 'password' && grant !== 'refresh_token') {
+    // Before the body is looked at: clients ask with bodies of other grants.
+    preValidation: async (request) => {
+      if (!GRANTS.includes(request.query.grant_type ?? '')) {
         throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
       }
+    },
+    handler: async (request) => {
+      const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
       await limits.byAddress(request, 'token')
       const client = clientOf(request, config.server.trustSbForwardedFor)
-      if (grant === 'refresh_token') return refreshSession(deps, request.log, refreshToken, client)
+      if (request.query.grant_type === 'refresh_token') return refreshSession(deps, request.log, refreshToken, client)
       if (email !== '' && phone !== '') {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
       }

@@ -69,6 +69,34 @@ describe('signing in with a password', () => {
     }
   })
 
+  test('the limit holds for guesses that come all at once, and right passwords do not use it up', async ({
+    service,
+  }) => {
+    await service.signedIn('allatonce@example.com')
+    const signIn = (typed: string) =>
+      service.post('/token?grant_type=password', { email: 'allatonce@example.com', password: typed })
+    for (let i = 0; i < 25; i++) expect((await signIn(password)).status).toBe(200)
+    const guesses = await Promise.all(Array.from({ length: 60 }, (_, index) => signIn(`guess ${index}`)))
+    expect(guesses.filter(({ status }) => status === 400)).toHaveLength(20)
+    expect(guesses.filter(({ status }) => status === 429)).toHaveLength(40)
+  })
+
+  test('a sign-in with the old password that is under way when it changes gets no session', async ({ service }) => {
+    const { auth, userId } = await service.signedIn('overtaken@example.com')
+    const signIns = Array.from({ length: 10 }, () =>
+      service.post('/token?grant_type=password', { email: 'overtaken@example.com', password }),
+    )
+    const change = service.put('/user', { password: 'a new horse' }, auth)
+    const opened = (await Promise.all(signIns)).filter(({ status }) => status === 200)
+    expect((await change).status).toBe(200)
+    for (const { body } of opened) {
+      const { status } = await service.post('/token?grant_type=refresh_token', { refresh_token: body.refresh_token })
+      expect(status).toBe(400)
+    }
+    const { rows } = await service.deps.pool.query('select count(*) from sessions where user_id = $1', [userId])
+    expect(rows[0].count).toBe(1)
+  })
+
   test('a password that breaks newer rules still signs in and is reported', async ({ service }) => {
     await service.signedIn('old@example.com', '123456')
     service.deps.config.passwords.minLength = 8
@@ -209,7 +237,7 @@ describe('refreshing', () => {
     expect((await refresh(service, refreshToken)).status).toBe(200)
   })
 
-  test('tokens that this service did not make are refused without a look at the database', async ({ service }) => {
+  test('tokens that this service did not make are refused and end nothing', async ({ service }) => {
     const { refreshToken } = await service.signedIn()
     const parsed = parseRefreshToken(service.deps.refreshTokenKey, refreshToken) as RefreshToken
     const otherKey = createSecretKey(Buffer.alloc(32, 7))

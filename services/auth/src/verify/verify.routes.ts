@@ -54,8 +54,8 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (isPrefetch(request)) return reply.code(204).send(null)
       if (!config.mail.linkConfirmationPage) return followLink(request, reply)
       reply.header('content-security-policy', CONFIRMATION_PAGE_CSP).header('referrer-policy', 'no-referrer')
-      const query = request.url.split('?')[1] ?? ''
-      return reply.type('text/html; charset=utf-8').send(confirmationPage(`?${query}`))
+      const query = request.url.slice(request.url.indexOf('?'))
+      return reply.type('text/html; charset=utf-8').send(confirmationPage(query))
     },
   })
 

@@ -11,6 +11,7 @@ import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../one-time-t
 import {
   countAttempt,
   deleteOneTimeTokens,
+  findUserIdByLinkHash,
   takeByCodeHash,
   takeByLinkHash,
 } from '../one-time-tokens/one-time-tokens.store.ts'
@@ -53,7 +54,9 @@ export async function verifyLink(deps: Deps, log: FastifyBaseLogger, linkToken: 
   }
   const purposes = PURPOSES[confirmation.type] ?? []
   const tokenHash = hashLinkToken(linkToken)
-  return redeem(deps, log, confirmation, (trx) => takeByLinkHash(trx, tokenHash, purposes))
+  const userId = purposes.length > 0 ? await findUserIdByLinkHash(deps.db, tokenHash, purposes) : undefined
+  if (!userId) throw apiError('otp_expired')
+  return redeem(deps, log, confirmation, userId, (trx) => takeByLinkHash(trx, tokenHash, purposes))
 }
 
 /** Redeems a code typed in with its address. Unknown user, wrong code, expired code: one answer. */
@@ -65,30 +68,31 @@ export async function verifyCode(
 ) {
   const user = await findUserByEmail(deps.db, email, audience)
   const purposes = PURPOSES[confirmation.type] ?? []
-  if (!user || purposes.length === 0) throw apiError('otp_expired')
-  const candidates = await countAttempt(deps.db, user.id, purposes, MAX_ATTEMPTS)
+  if (purposes.length === 0) throw apiError('otp_expired')
+  // Also without a user, so that both cost one statement.
+  const candidates = await countAttempt(deps.db, user?.id ?? deps.newId(), purposes, MAX_ATTEMPTS)
   const match = candidates.find(
     ({ purpose, relates_to, code_hash }) =>
       code_hash && isSameHash(code_hash, hashCode(deps.codeKey, purpose, relates_to, code)),
   )
-  if (!match?.code_hash) throw apiError('otp_expired')
+  if (!user || !match?.code_hash) throw apiError('otp_expired')
   const { purpose, code_hash: codeHash } = match
-  return redeem(deps, log, confirmation, (trx) => takeByCodeHash(trx, user.id, purpose, codeHash))
+  return redeem(deps, log, confirmation, user.id, (trx) => takeByCodeHash(trx, user.id, purpose, codeHash))
 }
 
 async function redeem(
   deps: Deps,
   log: FastifyBaseLogger,
   confirmation: Confirmation,
+  userId: string,
   take: (trx: Transaction<DB>) => Promise<Taken>,
 ): Promise<SessionBody> {
   const passwordHash = await hashGivenPassword(deps, confirmation.password)
   const session = await deps.db.transaction().execute(async (trx) => {
     const now = deps.now()
+    const user = await lockUser(trx, userId)
     const token = await take(trx)
-    if (!token || token.expires_at <= now) throw apiError('otp_expired')
-    const user = await lockUser(trx, token.user_id)
-    if (!user) throw apiError('otp_expired')
+    if (!user || !token || token.expires_at <= now) throw apiError('otp_expired')
     if (user.banned_until && user.banned_until > now) throw apiError('user_banned')
     if (user.invited_at && !user.password_hash && confirmation.type === 'signup') {
       if (!passwordHash) {

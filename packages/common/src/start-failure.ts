@@ -1,0 +1,15 @@
+import { ConfigError } from './config.ts'
+
+/**
+ * Why a service could not start, if an operator can mend it: "Port 8081 is in use. Set AUTH_PORT to another one." or the
+ * problems of the configuration. `variables` names the setting of each port.
+ */
+export function explainStartFailure(error: unknown, variables: Record<number, string>): string | undefined {
+  if (error instanceof ConfigError) return error.message
+  const { code, port } = error as { code?: string; port?: number }
+  if (port === undefined) return undefined
+  const remedy = `Set ${variables[port] ?? 'its variable'} to another one.`
+  if (code === 'EADDRINUSE') return `Port ${port} is in use. ${remedy}`
+  if (code === 'EACCES') return `Port ${port} needs more rights. ${remedy}`
+  return undefined
+}
