@@ -4,6 +4,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     globalSetup: ['packages/common/src/testing/global-setup.ts'],
+    // Real databases, processes and ffmpeg wait for each other more than for a core.
+    maxWorkers: 2,
     testTimeout: 15_000,
     hookTimeout: 30_000,
     projects: [

@@ -11,9 +11,9 @@ const RESTART_AFTER_MS = 1_000
  * the others to finish and then ends. One that dies is replaced, unless it never came to serve: then starting again
  * would fail the same way, and everything ends with its exit code. `start` tells whether it serves.
  */
-export async function runProcesses(count: number, log: Logger, start: () => Promise<boolean | void>): Promise<void> {
+export async function runProcesses(count: number, log: Logger, start: () => Promise<boolean>): Promise<void> {
   if (count <= 1 || cluster.isWorker) {
-    if ((await start()) !== false) process.send?.(SERVING)
+    if (await start()) process.send?.(SERVING)
     return
   }
   const serving = new Set<Worker>()

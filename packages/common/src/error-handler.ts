@@ -46,7 +46,7 @@ const RETRY_AFTER_SECONDS = 1
 export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const answer = toApiError(error, answers)
-    if (answer.status >= 500 && answer.status !== 503) request.log.error({ err: error }, 'request failed')
+    if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
     else if (answer.cause) request.log.info({ code: answer.code, err: answer.cause }, 'request refused')
     return sendError(answer, request, reply, answers)
   })

@@ -63,7 +63,7 @@ export interface QueueOptions {
   queues: readonly QueueDefinition[]
   log: Logger
   /** Whether to create or update the queue's own tables; false where `migrate` does it. */
-  migrate?: boolean
+  migrate: boolean
   /** Whether this process looks after expired jobs and failed heartbeats: true where workers run. */
   supervise: boolean
 }
@@ -72,7 +72,7 @@ export interface QueueOptions {
 const SUPERVISE_EVERY_SECONDS = 3
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
-  const { log, migrate = true } = options
+  const { log, migrate } = options
   const boss = new PgBoss({
     connectionString: options.url,
     schema: options.schema,

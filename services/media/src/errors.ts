@@ -1,4 +1,4 @@
-import { errorFactory } from '@services/common/errors'
+import { type ErrorCatalogue, errorFactory } from '@services/common/errors'
 
 /**
  * Every expected failure of the media service. The README's table of errors is made from this catalogue and a test
@@ -15,6 +15,7 @@ export const errorCatalogue = {
   source_forbidden: { status: 403, message: 'The source address is not allowed.' },
   not_found: { status: 404, message: 'There is nothing at this address.' },
   method_not_allowed: { status: 405, message: 'This address does not take that method.' },
+  upload_too_slow: { status: 408, message: 'The upload was slower than 16 KiB a second.' },
   gone: { status: 410, message: 'This media item was removed.' },
   file_too_large: { status: 413, message: 'The file is larger than 150 MB.' },
   body_too_large: { status: 413, message: 'The request body is too large.' },
@@ -38,3 +39,11 @@ export const errorCatalogue = {
 export type ErrorCode = keyof typeof errorCatalogue
 
 export const apiError = errorFactory(errorCatalogue)
+
+/** The README's table: one row per code. A test compares it with the file. */
+export function errorsTable(catalogue: ErrorCatalogue): string {
+  const rows = Object.entries(catalogue)
+    .toSorted(([, a], [, b]) => a.status - b.status)
+    .map(([code, { status, message }]) => `| ${status} | \`${code}\` | ${message} |`)
+  return ['| Status | Code | Message |', '| --- | --- | --- |', ...rows].join('\n')
+}

@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openAsBlob } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export type BenchService = Awaited<ReturnType<typeof startService>>
+
+const TOKEN = 'the-token-of-the-benchmark'
+
+/** `serve`, with the switches of `pnpm start`. */
+export async function startService(databaseUrl: string, directory: string) {
+  const startedAt = performance.now()
+  const child = spawn(process.execPath, ['--max-semi-space-size=2', 'src/main.ts'], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: '../../node_modules/.cache/node',
+      MALLOC_ARENA_MAX: '2',
+      MEDIA_BASE_URL: 'http://localhost',
+      MEDIA_HOST: '127.0.0.1',
+      MEDIA_PORT: '0',
+      MEDIA_DATABASE_URL: databaseUrl,
+      MEDIA_BLOBS_DIR: join(directory, 'blobs'),
+      MEDIA_BOOTSTRAP_TOKEN: TOKEN,
+    },
+  })
+  const base = await new Promise<string>((resolve, reject) => {
+    let output = ''
+    child.stdout.on('data', (chunk) => {
+      output = (output + chunk).slice(-10_000)
+      const found = /listening at (http:[^"]+)"/.exec(output)?.[1]
+      if (found) resolve(found)
+    })
+    child.once('exit', () => reject(new Error(`the service ended: ${output}`)))
+  })
+  const readyMs = performance.now() - startedAt
+  return {
+    base,
+    readyMs,
+    /** Resident bytes: now, and at the peak since `resetPeak`. */
+    memory: async () => {
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
+      const bytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024
+      return { now: bytes('VmRSS'), peak: bytes('VmHWM') }
+    },
+    resetPeak: () => writeFile(`/proc/${child.pid}/clear_refs`, '5'),
+    stop: async () => {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    },
+  }
+}
+
+export async function upload({ base }: BenchService, path: string): Promise<void> {
+  const body = new FormData()
+  body.append('file', await openAsBlob(path), 'clip.mp4')
+  const answer = await fetch(`${base}/media/upload`, { method: 'POST', body, headers: { token: TOKEN } })
+  if (answer.status !== 201 || answer.headers.get('x-media-state') !== 'ready') {
+    throw new Error(`${answer.status} ${await answer.text()}`)
+  }
+  await answer.arrayBuffer()
+}
+
+/** A file of nothing in particular: read to its end, then refused. */
+export async function uploadNoise({ base }: BenchService, bytes: number): Promise<void> {
+  const client = request(`${base}/media/upload`, {
+    method: 'POST',
+    headers: { token: TOKEN, 'content-type': 'multipart/form-data; boundary=b' },
+  })
+  client.write('--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n')
+  const chunk = Buffer.alloc(1024 * 1024, 'x')
+  for (let sent = 0; sent < bytes; sent += chunk.length) {
+    if (!client.write(chunk.subarray(0, bytes - sent))) await once(client, 'drain')
+  }
+  client.end('\r\n--b--\r\n')
+  const [response] = await once(client, 'response')
+  response.resume()
+  await once(response, 'end')
+  if (response.statusCode !== 415) throw new Error(`unexpected ${response.statusCode}`)
+}

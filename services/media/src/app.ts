@@ -1,0 +1,119 @@
+// The map of the service: every route is registered here, by hand, in scopes by who may call.
+// The one rule: what is not in this file does not exist. Flows: the folder named like the endpoint.
+import cors from '@fastify/cors'
+import { documentApi } from '@services/common/api-docs'
+import { installErrorHandler } from '@services/common/error-handler'
+import { healthRoutes } from '@services/common/health'
+import {
+  closeConnectionsOnStop,
+  logRequests,
+  refuseWhileStopping,
+  requestId,
+  secureHeaders,
+} from '@services/common/http-shell'
+import { telemetryPlugin } from '@services/common/telemetry'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { clipRoutes } from './clips/clip.routes.ts'
+import type { Deps } from './deps.ts'
+import { apiError } from './errors.ts'
+import { fileRoutes } from './files/file.routes.ts'
+import { answerUnreadableAddress, errorAnswers } from './http/error-bodies.ts'
+import { healthRoute } from './http/health.routes.ts'
+import { endSlowBodies, endUnreadBodies } from './http/unread-body.ts'
+import { importRoutes } from './imports/import.routes.ts'
+import { oembedRoutes } from './pages/oembed.routes.ts'
+import { pageRoutes } from './pages/page.routes.ts'
+import { uploadRoutes } from './uploads/upload.routes.ts'
+import { VERSION } from './version.ts'
+
+/** Of JSON bodies; forms have limits of their own. */
+const MAX_BODY_BYTES = 1024 * 1024
+
+/** Headers come at once or not at all. Bodies may take long: uploads watch their own speed. */
+const HEADERS_WITHIN_MS = 15_000
+
+/** Builds the HTTP side; nothing listens yet. */
+export async function createApp(deps: Deps): Promise<FastifyInstance> {
+  const { config } = deps
+  const answers = errorAnswers(`${config.site.baseUrl}/docs`)
+  const app = Fastify({
+    loggerInstance: deps.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: MAX_BODY_BYTES,
+    http: { headersTimeout: HEADERS_WITHIN_MS },
+    requestTimeout: 0,
+    genReqId: requestId(config.server.requestIdHeader),
+    frameworkErrors: answerUnreadableAddress(answers),
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 200 },
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+  })
+  app.removeContentTypeParser('text/plain')
+
+  installErrorHandler(app, answers)
+  closeConnectionsOnStop(app)
+  logRequests(app)
+  const isStopping = () => deps.stopping.aborted
+  refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))
+  secureHeaders(app)
+  endUnreadBodies(app)
+  endSlowBodies(app)
+  // No cookies and no ambient rights: a page of any site can do what its token allows, and nothing without one.
+  await app.register(cors, {
+    origin: '*',
+    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    allowedHeaders: CORS_REQUEST_HEADERS,
+    exposedHeaders: CORS_RESPONSE_HEADERS,
+    maxAge: 600,
+  })
+  if (config.telemetry.tracing || config.telemetry.metrics) await app.register(telemetryPlugin, { service: 'media' })
+  await documentApi(app, {
+    title: 'Media',
+    version: VERSION,
+    description: 'Hosts short clips as gif, jpg, mp4 and webm, with a page, an embed and oEmbed.',
+    securitySchemes: { token: { type: 'apiKey', in: 'header', name: 'Token' } },
+  })
+
+  // Anybody
+  healthRoutes(app, { db: deps.db, isStopping })
+  await app.register(healthRoute)
+  await app.register(fileRoutes, { deps })
+  await app.register(pageRoutes, { deps })
+  await app.register(oembedRoutes, { deps })
+
+  // Callers with an API token (uploads: see UPLOAD_AUTH)
+  await app.register(uploadRoutes, { deps })
+  await app.register(importRoutes, { deps })
+  await app.register(clipRoutes, { deps })
+  return app
+}
+
+const CORS_REQUEST_HEADERS = [
+  'Accept',
+  'Authorization',
+  'Content-Type',
+  'Gifs-API-Key',
+  'If-Modified-Since',
+  'If-None-Match',
+  'If-Range',
+  'Prefer',
+  'Range',
+  'Token',
+]
+
+const CORS_RESPONSE_HEADERS = [
+  'Accept-Ranges',
+  'Content-Disposition',
+  'Content-Length',
+  'Content-Range',
+  'ETag',
+  'Location',
+  'Preference-Applied',
+  'RateLimit-Limit',
+  'RateLimit-Policy',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Retry-After',
+  'X-Media-State',
+  'X-Request-Id',
+]

@@ -1,0 +1,66 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import type { Clip } from './clips.store.ts'
+import { forgetClip } from './remove-clip.ts'
+import { type Result, toResult } from './result.ts'
+
+/** What the client asked for in `Prefer` (RFC 7240). */
+export interface Preference {
+  respondAsync: boolean
+  /** Undefined: as long as the service likes. */
+  waitSeconds: number | undefined
+}
+
+export function parsePreference(header: string | string[] | undefined): Preference {
+  const wishes = [header ?? '']
+    .flat()
+    .join(',')
+    .toLowerCase()
+    .split(/[,;]/)
+    .map((wish) => wish.trim())
+  const wait = wishes
+    .map((wish) => /^wait\s*=\s*"?(\d{1,6})"?$/.exec(wish)?.[1])
+    .find((seconds) => seconds !== undefined)
+  return {
+    respondAsync: wishes.includes('respond-async'),
+    waitSeconds: wait === undefined ? undefined : Number(wait),
+  }
+}
+
+/**
+ * 201 with the complete result: as soon as the files are there or the clip fails, or at once when asked to, or when the
+ * wait is over (`startedAt` plus SYNC_WAIT). Throws what the clip failed with; then nothing is left of it.
+ */
+export async function answerClip(
+  deps: Deps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { clip, startedAt }: { clip: Clip; startedAt: number },
+): Promise<{ success: Result }> {
+  const preference = parsePreference(request.headers.prefer)
+  const state = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, clip, preference, startedAt)
+  if (preference.respondAsync && state === 'processing') reply.header('preference-applied', 'respond-async')
+  reply.code(201).headers({ location: `/media/${clip.id}`, 'x-media-state': state })
+  return { success: toResult(clip, deps.config.site) }
+}
+
+async function waitForFiles(
+  deps: Deps,
+  clip: Clip,
+  { respondAsync, waitSeconds = Number.POSITIVE_INFINITY }: Preference,
+  startedAt: number,
+): Promise<'ready' | 'processing'> {
+  if (respondAsync && !Number.isFinite(waitSeconds)) return 'processing'
+  const seconds = Math.min(deps.config.syncWaitSeconds, waitSeconds)
+  const leftMs = startedAt + seconds * 1000 - Date.now()
+  if (leftMs <= 0) return 'processing'
+
+  // A stopping service answers what it can at once: the result is complete in either state.
+  const timeout = AbortSignal.any([AbortSignal.timeout(leftMs), deps.stopping])
+  const decision = await deps.results.wait(clip.sourceId, timeout)
+  if (!decision) return 'processing'
+  if (decision.state === 'ready') return 'ready'
+  await forgetClip(deps, clip.id)
+  throw apiError(decision.code, { details: decision.details ?? undefined })
+}

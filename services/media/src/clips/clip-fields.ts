@@ -1,0 +1,101 @@
+// What a caller may say about a clip: title, tags, nsfw, attribution. The one rule: text is stored as it will be shown,
+// without control characters and broken halves. Forms: ../uploads/form-fields.ts. JSON: ../imports/import.routes.ts.
+import { apiError } from '../errors.ts'
+import type { Attribution } from '../pages/attribution.ts'
+
+export interface ClipFields {
+  title: string | null
+  tags: string[]
+  nsfw: boolean
+  attribution: Attribution | null
+}
+
+/** contract/media.md 2.3 and 2.5. */
+const MAX_TITLE = 200
+const MAX_TAGS = 30
+const MAX_TAG = 50
+const MAX_USER = 100
+const MAX_URL = 2048
+
+const SOCIAL_SITES = ['twitter', 'reddit', 'instagram']
+
+export interface RawFields {
+  title?: string
+  tags?: readonly string[]
+  nsfw?: boolean
+  attribution?: { site?: string; user?: string; url?: string }
+}
+
+/** Checks and cleans. Throws invalid_field, which names the field as the caller spelled it. */
+export function cleanFields(raw: RawFields, attributionPrefix: 'attribution.' | 'attribution_'): ClipFields {
+  return {
+    title: cleanTitle(raw.title ?? ''),
+    tags: cleanTags(raw.tags ?? []),
+    nsfw: raw.nsfw ?? false,
+    attribution: raw.attribution ? cleanAttribution(raw.attribution, attributionPrefix) : null,
+  }
+}
+
+/** `message` completes the sentence with the field's name. */
+export const invalidField = (param: string, rule: string) =>
+  apiError('invalid_field', { message: `${param} ${rule}.`, details: { param } })
+
+/** An absolute http(s) URL without credentials, as the browser would spell it. */
+export function cleanUrl(param: string, text: string): string {
+  const url = text.length <= MAX_URL ? URL.parse(text.trim()) : null
+  const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:'
+  if (!url || !isWeb || url.href.length > MAX_URL) {
+    throw invalidField(param, `must be an absolute http or https URL of at most ${MAX_URL} characters`)
+  }
+  if (url.username || url.password) throw invalidField(param, 'must not hold a user name or password')
+  return url.href
+}
+
+function cleanTitle(text: string): string | null {
+  const title = oneLine(text)
+  if (lengthOf(title) > MAX_TITLE) throw invalidField('title', `must be at most ${MAX_TITLE} characters`)
+  return title || null
+}
+
+/** Two spellings of one tag are one; the first one stays. */
+function cleanTags(texts: readonly string[]): string[] {
+  const tags = new Map<string, string>()
+  for (const text of texts) {
+    const tag = oneLine(text)
+    if (lengthOf(tag) > MAX_TAG) throw invalidField('tags', `must be at most ${MAX_TAG} characters each`)
+    const key = tag.toLowerCase()
+    if (tag && !tags.has(key)) tags.set(key, tag)
+  }
+  if (tags.size > MAX_TAGS) throw invalidField('tags', `must be at most ${MAX_TAGS}`)
+  return [...tags.values()]
+}
+
+function cleanAttribution(raw: NonNullable<RawFields['attribution']>, prefix: string): Attribution {
+  const { site = '', user = '', url = '' } = raw
+  const cleanUser = oneLine(user).replace(/^(@|u\/)/, '')
+  if (lengthOf(cleanUser) > MAX_USER) throw invalidField(`${prefix}user`, `must be at most ${MAX_USER} characters`)
+  return {
+    site: cleanSite(oneLine(site), `${prefix}site`),
+    ...(cleanUser ? { user: cleanUser } : {}),
+    ...(url.trim() ? { url: cleanUrl(`${prefix}url`, url) } : {}),
+  }
+}
+
+function cleanSite(site: string, param: string): string {
+  if (site === '') throw invalidField(param, 'is required in an attribution')
+  const social = site.toLowerCase()
+  return SOCIAL_SITES.includes(social) ? social : cleanUrl(param, site)
+}
+
+/** NFC, without control characters and half characters, runs of white space as one blank. */
+function oneLine(text: string): string {
+  return text
+    .toWellFormed()
+    .normalize('NFC')
+    .replaceAll(/(?!\s)\p{Cc}/gu, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+}
+
+/** In characters as people count them, not in UTF-16 units. */
+const lengthOf = (text: string) => [...text].length

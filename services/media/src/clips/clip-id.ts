@@ -1,0 +1,8 @@
+import { type RandomInt, randomBase62 } from '../tokens/api-token.ts'
+
+/** 47 bits: not to be guessed one by one, short enough to read out. Six characters, as the original had, are enumerable. */
+const ID_LENGTH = 8
+
+export const makeClipId = (random: RandomInt): string => randomBase62(ID_LENGTH, random)
+
+export const isClipId = (text: string): boolean => /^[0-9A-Za-z]{8}$/.test(text)

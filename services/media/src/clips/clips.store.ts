@@ -1,0 +1,173 @@
+import { jsonb } from '@services/common/database'
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { DB, RenditionKind, SourceState } from '../db/tables.ts'
+import type { ErrorCode } from '../errors.ts'
+import type { Attribution } from '../pages/attribution.ts'
+import type { MediaInfo } from '../probe/media-info.ts'
+
+export interface NewClip {
+  id: string
+  tokenId: string | null
+  sourceId: string
+  title: string | null
+  tags: string[]
+  nsfw: boolean
+  attribution: Attribution | null
+  sourceKind: 'upload' | 'import'
+  sourceUrl: string | null
+  now: Date
+}
+
+/** False when the id is taken. */
+export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<boolean> {
+  const inserted = await trx
+    .insertInto('clips')
+    .values({
+      id: clip.id,
+      token_id: clip.tokenId,
+      source_id: clip.sourceId,
+      title: clip.title,
+      tags: clip.tags,
+      nsfw: clip.nsfw,
+      attribution: clip.attribution && jsonb(clip.attribution),
+      source_kind: clip.sourceKind,
+      source_url: clip.sourceUrl,
+      created_at: clip.now,
+    })
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/** A clip with what its source says about it. */
+export interface Clip {
+  id: string
+  tokenId: string | null
+  sourceId: string
+  title: string | null
+  tags: string[]
+  nsfw: boolean
+  attribution: Attribution | null
+  sourceKind: 'upload' | 'import'
+  sourceUrl: string | null
+  createdAt: Date
+  state: SourceState
+  progress: number
+  errorCode: ErrorCode | null
+  bytes: number
+  info: MediaInfo
+  hasAudio: boolean
+}
+
+export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
+
+export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | undefined> {
+  const row = await db
+    .selectFrom('clips')
+    .leftJoin('sources', 'sources.id', 'clips.source_id')
+    .select([
+      'clips.id',
+      'clips.token_id',
+      'clips.source_id',
+      'clips.title',
+      'clips.tags',
+      'clips.nsfw',
+      'clips.attribution',
+      'clips.source_kind',
+      'clips.source_url',
+      'clips.created_at',
+      'sources.state',
+      'sources.progress',
+      'sources.error_code',
+      'sources.bytes',
+      'sources.info',
+      'sources.has_audio',
+    ])
+    .where('clips.id', '=', id)
+    .executeTakeFirst()
+  if (!row) return undefined
+  if (row.source_id === null || row.state === null || row.info === null) {
+    return { id: row.id, tokenId: row.token_id, state: 'deleted' }
+  }
+  return {
+    id: row.id,
+    tokenId: row.token_id,
+    sourceId: row.source_id,
+    title: row.title,
+    tags: row.tags,
+    nsfw: row.nsfw,
+    attribution: row.attribution,
+    sourceKind: row.source_kind,
+    sourceUrl: row.source_url,
+    createdAt: row.created_at,
+    state: row.state,
+    progress: row.progress ?? 0,
+    errorCode: row.error_code,
+    bytes: row.bytes ?? 0,
+    info: row.info,
+    hasAudio: row.has_audio ?? false,
+  }
+}
+
+/** Leaves a tombstone without what the owner wrote. The source it had; undefined when it was deleted before. */
+export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
+  const clip = await trx
+    .selectFrom('clips')
+    .select('source_id')
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst()
+  if (!clip) return undefined
+  await trx
+    .updateTable('clips')
+    .set({ deleted_at: now, source_id: null, title: null, tags: [], attribution: null, source_url: null })
+    .where('id', '=', id)
+    .execute()
+  return clip.source_id ?? undefined
+}
+
+/** Takes a clip away that nobody was told about. */
+export async function eraseClip(trx: Transaction<DB>, id: string): Promise<string | undefined> {
+  const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
+  return erased?.source_id ?? undefined
+}
+
+export type FoundFile =
+  | { state: 'ready'; sha256: string; bytes: number; readyAt: Date }
+  | { state: 'processing'; progress: number }
+  | { state: 'failed' }
+  | { state: 'deleted' }
+
+/** What to answer for one file of a clip; undefined when there is no such clip. */
+export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
+  const row = await db
+    .selectFrom('clips')
+    .leftJoin('sources', 'sources.id', 'clips.source_id')
+    .leftJoin('renditions', (join) =>
+      join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
+    )
+    .select(['sources.state', 'sources.progress', 'sources.finished_at', 'renditions.sha256', 'renditions.bytes'])
+    .where('clips.id', '=', id)
+    .executeTakeFirst()
+  if (!row) return undefined
+  if (row.state === null) return { state: 'deleted' }
+  if (row.state === 'failed') return { state: 'failed' }
+  if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
+  if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
+  return { state: 'ready', sha256: row.sha256.toString('hex'), bytes: row.bytes, readyAt: row.finished_at }
+}
+
+/** Size, width and height of the files that are there. */
+export async function listFiles(
+  db: Kysely<DB>,
+  sourceId: string,
+): Promise<{ kind: RenditionKind; bytes: number; width: number; height: number }[]> {
+  return db
+    .selectFrom('renditions')
+    .select(['kind', 'bytes', 'width', 'height'])
+    .where('source_id', '=', sourceId)
+    .orderBy(sql`kind`)
+    .execute()
+}

@@ -1,0 +1,25 @@
+import type { Deps } from '../deps.ts'
+import { buryClip, eraseClip } from './clips.store.ts'
+import { deleteFailedSource, detachFromSource } from './sources.store.ts'
+
+/**
+ * Deletes a clip: its addresses answer 410 from now on. The files go once the last clip of the same bytes is deleted,
+ * some minutes later. False when it was deleted before.
+ */
+export async function deleteClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: string): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const sourceId = await buryClip(trx, id, now())
+    if (sourceId) await detachFromSource(trx, sourceId, now())
+    return sourceId !== undefined
+  })
+}
+
+/** Takes back a clip whose caller is told that it failed: nobody knows its id. */
+export async function forgetClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const sourceId = await eraseClip(trx, id)
+    if (!sourceId) return
+    await detachFromSource(trx, sourceId, now())
+    await deleteFailedSource(trx, sourceId)
+  })
+}

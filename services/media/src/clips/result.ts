@@ -1,0 +1,63 @@
+import type { Config } from '../config.ts'
+import type { RenditionKind } from '../db/tables.ts'
+import type { ClipView } from '../pages/clip-view.ts'
+import { embedSnippet } from '../pages/embed-snippet.ts'
+import type { Clip } from './clips.store.ts'
+
+type Site = Config['site']
+
+/** The specification's Result object: these members and no others. */
+export interface Result {
+  page: string
+  files: Record<RenditionKind, string>
+  oembed: string
+  embed: string
+  meta: { duration: string; frames: string; height: string; width: string }
+}
+
+export function toResult(clip: Clip, site: Site): Result {
+  const view = toView(clip, site)
+  const { page, gif, jpg, mp4, webm, oembed } = view.urls
+  return {
+    page,
+    files: { gif, jpg, mp4, webm },
+    oembed,
+    embed: embedSnippet(view),
+    meta: {
+      duration: `${Math.round(clip.info.durationSeconds * 1000) / 1000}s`,
+      frames: String(clip.info.frames),
+      height: String(clip.info.height),
+      width: String(clip.info.width),
+    },
+  }
+}
+
+/** What the pages show. All addresses are known from the id alone, long before there are files. */
+export function toView(clip: Clip, { name, baseUrl, filesBaseUrl }: Site): ClipView {
+  const file = (kind: RenditionKind) => `${filesBaseUrl}/f/${clip.id}.${kind}`
+  return {
+    id: clip.id,
+    state: clip.state,
+    title: clip.title ?? undefined,
+    tags: clip.tags,
+    nsfw: clip.nsfw,
+    attribution: clip.attribution ?? undefined,
+    width: clip.info.width,
+    height: clip.info.height,
+    durationSeconds: clip.info.durationSeconds,
+    hasAudio: clip.hasAudio,
+    createdAt: clip.createdAt,
+    urls: {
+      page: `${baseUrl}/gif/${clip.id}`,
+      embed: `${baseUrl}/embed/${clip.id}`,
+      oembed: `${baseUrl}/oembed/${clip.id}`,
+      gif: file('gif'),
+      jpg: file('jpg'),
+      mp4: file('mp4'),
+      webm: file('webm'),
+    },
+    siteName: name,
+    siteUrl: `${baseUrl}/`,
+    oembedEndpoint: `${baseUrl}/oembed`,
+  }
+}

@@ -1,0 +1,109 @@
+import type { Logger } from '@services/common/logger'
+import { type Kysely, sql, type Transaction } from 'kysely'
+import pg from 'pg'
+import type { DB } from '../db/tables.ts'
+import type { ErrorCode } from '../errors.ts'
+import { findDecided } from './sources.store.ts'
+
+export type Decision =
+  | { state: 'ready' }
+  | { state: 'failed'; code: ErrorCode; details: Record<string, unknown> | null }
+
+/**
+ * Tells requests that wait when their source is decided, wherever it was transcoded: workers NOTIFY in the transaction
+ * that decides it, every process LISTENs on one connection.
+ */
+export interface Results {
+  /** The decision, or undefined when the signal aborts first. */
+  wait(sourceId: string, signal: AbortSignal): Promise<Decision | undefined>
+  close(): Promise<void>
+}
+
+/** A notification can be lost while the connection is replaced; then a waiting request learns it this much later. */
+const LOOK_EVERY_MS = 1_000
+const RECONNECT_AFTER_MS = 1_000
+
+/** Part of the transaction that decides the source: heard when, and only if, that commits. */
+export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
+  await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
+}
+
+export function openResults(options: { db: Kysely<DB>; url: string; channel: string; log: Logger }): Results {
+  const { db, log } = options
+  const waiting = new Map<string, Set<(decision: Decision) => void>>()
+  let isClosed = false
+  let isLooking = false
+  let client: pg.Client | undefined
+  let retry: NodeJS.Timeout | undefined
+
+  const look = async (ids: string[]) => {
+    if (ids.length === 0) return
+    for (const { id, state, error_code, error_details } of await findDecided(db, ids)) {
+      const decision: Decision =
+        state === 'failed' ? { state, code: error_code ?? 'internal', details: error_details } : { state: 'ready' }
+      for (const tell of waiting.get(id) ?? []) tell(decision)
+    }
+  }
+  const lookQuietly = (ids: string[]) =>
+    look(ids).catch((err) => log.debug({ err }, 'results could not be read, will try again'))
+
+  const timer = setInterval(async () => {
+    if (isLooking) return
+    isLooking = true
+    await lookQuietly([...waiting.keys()])
+    isLooking = false
+  }, LOOK_EVERY_MS)
+  timer.unref()
+
+  const connect = async () => {
+    const next = new pg.Client({ connectionString: options.url, application_name: 'media results', keepAlive: true })
+    const lost = (err?: Error) => {
+      if (isClosed || client !== next) return
+      client = undefined
+      log.warn({ err }, 'the connection for results was lost, connecting again')
+      retry = setTimeout(connect, RECONNECT_AFTER_MS)
+    }
+    client = next
+    next.on('error', lost)
+    next.on('end', () => lost())
+    next.on('notification', ({ payload = '' }) => {
+      if (waiting.has(payload)) void lookQuietly([payload])
+    })
+    try {
+      await next.connect()
+      await next.query(`listen ${pg.escapeIdentifier(options.channel)}`)
+    } catch (err) {
+      lost(err as Error)
+      next.end().catch(() => {})
+    }
+  }
+  const connected = connect()
+
+  return {
+    wait: async (sourceId, signal) => {
+      const { promise, resolve } = Promise.withResolvers<Decision | undefined>()
+      const tell = (decision: Decision) => resolve(decision)
+      const giveUp = () => resolve(undefined)
+      const others = waiting.get(sourceId) ?? new Set()
+      waiting.set(sourceId, others.add(tell))
+      signal.addEventListener('abort', giveUp, { once: true })
+      try {
+        if (signal.aborted) return undefined
+        // It may have been decided before this request began to wait.
+        await lookQuietly([sourceId])
+        return await promise
+      } finally {
+        signal.removeEventListener('abort', giveUp)
+        others.delete(tell)
+        if (others.size === 0) waiting.delete(sourceId)
+      }
+    },
+    close: async () => {
+      isClosed = true
+      clearInterval(timer)
+      clearTimeout(retry)
+      await connected
+      await client?.end().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { createSlots, createTurns } from './slots.ts'
+
+test('so many at once, the others in order, and too many are refused', async () => {
+  const slots = createSlots({ atOnce: 2, waiting: 2 })
+  const started: number[] = []
+  const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>())
+  const runs = gates.map((gate, n) =>
+    slots.run(async () => {
+      started.push(n)
+      await gate.promise
+      if (n === 0) throw new Error('its own failure')
+      return n
+    }),
+  )
+  await expect(slots.run(async () => 5)).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: expect.any(Number) })
+  expect(started).toEqual([0, 1])
+  gates[0]?.resolve()
+  await expect(runs[0]).rejects.toThrow('its own failure')
+  expect(started).toEqual([0, 1, 2])
+  for (const gate of gates) gate.resolve()
+  expect(await Promise.all(runs.slice(1))).toEqual([1, 2, 3])
+  expect(await slots.run(async () => 6)).toBe(6)
+})
+
+test('work of one key waits for its turn, also after a failure; other keys do not', async () => {
+  const turns = createTurns()
+  const log: string[] = []
+  const gate = Promise.withResolvers<void>()
+  const first = turns.take('a', async () => {
+    await gate.promise
+    log.push('a1')
+    throw new Error('failed')
+  })
+  const second = turns.take('a', async () => log.push('a2'))
+  await turns.take('b', async () => log.push('b'))
+  gate.resolve()
+  await expect(first).rejects.toThrow('failed')
+  await second
+  expect(log).toEqual(['b', 'a1', 'a2'])
+})

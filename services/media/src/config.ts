@@ -1,0 +1,219 @@
+import { availableParallelism, totalmem } from 'node:os'
+import { join } from 'node:path'
+import {
+  boolean,
+  duration,
+  type Environment,
+  httpUrl,
+  integer,
+  list,
+  oneOf,
+  parsed,
+  port,
+  readVariables,
+  text,
+  type Values,
+  type Variables,
+} from '@services/common/config'
+import { LOG_LEVELS } from '@services/common/logger'
+import ipaddr from 'ipaddr.js'
+
+/** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
+export const variables = {
+  BASE_URL: httpUrl('URL under which this service is reachable; every address in a result starts with it.', {
+    required: true,
+  }),
+  FILES_BASE_URL: httpUrl(
+    'URL under which the files are reachable, for a CDN or a host without cookies; else BASE_URL.',
+  ),
+  HOST: text('Address to listen on.', { default: '0.0.0.0' }),
+  PORT: port('Port to listen on.', { default: '8082' }),
+  SITE_NAME: text('Name shown on pages and in oEmbed.', { default: 'Media' }),
+  REQUEST_ID_HEADER: text('Header to take the request id from; without it each request gets a new one.'),
+  WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),
+
+  DATABASE_URL: text('PostgreSQL connection string.', { required: true, aliases: ['DB_DATABASE_URL'] }),
+  DB_MAX_POOL_SIZE: integer('Most connections per process; 0 means no limit of ours.', { default: '0', max: 10_000 }),
+  DB_NAMESPACE: parsed(
+    'string',
+    'Prefix of every table name: `acme` makes `acme_clips`.',
+    { default: '' },
+    parseNamespace,
+  ),
+  MIGRATE_ON_START: boolean('Apply migrations at start; false where `migrate` runs on its own.', { default: 'true' }),
+
+  BLOBS_DIR: text('Directory of the stored files; all processes that serve or transcode must see the same one.', {
+    required: true,
+  }),
+  WORK_DIR: text('Directory for files on their way in and out, best on the same volume; else `work` in BLOBS_DIR.'),
+
+  UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` lets anybody upload without a token, within tight limits.', {
+    default: 'required',
+  }),
+  BOOTSTRAP_TOKEN: parsed(
+    'string',
+    'A first token with every scope, of 20 characters or more; it ends when the variable is removed.',
+    {},
+    parseBootstrapToken,
+  ),
+  MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
+  MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
+  SYNC_WAIT: duration('How long an upload or import waits for its files before it is answered without them.', {
+    default: '55s',
+  }),
+  IMPORT_ALLOW_CIDRS: parsed(
+    'list',
+    'Networks that imports may reach although they are not public, on any port.',
+    { default: '' },
+    parseCidrs,
+  ),
+  EGRESS_DENY_CIDRS: parsed('list', 'Networks that are refused although they are public.', { default: '' }, parseCidrs),
+
+  WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
+    default: 'true',
+  }),
+  WORKER_CONCURRENCY: integer('Clips transcoded at once by one process; by default as many as cores and memory bear.', {
+    min: 1,
+    max: 256,
+  }),
+  QUEUE_LIMIT: integer('Clips waiting or being made before new ones are answered 503.', { default: '100', min: 1 }),
+  FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
+  FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
+
+  RATE_LIMIT_HEADER: text('Header, set by a trusted proxy, that holds the client address of callers without a token.'),
+  RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
+  RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),
+  RATE_LIMIT_READ: parsed('rate', 'Other calls per token.', { default: '600/1m' }, parseRate),
+  RATE_LIMIT_ANONYMOUS: parsed(
+    'rate',
+    'Uploads without a token per client address, or of all such callers together without RATE_LIMIT_HEADER.',
+    { default: '10/1h' },
+    parseRate,
+  ),
+
+  LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
+  LOG_FILE: text('File that log lines are appended to instead of standard output.'),
+  TRACING_ENABLED: boolean('Export traces; the `OTEL_*` variables say where.', { default: 'false' }),
+  METRICS_ENABLED: boolean('Export metrics.', { default: 'false' }),
+  METRICS_EXPORTER: oneOf(['opentelemetry', 'prometheus'], 'Pushed by OTLP, or scraped.', { default: 'opentelemetry' }),
+  OTEL_EXPORTER_PROMETHEUS_HOST: text('Address of the Prometheus endpoint.', { default: '0.0.0.0' }),
+  OTEL_EXPORTER_PROMETHEUS_PORT: port('Port of the Prometheus endpoint, served at `/`.', { default: '9101' }),
+  DEBUG: parsed(
+    'boolean',
+    'More detail from the telemetry SDK.',
+    { default: 'false' },
+    // DEBUG is also the switch of other libraries, which put names in it: only true is ours.
+    (value) => /^(true|1)$/i.test(value),
+  ),
+} satisfies Variables
+
+export type RawConfig = Values<typeof variables>
+export type Config = ReturnType<typeof groupConfig>
+
+/**
+ * Checked settings in groups, as code receives them; durations in seconds. Throws a ConfigError that lists all problems.
+ * `warnings` name settings that are unknown.
+ */
+export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
+  const { values, warnings } = readVariables(variables, 'MEDIA_', environment, file)
+  return { config: groupConfig(values, environment.PATH ?? ''), warnings }
+}
+
+function groupConfig(values: RawConfig, searchPath: string) {
+  return {
+    site: {
+      name: values.SITE_NAME,
+      baseUrl: values.BASE_URL,
+      filesBaseUrl: values.FILES_BASE_URL ?? values.BASE_URL,
+    },
+    server: {
+      host: values.HOST,
+      port: values.PORT,
+      requestIdHeader: values.REQUEST_ID_HEADER,
+      processes: values.WEB_CONCURRENCY,
+    },
+    database: {
+      url: values.DATABASE_URL,
+      maxPoolSize: values.DB_MAX_POOL_SIZE,
+      namespace: values.DB_NAMESPACE,
+      migrateOnStart: values.MIGRATE_ON_START,
+    },
+    storage: { blobsDir: values.BLOBS_DIR, workDir: values.WORK_DIR ?? join(values.BLOBS_DIR, 'work') },
+    uploadNeedsToken: values.UPLOAD_AUTH === 'required',
+    bootstrapToken: values.BOOTSTRAP_TOKEN,
+    source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION },
+    syncWaitSeconds: values.SYNC_WAIT,
+    egress: { allowCidrs: values.IMPORT_ALLOW_CIDRS, denyCidrs: values.EGRESS_DENY_CIDRS },
+    worker: {
+      enabled: values.WORKERS_ENABLED,
+      concurrency: values.WORKER_CONCURRENCY ?? Math.max(1, Math.floor(slotsOfMachine() / values.WEB_CONCURRENCY)),
+      queueLimit: values.QUEUE_LIMIT,
+    },
+    ffmpeg: {
+      ffmpegPath: values.FFMPEG_PATH,
+      ffprobePath: values.FFPROBE_PATH,
+      searchPath,
+    },
+    limits: {
+      header: values.RATE_LIMIT_HEADER?.toLowerCase(),
+      upload: values.RATE_LIMIT_UPLOAD,
+      import: values.RATE_LIMIT_IMPORT,
+      read: values.RATE_LIMIT_READ,
+      anonymous: values.RATE_LIMIT_ANONYMOUS,
+    },
+    log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
+    telemetry: {
+      tracing: values.TRACING_ENABLED,
+      metrics: values.METRICS_ENABLED ? values.METRICS_EXPORTER : (false as const),
+      prometheus: { host: values.OTEL_EXPORTER_PROMETHEUS_HOST, port: values.OTEL_EXPORTER_PROMETHEUS_PORT },
+      debug: values.DEBUG,
+    },
+  }
+}
+
+/** What one 1080p clip takes at its peak, and what is left for the rest (contract/media.md 5.7). */
+const BYTES_PER_CLIP = 700 * 1024 ** 2
+const BYTES_LEFT_FREE = 1024 ** 3
+
+/** As many clips at once as there are cores, with one thread each: 1.4 times what one clip on all cores gives. */
+function slotsOfMachine(): number {
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.max(1, Math.min(availableParallelism(), Math.floor((memory - BYTES_LEFT_FREE) / BYTES_PER_CLIP)))
+}
+
+export interface Rate {
+  points: number
+  seconds: number
+}
+
+function parseRate(value: string): Rate {
+  const [points, period = '1h'] = value.split('/')
+  const seconds = duration('').parse(period) as number
+  if (!/^[1-9]\d*$/.test(points as string) || seconds === 0) throw new Error('must be a number, or N/duration')
+  return { points: Number(points), seconds }
+}
+
+function parseNamespace(value: string): string {
+  if (!/^([a-z][a-z0-9_]{0,30})?$/.test(value)) {
+    throw new Error('must be up to 31 lower-case letters, digits and underscores, starting with a letter')
+  }
+  return value
+}
+
+function parseBootstrapToken(value: string): string {
+  if (!/^[\x21-\x7e]{20,200}$/.test(value)) throw new Error('must be 20 to 200 visible ASCII characters')
+  return value
+}
+
+/** The probe reads 40 s of packets and no more, so a longer limit would go unnoticed. */
+function parseMaxDuration(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds <= 0 || seconds > 39) throw new Error('must be more than 0 and at most 39 seconds')
+  return seconds
+}
+
+function parseCidrs(value: string): string[] {
+  const cidrs = list('').parse(value) as string[]
+  if (!cidrs.every((cidr) => ipaddr.isValidCIDR(cidr))) throw new Error('must be a comma-separated list of CIDRs')
+  return cidrs
+}

@@ -1,0 +1,101 @@
+import type { ColumnType, Generated } from 'kysely'
+import type { ErrorCode } from '../errors.ts'
+import type { Attribution } from '../pages/attribution.ts'
+import type { MediaInfo } from '../probe/media-info.ts'
+
+/** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
+export interface DB {
+  api_tokens: ApiTokensTable
+  sources: SourcesTable
+  clips: ClipsTable
+  blobs: BlobsTable
+  renditions: RenditionsTable
+  rate_limits: RateLimitsTable
+}
+
+export const TABLES = [
+  'api_tokens',
+  'sources',
+  'clips',
+  'blobs',
+  'renditions',
+  'rate_limits',
+] as const satisfies readonly (keyof DB)[]
+
+export type Scope = 'write' | 'read' | 'delete' | 'admin'
+export type RenditionKind = 'gif' | 'jpg' | 'mp4' | 'webm'
+export type SourceState = 'processing' | 'ready' | 'failed'
+
+/** Calls per hour (`upload`, `import`) or minute (`read`) that replace the service's own numbers for one token. */
+export type TokenLimits = Partial<Record<'upload' | 'import' | 'read', number>>
+
+type Json<Value> = ColumnType<Value, unknown, unknown>
+type MaybeTime = ColumnType<Date | null, Date | null | undefined, Date | null>
+
+interface ApiTokensTable {
+  id: string
+  name: string
+  prefix: string
+  hash: Buffer
+  scopes: Scope[]
+  limits: Json<TokenLimits>
+  is_bootstrap: Generated<boolean>
+  created_at: Date
+  last_used_at: MaybeTime
+  expires_at: MaybeTime
+  revoked_at: MaybeTime
+}
+
+interface SourcesTable {
+  id: string
+  sha256: Buffer
+  pipeline_version: number
+  state: SourceState
+  error_code: ColumnType<ErrorCode | null, ErrorCode | null | undefined, ErrorCode | null>
+  error_details: Json<Record<string, unknown> | null>
+  progress: Generated<number>
+  bytes: number
+  info: Json<MediaInfo>
+  has_audio: boolean
+  clip_count: number
+  unreferenced_at: MaybeTime
+  created_at: Date
+  finished_at: MaybeTime
+}
+
+interface ClipsTable {
+  id: string
+  token_id: string | null
+  source_id: string | null
+  title: string | null
+  tags: string[]
+  nsfw: boolean
+  attribution: Json<Attribution | null>
+  source_kind: 'upload' | 'import'
+  source_url: string | null
+  created_at: Date
+  deleted_at: MaybeTime
+}
+
+interface BlobsTable {
+  sha256: Buffer
+  extension: string
+  bytes: number
+  reference_count: Generated<number>
+  unreferenced_at: MaybeTime
+}
+
+interface RenditionsTable {
+  source_id: string
+  kind: RenditionKind
+  sha256: Buffer
+  bytes: number
+  width: number
+  height: number
+}
+
+interface RateLimitsTable {
+  key: string
+  points: number
+  expire: number | null
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
+import type { Logger } from '@services/common/logger'
+import { type MigrateOptions, migrate } from '@services/common/migrate'
+import { openQueue, type Queue } from '@services/common/queue'
+import { inOrder } from '@services/common/shutdown'
+import type { Kysely } from 'kysely'
+import type pg from 'pg'
+import type { BlobStorage } from './blobs/blob-storage.ts'
+import { createDiskBlobs } from './blobs/disk-blobs.ts'
+import { openResults, type Results } from './clips/results.ts'
+import { createSlots, createTurns, type Slots } from './clips/slots.ts'
+import type { Config } from './config.ts'
+import { type DB, TABLES } from './db/tables.ts'
+import { createLimits, type Limits } from './http/rate-limit.ts'
+import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
+import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
+import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
+import { ensureBootstrapToken } from './tokens/bootstrap-token.ts'
+import { type MediaTools, resolveTools } from './transcode/binaries.ts'
+import { VERSION } from './version.ts'
+
+/** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
+export interface Deps {
+  config: Config
+  log: Logger
+  db: Kysely<DB>
+  pool: pg.Pool
+  queue: Queue
+  blobs: BlobStorage
+  work: WorkDirectory
+  tools: MediaTools
+  remote: Remote
+  limits: Limits
+  results: Results
+  /** PostgreSQL channel on which workers announce what is decided. */
+  resultsChannel: string
+  /** Bounds on what one process does at once beside transcoding. */
+  probes: Slots
+  downloads: Slots
+  turns: ReturnType<typeof createTurns>
+  now: () => Date
+  newId: () => string
+  /** Aborted from the moment the process was told to stop: whoever waits answers now. */
+  stopping: AbortSignal
+  /** Aborted some seconds later, with the refusal for what still has not come to an end. */
+  hurry: AbortSignal
+}
+
+/** What a test or `serve` holds in its own hand. */
+export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'stopping' | 'hurry'>>
+
+/** How long a start waits for a database that is not up yet. */
+const DATABASE_WITHIN_MS = 60_000
+
+/** ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. */
+const PROBES = { atOnce: 4, waiting: 200 }
+/** contract/media.md 4.5. */
+const DOWNLOADS = { atOnce: 4, waiting: 50 }
+
+/** Runs `work` on a connection for migrations, which may take longer than any request. */
+export async function withMigrations(
+  { database }: Config,
+  log: Logger,
+  work: (migrations: MigrateOptions) => Promise<void>,
+): Promise<void> {
+  const options = { ...database, maxPoolSize: 2, applicationName: 'media migrate', log, tables: TABLES }
+  const { db, pool } = openDatabase<DB>({ ...options, statementWithinMs: 0 })
+  try {
+    await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
+    const folder = fileURLToPath(new URL('../migrations', import.meta.url))
+    await work({ db, folder, namespace: database.namespace })
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** Our tables and those of the queue. */
+export async function migrateAll(config: Config, log: Logger): Promise<void> {
+  await withMigrations(config, log, (migrations) => migrate(migrations, log))
+  const queue = await openMediaQueue(config, log, { migrate: true, supervise: false })
+  await queue.stop(1_000)
+}
+
+const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boolean; supervise: boolean }) =>
+  openQueue({
+    url: database.url,
+    schema: `${tablePrefix(database.namespace)}media_queue`,
+    applicationName: 'media',
+    queues: [TRANSCODE_QUEUE],
+    log,
+    ...how,
+  })
+
+/** Connects, migrates if asked to and opens queue, store and tools. `close` undoes it, in reverse order. */
+export async function openDeps(
+  config: Config,
+  log: Logger,
+  overrides: Overrides = {},
+): Promise<Deps & { close(): Promise<void> }> {
+  const { database, storage, ffmpeg } = config
+  const { db, pool } = openDatabase<DB>({ ...database, applicationName: 'media', log, tables: TABLES })
+  const never = new AbortController().signal
+  const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
+  // Independent of the database, and the slowest part of a start: eight short processes.
+  const opening = Promise.all([
+    resolveTools(ffmpeg),
+    createDiskBlobs(storage.blobsDir),
+    openWorkDirectory(storage.workDir),
+  ])
+  opening.catch(() => {})
+  try {
+    await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
+    if (database.migrateOnStart) await migrateAll(config, log)
+    const resultsChannel = `${tablePrefix(database.namespace)}media_results`
+    const [queue, [tools, blobs, work]] = await Promise.all([
+      openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
+      opening,
+      ensureBootstrapToken({ db, ...base }, config.bootstrapToken),
+    ])
+    const { allowCidrs, denyCidrs } = config.egress
+    const remote = openRemoteWhenUsed({ allowCidrs, denyCidrs, userAgent: `media/${VERSION}` })
+    const results = openResults({ db, url: database.url, channel: resultsChannel, log })
+    reportTools(tools, config, log)
+    return {
+      config,
+      log,
+      db,
+      pool,
+      queue,
+      blobs,
+      work,
+      tools,
+      remote,
+      limits: createLimits(pool, config),
+      results,
+      resultsChannel,
+      probes: createSlots(PROBES),
+      downloads: createSlots(DOWNLOADS),
+      turns: createTurns(),
+      ...base,
+      close: () =>
+        inOrder(log, [
+          () => queue.stop(1_000),
+          () => results.close(),
+          () => remote.close(),
+          () => work.close(),
+          () => db.destroy(),
+        ]),
+    }
+  } catch (error) {
+    await db.destroy()
+    throw error
+  }
+}
+
+/** The HTTP client is loaded with the first import: an idle service has better uses for its memory. */
+function openRemoteWhenUsed(options: RemoteOptions): Remote {
+  let opened: Promise<Remote> | undefined
+  const open = () => {
+    opened ??= import('./remote/fetch-remote.ts').then(({ createRemote }) => createRemote(options))
+    return opened
+  }
+  return {
+    fetchToFile: async (...args) => (await open()).fetchToFile(...args),
+    fetchStart: async (...args) => (await open()).fetchStart(...args),
+    close: async () => (await opened)?.close(),
+  }
+}
+
+function reportTools({ ffmpeg, ffprobe }: MediaTools, { egress }: Config, log: Logger): void {
+  const facts = { ffmpeg: ffmpeg.path, version: ffmpeg.version, ffprobe: ffprobe.path }
+  if (ffmpeg.origin === 'embedded') {
+    log.warn(facts, 'using the embedded ffmpeg of 2018: fit for development, not for files of strangers')
+  } else log.info(facts, 'ffmpeg found')
+  if (egress.allowCidrs.length > 0) log.warn({ allowed: egress.allowCidrs }, 'imports may reach these networks')
+}

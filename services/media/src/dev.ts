@@ -1,0 +1,85 @@
+// `pnpm dev`: the service with embedded defaults. Settings given in the environment win: a DATABASE_URL means no embedded
+// PostgreSQL. Data is kept under .data/media of the repository.
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readEnvFile } from '@services/common/config'
+import { announceReady, stopWithParent } from '@services/common/dev/dev-child'
+import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import { createLogger } from '@services/common/logger'
+import { explainStartFailure } from '@services/common/start-failure'
+import { readConfig } from './config.ts'
+import { type RunningService, serve } from './serve.ts'
+import { hashToken } from './tokens/api-token.ts'
+import { ALL_SCOPES } from './tokens/bootstrap-token.ts'
+import { createToken } from './tokens/create-token.ts'
+import { findLiveToken } from './tokens/tokens.store.ts'
+
+const env = { ...readEnvFile('.env'), ...process.env }
+const given = (name: string) => env[`MEDIA_${name}`] || env[name]
+const dataDir = fileURLToPath(new URL('../../../.data/media', import.meta.url))
+const stops: (() => Promise<void>)[] = []
+
+async function start() {
+  const port = given('PORT') ?? '8082'
+  const defaults: Record<string, string> = {
+    MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
+    MEDIA_HOST: '127.0.0.1',
+    MEDIA_BLOBS_DIR: join(dataDir, 'blobs'),
+    MEDIA_WORK_DIR: join(dataDir, 'work'),
+    // Clips are imported from the next terminal here; never in production.
+    MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
+    MEDIA_RATE_LIMIT_UPLOAD: '100000',
+    MEDIA_RATE_LIMIT_IMPORT: '100000',
+    MEDIA_LOG_LEVEL: 'error',
+  }
+  if (!given('DATABASE_URL')) {
+    const postgres = await startEmbeddedPostgres({ dataDir: join(dataDir, 'postgres'), database: 'media' })
+    stops.push(postgres.stop)
+    defaults.MEDIA_DATABASE_URL = postgres.url
+  }
+  const { config, warnings } = readConfig({ ...defaults, ...env })
+  const log = createLogger({ name: 'media', ...config.log })
+  for (const warning of warnings) log.warn(warning)
+  const service = await serve(config, log)
+  stops.push(service.stop)
+  const token = await ensureDevToken(service)
+  const base = config.site.baseUrl
+  announceReady('media', [
+    `base URL ${base}`,
+    `docs     ${base}/docs`,
+    `token    ${token}`,
+    `upload   curl -F file=@clip.mp4 -F title=Hello -H 'Token: ${token}' ${base}/media/upload`,
+    `import   curl --json '{"source":"https://upload.wikimedia.org/wikipedia/commons/2/2c/Rotating_earth_%28large%29.gif"}' -H 'Token: ${token}' ${base}/media/import`,
+  ])
+}
+
+/** One token for all starts, so that what was pasted into a script yesterday works today. */
+async function ensureDevToken({ deps }: RunningService): Promise<string> {
+  const file = join(dataDir, 'dev-token')
+  const kept = (await readFile(file, 'utf8').catch(() => '')).trim()
+  if (kept && (await findLiveToken(deps.db, hashToken(kept), new Date()))) return kept
+  const { token } = await createToken(deps, { name: 'dev', scopes: [...ALL_SCOPES] })
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, `${token}\n`, { mode: 0o600 })
+  return token
+}
+
+let isStopping = false
+async function stop(code: number) {
+  if (isStopping) return
+  isStopping = true
+  for (const end of stops.toReversed()) await end()
+  process.exit(code)
+}
+
+process.once('SIGINT', () => stop(0))
+process.once('SIGTERM', () => stop(0))
+stopWithParent(() => stop(0))
+try {
+  await start()
+} catch (error) {
+  const expected = explainStartFailure(error, { [Number(given('PORT') ?? 8082)]: 'MEDIA_PORT' })
+  process.stderr.write(`${expected ?? (error instanceof Error ? error.stack : error)}\n`)
+  stop(1)
+}

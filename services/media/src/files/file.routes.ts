@@ -1,0 +1,104 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { isClipId } from '../clips/clip-id.ts'
+import { type FoundFile, findFile } from '../clips/clips.store.ts'
+import type { RenditionKind } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { errorResponses } from '../http/shapes.ts'
+import { parseRange } from './byte-range.ts'
+import { isNotModified, mayContinue } from './preconditions.ts'
+
+const CONTENT_TYPES: Record<RenditionKind, string> = {
+  gif: 'image/gif',
+  jpg: 'image/jpeg',
+  mp4: 'video/mp4',
+  webm: 'video/webm',
+}
+
+/** A clip of a few seconds is made in about that time. */
+const PROCESSING_RETRY_SECONDS = 2
+
+/**
+ * GET and HEAD /f/{id}.{kind}: the files, for any site to use. They are our own bytes, yet a browser is told to trust
+ * nothing in them (contract/media.md 4.8). What is ready never changes, hence `immutable`.
+ */
+export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/f/:id.:kind',
+    exposeHeadRoute: false,
+    schema: {
+      tags: ['files'],
+      summary: 'One of the four files: gif, jpg, mp4, webm',
+      params: Type.Object({ id: Type.String(), kind: Type.String() }),
+      querystring: Type.Object({
+        download: Type.Optional(Type.String({ description: '`1` saves instead of showing.' })),
+      }),
+      response: {
+        202: Type.Object({ state: Type.Literal('processing'), progress: Type.Number() }),
+        ...errorResponses(404, 410, 416),
+      },
+    },
+    handler: async (request, reply) => {
+      const { id, kind } = request.params
+      if (!isClipId(id) || !isKind(kind)) throw apiError('not_found')
+      const file = await findFile(deps.db, id, kind)
+      if (!file || file.state === 'failed') throw apiError('not_found')
+      if (file.state === 'deleted') throw apiError('gone')
+      if (file.state === 'processing') {
+        return reply
+          .code(202)
+          .header('retry-after', PROCESSING_RETRY_SECONDS)
+          .send({ state: 'processing', progress: file.progress })
+      }
+      return sendFile(deps, request, reply, { id, kind, file, download: request.query.download === '1' })
+    },
+  })
+}
+
+interface Wanted {
+  id: string
+  kind: RenditionKind
+  file: FoundFile & { state: 'ready' }
+  download: boolean
+}
+
+async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, wanted: Wanted) {
+  const { kind, file } = wanted
+  const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
+  describeFile(reply, wanted)
+  if (isNotModified(headers, validators)) return reply.code(304).send()
+
+  const asked = method === 'GET' && mayContinue(headers, validators) ? headers.range : undefined
+  const range = parseRange(asked, file.bytes)
+  if (range === 'unsatisfiable') {
+    return reply
+      .code(416)
+      .headers({ 'content-range': `bytes */${file.bytes}`, 'content-length': 0 })
+      .send()
+  }
+  const { start, end } = range ?? { start: 0, end: file.bytes - 1 }
+  if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.bytes}`)
+  reply.header('content-length', end - start + 1)
+  if (method === 'HEAD') return reply.send()
+  const stream = await deps.blobs.open({ sha256: file.sha256, extension: kind }, range)
+  if (!stream) throw new Error(`the ${kind} of clip ${wanted.id} is not in the store`)
+  return reply.send(stream)
+}
+
+const isKind = (text: string): text is RenditionKind => Object.hasOwn(CONTENT_TYPES, text)
+
+function describeFile(reply: FastifyReply, { id, kind, file, download }: Wanted) {
+  reply.headers({
+    'content-type': CONTENT_TYPES[kind],
+    'cache-control': 'public, max-age=31536000, immutable',
+    etag: `"${file.sha256}"`,
+    'last-modified': file.readyAt.toUTCString(),
+    'accept-ranges': 'bytes',
+    'content-disposition': `${download ? 'attachment' : 'inline'}; filename="${id}.${kind}"`,
+    'content-security-policy': "default-src 'none'; sandbox",
+    'cross-origin-resource-policy': 'cross-origin',
+  })
+}

@@ -1,0 +1,28 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
+export interface Validators {
+  /** With its quotes; strong, because it is the hash of the content. */
+  etag: string
+  lastModified: Date
+}
+
+/** Whether the client's copy is still good (RFC 9110 13.1.2 and 13.1.3): If-None-Match decides alone where it is sent. */
+export function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
+  const known = headers['if-none-match']
+  if (known !== undefined) {
+    return known.trim() === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+  }
+  const since = Date.parse(headers['if-modified-since'] ?? '')
+  return wholeSeconds(lastModified) <= since
+}
+
+/** Whether the part a client holds belongs to our file, so that a range may continue it (RFC 9110 13.1.5). */
+export function mayContinue(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
+  const condition = headers['if-range']
+  if (condition === undefined) return true
+  const tag = String(condition).trim()
+  return tag === etag || Date.parse(tag) === wholeSeconds(lastModified)
+}
+
+/** HTTP dates have no fractions. */
+const wholeSeconds = (date: Date) => Math.floor(date.getTime() / 1000) * 1000

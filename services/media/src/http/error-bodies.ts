@@ -1,0 +1,84 @@
+import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler'
+import type { ApiError } from '@services/common/errors'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { apiError, type ErrorCode } from '../errors.ts'
+
+const CODES: Record<CommonFailure, ErrorCode> = {
+  invalid_json: 'invalid_json',
+  invalid_request: 'invalid_request',
+  invalid_field: 'invalid_field',
+  body_too_large: 'body_too_large',
+  unsupported_media_type: 'unsupported_media_type',
+  not_found: 'not_found',
+  method_not_allowed: 'method_not_allowed',
+  timeout: 'processing_timeout',
+  unavailable: 'unavailable',
+  unexpected: 'internal',
+}
+
+/** What is wrong with the request as a whole is another thing than a file of the wrong type. */
+const MESSAGES: Partial<Record<CommonFailure, string>> = {
+  unsupported_media_type: 'The Content-Type of the request is not the one this address takes.',
+  timeout: 'The request took too long.',
+}
+
+/** Parts of a form beyond any sensible number: @fastify/multipart says which. */
+const MULTIPART_LIMITS = new Set(['FST_PARTS_LIMIT', 'FST_FILES_LIMIT', 'FST_FIELDS_LIMIT'])
+
+/** How a form can be broken, as @fastify/multipart and its parser say it. */
+const MULTIPART_BROKEN =
+  /FST_MP_PREMATURE_CLOSE|FST_PROTO_VIOLATION|FST_INVALID_JSON_FIELD_ERROR|Multipart: Boundary not found|Unexpected end of multipart data|Part terminated early|Malformed part header|Unsupported content type|Header size exceeded/i
+
+/**
+ * One body for every failure (contract/media.md 2.6): the object under `error`, and beside it the flat `message` and
+ * `reference` that clients of the original read.
+ */
+export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
+  common: (failure, detail, cause) =>
+    detail ? fieldError(detail) : apiError(CODES[failure], { message: MESSAGES[failure], cause }),
+  plugin: multipartFailure,
+  send: (error, request, reply) =>
+    reply.type('application/json; charset=utf-8').send(errorBody(error, request, docsUrl)),
+})
+
+/** For addresses that no route can be looked up for, such as `/%E0%A4%A`: Fastify answers these before any hook. */
+export const answerUnreadableAddress =
+  (answers: ErrorAnswers) =>
+  (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const failure = error.code === 'FST_ERR_MAX_PARAM_LENGTH' ? 'not_found' : 'invalid_request'
+    const answer = answers.common(failure, undefined, error)
+    reply.code(answer.status).headers({ 'cache-control': 'no-store', 'x-request-id': request.id })
+    answers.send(answer, request, reply)
+  }
+
+/** What went wrong while a form was read; undefined when it has nothing to do with forms. */
+export function multipartFailure(error: FastifyError): ApiError | undefined {
+  if (MULTIPART_LIMITS.has(error.code)) return apiError('body_too_large', { message: 'The form has too many parts.' })
+  if (MULTIPART_BROKEN.test(`${error.code} ${error.message}`)) return apiError('malformed_multipart', { cause: error })
+  return undefined
+}
+
+function errorBody(error: ApiError, request: FastifyRequest, docsUrl: string) {
+  const { param, ...details } = error.details ?? {}
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      ...(param === undefined ? {} : { param }),
+      ...(Object.keys(details).length === 0 ? {} : { details }),
+      request_id: request.id,
+    },
+    message: error.message,
+    reference: `${docsUrl}#${error.code}`,
+  }
+}
+
+/** `detail` is a validator's sentence: "tags must be array" is about `tags`; "body must be object" is about no field. */
+function fieldError(detail: string): ApiError {
+  const [place] = detail.split(' ', 1)
+  const parent = place === 'body' || place === 'querystring' ? undefined : place
+  const [, missing] = /must have required property '(\w+)'/.exec(detail) ?? []
+  if (!parent && missing === 'source') return apiError('missing_source')
+  const param = [parent, missing].filter(Boolean).join('.') || undefined
+  return apiError('invalid_field', { message: `Not accepted: ${detail}.`, details: { param } })
+}

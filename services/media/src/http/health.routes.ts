@@ -1,0 +1,19 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { VERSION } from '../version.ts'
+
+/** GET /health: the process answers, and which version it is. Probes: /health/live and /health/ready. */
+export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/health',
+    {
+      logLevel: 'silent',
+      schema: {
+        tags: ['service'],
+        summary: 'Name and version',
+        response: { 200: Type.Object({ name: Type.String(), version: Type.String() }) },
+      },
+    },
+    async () => ({ name: 'media', version: VERSION }),
+  )
+}

@@ -1,0 +1,82 @@
+import { tablePrefix } from '@services/common/database'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type pg from 'pg'
+import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import type { Config, Rate } from '../config.ts'
+import { apiError } from '../errors.ts'
+
+export type TokenLimit = 'upload' | 'import' | 'read'
+
+/**
+ * Limits live in PostgreSQL, so that all replicas count together; keys already over are refused from memory. While the
+ * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
+ */
+export interface Limits {
+  /** Counts the call and says in headers what is left (draft-ietf-httpapi-ratelimit-headers). Throws rate_limited. */
+  count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void>
+}
+
+export function createLimits(
+  pool: pg.Pool,
+  { limits, database }: { limits: Config['limits']; database: { namespace: string } },
+): Limits {
+  const limiters = new Map<string, RateLimiterAbstract>()
+  const limiterOf = (name: string, rate: Rate) => {
+    const key = `${name}:${rate.points}:${rate.seconds}`
+    const limiter = limiters.get(key) ?? openLimiter(pool, database.namespace, name, rate)
+    limiters.set(key, limiter)
+    return limiter
+  }
+
+  return {
+    async count(request, reply, limit) {
+      const token = request.apiToken
+      const usual = limits[limit]
+      const rate = token ? { ...usual, points: token.limits[limit] ?? usual.points } : limits.anonymous
+      const name = token ? limit : 'anonymous'
+      const key = token?.id ?? addressOf(request, limits.header)
+      const { state, isOver } = await consume(limiterOf(name, rate), key)
+      const resetSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
+      reply.headers({
+        'ratelimit-limit': rate.points,
+        'ratelimit-remaining': Math.max(0, state.remainingPoints),
+        'ratelimit-reset': resetSeconds,
+        'ratelimit-policy': `${rate.points};w=${rate.seconds}`,
+      })
+      if (isOver) throw apiError('rate_limited', { retryAfterSeconds: resetSeconds })
+    },
+  }
+}
+
+/** Longest time a key already over is refused from memory alone, so that a raised limit is felt soon. */
+const MEMORY_BLOCK_SECONDS = 10
+
+function openLimiter(pool: pg.Pool, namespace: string, name: string, rate: Rate): RateLimiterAbstract {
+  const counts = { keyPrefix: name, points: rate.points, duration: rate.seconds }
+  return new RateLimiterPostgres({
+    ...counts,
+    storeClient: pool,
+    storeType: 'pool',
+    tableName: `${tablePrefix(namespace)}rate_limits`,
+    tableCreated: true,
+    clearExpiredByTimeout: false,
+    inMemoryBlockOnConsumed: rate.points + 1,
+    inMemoryBlockDuration: Math.min(rate.seconds, MEMORY_BLOCK_SECONDS),
+    insuranceLimiter: new RateLimiterMemory(counts),
+  })
+}
+
+async function consume(limiter: RateLimiterAbstract, key: string): Promise<{ state: RateLimiterRes; isOver: boolean }> {
+  try {
+    return { state: await limiter.consume(key), isOver: false }
+  } catch (refusal) {
+    if (refusal instanceof RateLimiterRes) return { state: refusal, isOver: true }
+    throw refusal
+  }
+}
+
+/** The address a trusted proxy vouches for. Without one, all callers without a token share one counter. */
+function addressOf(request: FastifyRequest, header: string | undefined): string {
+  const [first] = String((header && request.headers[header]) ?? '').split(',', 1)
+  return first?.trim().slice(0, 200) || 'all'
+}

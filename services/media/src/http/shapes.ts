@@ -1,0 +1,44 @@
+import { Type } from 'typebox'
+
+/** The error body; error-bodies.ts makes it. */
+export const ErrorShape = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      param: Type.Optional(Type.String({ description: 'The field that is to blame.' })),
+      details: Type.Optional(Type.Object({}, { additionalProperties: true })),
+      request_id: Type.String(),
+    }),
+    message: Type.String(),
+    reference: Type.String(),
+  },
+  { additionalProperties: true, description: 'The codes are listed in the README.' },
+)
+
+/** The error answers a route documents, by status. */
+export const errorResponses = (...statuses: number[]) =>
+  Object.fromEntries([...statuses, 500, 503].map((status) => [status, ErrorShape]))
+
+/** Spelled out in the specification: these members and no others. */
+export const ResultShape = Type.Object({
+  page: Type.String({ description: 'Page of the media.' }),
+  files: Type.Object({ gif: Type.String(), jpg: Type.String(), mp4: Type.String(), webm: Type.String() }),
+  oembed: Type.String({ description: 'oEmbed address.' }),
+  embed: Type.String({ description: 'HTML of an iframe that shows the media.' }),
+  meta: Type.Object({
+    duration: Type.String({ description: 'Seconds with the suffix s, as in 2.5s.' }),
+    frames: Type.String(),
+    height: Type.String(),
+    width: Type.String(),
+  }),
+})
+
+export const AttributionShape = Type.Object({
+  site: Type.String({ description: 'twitter, reddit, instagram, or a custom URL.' }),
+  user: Type.Optional(Type.String()),
+  url: Type.Optional(Type.String()),
+})
+
+/** `security` of the routes that need a token, as OpenAPI names it. */
+export const TOKEN_SECURITY = [{ token: [] }]

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify'
+
+/** A client that is still sending gets this long to notice the answer; closing at once could cost it the answer. */
+const LINGER_MS = 5_000
+
+/**
+ * When a request is answered before its body has arrived (refused token, file too large), the rest is read and thrown
+ * away for a moment, then the connection ends: nobody uploads 150 MB for nothing.
+ */
+export function endUnreadBodies(app: FastifyInstance): void {
+  app.addHook('onResponse', async ({ raw }) => {
+    if (raw.complete || raw.destroyed) return
+    // A form's parser that stopped reading must not go on buffering.
+    raw.unpipe()
+    raw.resume()
+    const timer = setTimeout(() => {
+      if (!raw.complete) raw.destroy()
+    }, LINGER_MS)
+    timer.unref()
+    raw.once('close', () => clearTimeout(timer))
+  })
+}
+
+/** JSON bodies are small: half a minute is for a line that barely works, not for one that holds us up. */
+const BODY_WITHIN_MS = 30_000
+
+/** Hangs up on bodies that do not arrive. Forms may take long and watch their own speed. */
+export function endSlowBodies(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { raw, headers } = request
+    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+    if (hasBody && !/^multipart\//i.test(headers['content-type'] ?? '')) {
+      const timer = setTimeout(() => {
+        if (!raw.complete) raw.destroy()
+      }, BODY_WITHIN_MS)
+      raw.once('close', () => clearTimeout(timer))
+    }
+    done()
+  })
+}

@@ -1,0 +1,37 @@
+import { rm } from 'node:fs/promises'
+import { ApiError } from '@services/common/errors'
+import { acceptClip } from '../clips/accept-clip.ts'
+import type { ClipFields } from '../clips/clip-fields.ts'
+import type { Clip } from '../clips/clips.store.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+
+export interface ImportInput {
+  url: string
+  fields: ClipFields
+  tokenId: string
+}
+
+/**
+ * Fetches the file at an address through the guard and makes a clip of it. Throws source_forbidden, source_fetch_failed
+ * (`details.upstream` says how), unsupported_site_content for a page, and what an upload of the same file would.
+ */
+export async function importClip(deps: Deps, { url, fields, tokenId }: ImportInput): Promise<Clip> {
+  const { maxBytes } = deps.config.source
+  await deps.work.requireSpace(3 * maxBytes)
+  const path = deps.work.newPath()
+  try {
+    const file = await deps.downloads.run(() => deps.remote.fetchToFile(url, path, { maxBytes, signal: deps.hurry }))
+    if (file.bytes === 0) throw apiError('unsupported_site_content', { cause: 'the body was empty' })
+    try {
+      return await acceptClip(deps, { file: { ...file, path }, fields, tokenId, origin: { kind: 'import', url } })
+    } catch (error) {
+      const isPage = /^(text\/html|application\/xhtml\+xml)$/.test(file.contentType ?? '')
+      throw isPage && isUnsupported(error) ? apiError('unsupported_site_content', { cause: error }) : error
+    }
+  } finally {
+    await rm(path, { force: true })
+  }
+}
+
+const isUnsupported = (error: unknown) => error instanceof ApiError && error.code === 'unsupported_media_type'

@@ -1,0 +1,56 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { refuseWhenBusy } from '../clips/accept-clip.ts'
+import { answerClip } from '../clips/answer-clip.ts'
+import { cleanFields, cleanUrl } from '../clips/clip-fields.ts'
+import type { Deps } from '../deps.ts'
+import { requireToken, tokenOf } from '../http/authenticate.ts'
+import { AttributionShape, errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
+import { importClip } from './import-clip.ts'
+
+const ImportBody = Type.Object({
+  source: Type.String({ description: 'Address of a gif, mp4 or webm.' }),
+  title: Type.Optional(Type.String()),
+  tags: Type.Optional(Type.Array(Type.String())),
+  nsfw: Type.Optional(Type.Boolean()),
+  attribution: Type.Optional(AttributionShape),
+})
+
+export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  requireToken(app, deps, { scope: 'write' })
+  app.route({
+    method: 'POST',
+    url: '/media/import',
+    schema: {
+      tags: ['media'],
+      summary: 'Adds the file at an address; answers when its copies are ready',
+      security: TOKEN_SECURITY,
+      headers: Type.Object({ prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })) }),
+      body: ImportBody,
+      response: {
+        201: Type.Object({ success: ResultShape }),
+        ...errorResponses(400, 401, 403, 413, 415, 422, 424, 429),
+      },
+    },
+    onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
+    preValidation: async (request) => {
+      request.body = withoutNulls(request.body) as typeof request.body
+    },
+    handler: async (request, reply) => {
+      const startedAt = Date.now()
+      const { source, ...fields } = request.body
+      const url = cleanUrl('source', source)
+      const input = { url, fields: cleanFields(fields, 'attribution.'), tokenId: tokenOf(request).id }
+      await refuseWhenBusy(deps)
+      const clip = await importClip(deps, input)
+      return answerClip(deps, request, reply, { clip, startedAt })
+    },
+  })
+}
+
+/** Many clients write null for "not given"; no body at all is one without a source. */
+function withoutNulls(body: unknown): unknown {
+  if (body === null || body === undefined) return {}
+  if (typeof body !== 'object' || Array.isArray(body)) return body
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+}

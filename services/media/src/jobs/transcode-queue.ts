@@ -1,0 +1,20 @@
+import type { QueueDefinition } from '@services/common/queue'
+
+export interface TranscodeJob {
+  sourceId: string
+}
+
+/** A killed worker's job is seen after 10 s of silence and looked for every 3 s: it runs elsewhere within 20 s. */
+export const TRANSCODE_QUEUE: QueueDefinition = {
+  name: 'transcode',
+  // A job given back at a stop counts as a try: several restarts in a row must not fail a long clip.
+  retryLimit: 5,
+  retryDelaySeconds: 1,
+  retryDelayMaxSeconds: 30,
+  // One ffmpeg run may take 240 s, and a clip needs up to five of them when everything goes wrong.
+  expireInSeconds: 1_200,
+  heartbeatSeconds: 10,
+}
+
+/** Where pg-boss puts jobs whose tries are used up, or whose workers died each time. */
+export const DEAD_TRANSCODE_QUEUE = `${TRANSCODE_QUEUE.name}.dead`

@@ -1,0 +1,138 @@
+// Makes the four files of one source: the queue's work. The one rule: a worker's disk holds nothing that matters, so a
+// worker may die at any line and another one does it again. What ffmpeg does: ../transcode/make-renditions.ts.
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { ApiError } from '@services/common/errors'
+import type { QueueJob } from '@services/common/queue'
+import { dropReference } from '../blobs/blobs.store.ts'
+import { deleteIfUnreferenced, keepFiles } from '../blobs/keep-files.ts'
+import { announce } from '../clips/results.ts'
+import {
+  countProcessing,
+  findSource,
+  insertRenditions,
+  markFailed,
+  markReady,
+  originalOf,
+  type Source,
+  setProgress,
+} from '../clips/sources.store.ts'
+import type { RenditionKind } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import type { ErrorCode } from '../errors.ts'
+import { workFiles } from '../transcode/ffmpeg-command.ts'
+import type { Renditions } from '../transcode/make-renditions.ts'
+import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+
+const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies RenditionKind[]
+
+/** Somebody watching wants a moving number, the database not one write per frame. */
+const PROGRESS_EVERY_MS = 1_000
+
+/** Refusals of the file are final at once; everything else is tried again, by another worker if this one dies. */
+export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
+  const { log } = deps
+  job.signal.throwIfAborted()
+  const source = await findSource(deps.db, job.data.sourceId)
+  if (source?.state !== 'processing') return
+  // A second try means that somebody died, perhaps on this machine.
+  if (job.retryCount > 0) await deps.work.sweep()
+
+  const directory = await deps.work.newDirectory()
+  const startedAt = Date.now()
+  try {
+    const renditions = await transcode(deps, source, directory, job.signal)
+    await storeRenditions(deps, source, renditions)
+    const { warnings } = renditions
+    log.info({ sourceId: source.id, seconds: (Date.now() - startedAt) / 1000, warnings }, 'clip transcoded')
+  } catch (err) {
+    // Not ours any more: given back at a stop, or taken over by another worker.
+    if (job.signal.aborted) throw err
+    const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
+    if (!(err instanceof ApiError) && !isLastTry) throw err
+    const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
+    const details = err instanceof ApiError ? err.details : undefined
+    log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'clip could not be transcoded')
+    await failSource(deps, source.id, { code, details })
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** For jobs whose tries are used up without a word, because each worker died over them. */
+export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
+  deps.log.error({ sourceId: job.data.sourceId }, 'clip given up: no worker survived it')
+  await failSource(deps, job.data.sourceId, { code: 'internal', details: undefined })
+}
+
+async function transcode(deps: Deps, source: Source, directory: string, signal: AbortSignal): Promise<Renditions> {
+  const path = join(directory, workFiles.input)
+  const original = await deps.blobs.open(originalOf(source.sha256.toString('hex')))
+  if (!original) throw new Error(`the original of source ${source.id} is not in the store`)
+  await pipeline(original, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
+  // Loaded with the first clip: its picture library is a tenth of an idle service's memory.
+  const { makeRenditions } = await import('../transcode/make-renditions.ts')
+  return makeRenditions(
+    deps.tools,
+    { path, info: source.info },
+    {
+      workDirectory: directory,
+      threads: await chooseThreads(deps),
+      signal,
+      onProgress: reportProgress(deps, source.id),
+    },
+  )
+}
+
+/** All cores when nothing else waits, down to one thread each when every slot is taken (contract/media.md 5.7). */
+async function chooseThreads({ db, config }: Deps): Promise<number> {
+  const atWork = Math.min(await countProcessing(db), config.worker.concurrency)
+  return Math.max(1, Math.floor(availableParallelism() / Math.max(1, atWork)))
+}
+
+async function storeRenditions(deps: Deps, source: Source, renditions: Renditions): Promise<void> {
+  const files = KINDS.map((kind) => ({ kind, ...renditions[kind] }))
+  const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
+  const original = originalOf(source.sha256.toString('hex'))
+  const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))
+  await keepFiles(deps, kept, async (trx) => {
+    const now = deps.now()
+    const isFirst = await markReady(trx, { id: source.id, hasAudio: renditions.hasAudio, now })
+    if (!isFirst) return { references: [], result: undefined }
+    const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
+    await insertRenditions(trx, source.id, rows)
+    await dropReference(trx, original, now)
+    await announce(trx, deps.resultsChannel, source.id)
+    return { references: files.map(toName), result: undefined }
+  })
+  await deleteIfUnreferenced(deps, original)
+}
+
+async function failSource(
+  deps: Deps,
+  id: string,
+  { code, details }: { code: ErrorCode; details: Record<string, unknown> | undefined },
+): Promise<void> {
+  const now = deps.now()
+  const sha256 = await deps.db.transaction().execute(async (trx) => {
+    const failed = await markFailed(trx, { id, code, details, now })
+    if (!failed) return undefined
+    await dropReference(trx, originalOf(failed), now)
+    await announce(trx, deps.resultsChannel, id)
+    return failed
+  })
+  if (sha256) await deleteIfUnreferenced(deps, originalOf(sha256))
+}
+
+function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number) => void {
+  let lastAt = Date.now()
+  return (fraction) => {
+    const now = Date.now()
+    if (now - lastAt < PROGRESS_EVERY_MS) return
+    lastAt = now
+    setProgress(db, sourceId, fraction).catch((err) => log.debug({ err }, 'progress could not be noted'))
+  }
+}

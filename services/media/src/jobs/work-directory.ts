@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { apiError } from '../errors.ts'
+
+/**
+ * Where files are on their way in and out: one directory per process, private to it (0700), named by machine and process,
+ * so that what a killed process left is told from what a living one needs, also when machines share the disk.
+ */
+export interface WorkDirectory {
+  /** A path nobody else has, for a file that is about to be written. */
+  newPath(): string
+  /** A new empty directory. Whoever asks removes it. */
+  newDirectory(): Promise<string>
+  /** Throws unavailable when the disk is nearly full: a file half-written helps nobody. */
+  requireSpace(bytes: number): Promise<void>
+  /** Removes what dead processes left; safe at any time. */
+  sweep(): Promise<void>
+  close(): Promise<void>
+}
+
+/** On another machine nobody can tell whether the process lives; no file is in use for this long. */
+const FOREIGN_LEFTOVER_MS = 24 * 60 * 60 * 1000
+
+export async function openWorkDirectory(root: string): Promise<WorkDirectory> {
+  const machine = hostname().replaceAll(/[^A-Za-z0-9.-]/g, '')
+  const own = `${machine}_${process.pid}_${randomUUID().slice(0, 8)}`
+  const directory = join(root, own)
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+
+  const sweep = async () => {
+    for (const entry of await readdir(root)) {
+      if (entry !== own && !mine.has(entry) && (await isLeftover(root, entry, machine))) {
+        await rm(join(root, entry), { recursive: true, force: true })
+      }
+    }
+  }
+  mine.add(own)
+  await sweep()
+  return {
+    newPath: () => join(directory, randomUUID()),
+    newDirectory: async () => {
+      const path = join(directory, randomUUID())
+      await mkdir(path, { recursive: true, mode: 0o700 })
+      return path
+    },
+    requireSpace: async (bytes) => {
+      const { bavail, bsize } = await statfs(directory)
+      if (bavail * bsize < bytes) {
+        throw apiError('unavailable', { retryAfterSeconds: 60, cause: 'the disk of the work directory is nearly full' })
+      }
+    },
+    sweep,
+    close: async () => {
+      mine.delete(own)
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Directories of this process: in tests several services share one. */
+const mine = new Set<string>()
+
+async function isLeftover(root: string, entry: string, machine: string): Promise<boolean> {
+  const [, host, pid] = /^(.+)_(\d+)_[0-9a-f]{8}$/.exec(entry) ?? []
+  if (!host) return false
+  // The same number is a predecessor: processes of a container are counted from one at each start.
+  if (host === machine) return Number(pid) === process.pid || !isAlive(Number(pid))
+  const found = await stat(join(root, entry)).catch(() => undefined)
+  return found !== undefined && Date.now() - found.mtimeMs > FOREIGN_LEFTOVER_MS
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

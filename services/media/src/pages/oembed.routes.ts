@@ -1,0 +1,82 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import { findPublicClip } from '../clips/find-public-clip.ts'
+import { toView } from '../clips/result.ts'
+import type { Config } from '../config.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { errorResponses } from '../http/shapes.ts'
+import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
+
+/** Read by `parseOembedQuery`, which forgives what consumers get wrong; here for the documentation. */
+const Query = Type.Object({
+  url: Type.Optional(Type.Unknown({ description: 'Address of a page, player or file of this service.' })),
+  format: Type.Optional(Type.Unknown({ description: '`json` or `xml`.' })),
+  maxwidth: Type.Optional(Type.Unknown()),
+  maxheight: Type.Optional(Type.Unknown()),
+})
+
+/** GET /oembed/{id} and GET /oembed?url= (https://oembed.com). */
+export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { site } = deps.config
+
+  app.get(
+    '/oembed/:id',
+    {
+      schema: {
+        tags: ['pages'],
+        summary: 'oEmbed of a clip',
+        params: Type.Object({ id: Type.String() }),
+        querystring: Query,
+        response: errorResponses(404, 410, 501),
+      },
+    },
+    async (request, reply) => answer(reply, request.params.id, request.query),
+  )
+
+  app.get(
+    '/oembed',
+    {
+      schema: {
+        tags: ['pages'],
+        summary: 'oEmbed of an address',
+        querystring: Query,
+        response: errorResponses(400, 404, 410, 501),
+      },
+    },
+    async (request, reply) => {
+      const { url } = request.query
+      if (typeof url !== 'string' || url === '') {
+        throw apiError('invalid_request', { message: 'expecting value "url"', details: { param: 'url' } })
+      }
+      const id = clipIdIn(url, site)
+      if (!id) throw apiError('not_found')
+      return answer(reply, id, request.query)
+    },
+  )
+
+  async function answer(reply: FastifyReply, id: string, query: Record<string, unknown>) {
+    const { format, ...limits } = parseOembedQuery(query)
+    const clip = await findPublicClip(deps.db, id)
+    if (clip.state === 'failed') throw apiError('not_found')
+    const body = oembed(toView(clip, site), limits)
+    return reply
+      .header('cache-control', clip.state === 'ready' ? 'public, max-age=3600' : 'no-store')
+      .type(OEMBED_CONTENT_TYPE[format])
+      .send(format === 'json' ? JSON.stringify(body) : oembedXml(body))
+  }
+}
+
+/** The clip that an address of ours is about; people paste pages, players and files alike. */
+function clipIdIn(address: string, { baseUrl, filesBaseUrl }: Config['site']): string | undefined {
+  const url = URL.parse(address)
+  if (!url) return undefined
+  const plain = `${url.origin}${url.pathname}`
+  const pathUnder = (base: string) => {
+    const start = new URL(base).href.replace(/\/$/, '')
+    return plain.startsWith(`${start}/`) ? plain.slice(start.length) : undefined
+  }
+  const onPages = /^\/(?:gif|embed)\/([0-9A-Za-z]+)\/?$/.exec(pathUnder(baseUrl) ?? '')?.[1]
+  return onPages ?? /^\/f\/([0-9A-Za-z]+)\.\w+$/.exec(pathUnder(filesBaseUrl) ?? '')?.[1]
+}

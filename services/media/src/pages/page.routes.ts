@@ -1,0 +1,79 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import { findPublicClip } from '../clips/find-public-clip.ts'
+import { toView } from '../clips/result.ts'
+import type { Deps } from '../deps.ts'
+import { errorResponses } from '../http/shapes.ts'
+import { clipPage, clipPagePolicy } from './clip-page.ts'
+import type { ClipView } from './clip-view.ts'
+import { EMBED_SCRIPT, embedPage, embedPagePolicy } from './embed-page.ts'
+import { homePage, homePagePolicy } from './home-page.ts'
+
+const Params = Type.Object({ id: Type.String() })
+
+/** What people see: no token, no cookies, no scripts but the embed's own. */
+export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { site } = deps.config
+  const scriptUrl = `${site.baseUrl}/embed.js`
+
+  app.get('/', { schema: { hide: true } }, async (_request, reply) =>
+    sendPage(reply, { html: homePage(site.name), policy: homePagePolicy, cache: 'public, max-age=3600' }),
+  )
+
+  app.get(
+    '/gif/:id',
+    { schema: { tags: ['pages'], summary: 'The page of a clip', params: Params, response: errorResponses(404, 410) } },
+    async (request, reply) => {
+      const view = toView(await findPublicClip(deps.db, request.params.id), site)
+      reply.code(statusOf(view))
+      return sendPage(reply, { html: clipPage(view), policy: clipPagePolicy(view), cache: cacheOf(view) })
+    },
+  )
+
+  app.get(
+    '/embed/:id',
+    {
+      schema: {
+        tags: ['pages'],
+        summary: 'The player, for frames',
+        params: Params,
+        response: errorResponses(404, 410),
+      },
+    },
+    async (request, reply) => {
+      const view = toView(await findPublicClip(deps.db, request.params.id), site)
+      const page = {
+        html: embedPage(view, { scriptUrl }),
+        policy: embedPagePolicy(view, scriptUrl),
+        cache: cacheOf(view),
+      }
+      reply.code(statusOf(view))
+      return sendPage(reply, page)
+    },
+  )
+
+  app.get('/embed.js', { schema: { hide: true } }, async (_request, reply) =>
+    reply
+      .headers({ 'cache-control': 'public, max-age=86400', 'cross-origin-resource-policy': 'cross-origin' })
+      .type('text/javascript; charset=utf-8')
+      .send(EMBED_SCRIPT),
+  )
+}
+
+/** A page without a clip is not found, however nicely it says so. */
+const statusOf = ({ state }: ClipView) => (state === 'failed' ? 404 : 200)
+
+/** A page can be deleted or marked later, its files cannot change: caches ask again after a minute. */
+const cacheOf = ({ state }: ClipView) => (state === 'ready' ? 'public, max-age=60' : 'no-store')
+
+function sendPage(reply: FastifyReply, { html, policy, cache }: { html: string; policy: string; cache: string }) {
+  return reply
+    .headers({
+      'cache-control': cache,
+      'content-security-policy': policy,
+      'referrer-policy': 'strict-origin-when-cross-origin',
+    })
+    .type('text/html; charset=utf-8')
+    .send(html)
+}

@@ -1,0 +1,87 @@
+import { dirname, resolve } from 'node:path'
+import { apiError } from '../errors.ts'
+import type { MediaTools } from '../transcode/binaries.ts'
+import { hardenedGlobals, hardenedInput, refusedDecoder } from '../transcode/hardening.ts'
+import { type RunLimits, runFfmpeg } from '../transcode/run-ffmpeg.ts'
+import type { Demuxer } from './sniff.ts'
+
+/** The part of ffprobe's JSON we read. All times are in seconds, as text; a missing one was `N/A`. */
+export interface FfprobeReport {
+  packets?: FfprobePacket[]
+  streams?: FfprobeStream[]
+  format?: { start_time?: string; duration?: string }
+}
+
+export interface FfprobePacket {
+  stream_index: number
+  pts_time?: string
+  duration_time?: string
+  /** `K` keyframe, `D` decoded but not shown (outside an edit list). */
+  flags: string
+}
+
+export interface FfprobeStream {
+  index: number
+  codec_type?: string
+  codec_name?: string
+  pix_fmt?: string
+  width?: number
+  height?: number
+  sample_aspect_ratio?: string
+  r_frame_rate?: string
+  duration?: string
+  color_space?: string
+  color_transfer?: string
+  disposition?: { attached_pic?: number }
+  tags?: Record<string, string>
+  side_data_list?: { rotation?: number }[]
+}
+
+const streamEntries = [
+  'format=start_time,duration',
+  'stream=index,codec_type,codec_name,pix_fmt,width,height,sample_aspect_ratio,r_frame_rate,duration',
+  'stream=color_space,color_transfer',
+  'stream_tags=rotate,alpha_mode,DURATION',
+  'stream_disposition=attached_pic',
+  'stream_side_data=rotation',
+]
+const packetEntries = ['packet=stream_index,pts_time,duration_time,flags']
+
+/** A packet list ends here, so that a film of hours costs no more than a clip. Must be over the longest clip. */
+export const READ_SECONDS = 40
+
+/** contract/media.md 5.9 step 0: five seconds. Reading 150 MB takes a tenth of one. */
+const limits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1024 ** 3, fileBytes: 0 }
+
+/**
+ * Reads a file's headers, and with `packets` also the first 40 s of its packets, which headers cannot lie about.
+ * Throws corrupt_media when the forced demuxer cannot open it, unsupported_media_type for a codec off the list,
+ * too_many_frames when the packet list has no end in sight, processing_timeout.
+ */
+export async function runFfprobe(
+  tools: MediaTools,
+  path: string,
+  options: { demuxer: Demuxer; packets: boolean; signal?: AbortSignal | undefined },
+): Promise<FfprobeReport> {
+  const absolutePath = resolve(path)
+  const outcome = await runFfmpeg(
+    tools.ffprobe.path,
+    [
+      ...['-v', 'error', ...hardenedGlobals, ...hardenedInput(options.demuxer)],
+      ...(options.packets ? ['-read_intervals', `%+${READ_SECONDS}`] : []),
+      ...['-show_entries', [...streamEntries, ...(options.packets ? packetEntries : [])].join(':')],
+      ...['-of', 'json=compact=1', '-i', absolutePath],
+    ],
+    { limits, limiters: tools.limiters, cwd: dirname(absolutePath), signal: options.signal },
+  )
+  if (outcome.state === 'too-much-output') throw apiError('too_many_frames')
+  if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
+  if (outcome.state === 'failed') throw refusal(outcome.stderr)
+  return JSON.parse(outcome.stdout) as FfprobeReport
+}
+
+function refusal(stderr: string) {
+  const codec = refusedDecoder.exec(stderr)?.[1]
+  if (!codec) return apiError('corrupt_media', { cause: stderr })
+  return apiError('unsupported_media_type', { message: 'A codec is not supported.', details: { codec } })
+}

@@ -1,0 +1,65 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { type GifBlock, readGifBlocks } from './gif-blocks.ts'
+
+/** Either bytes of our own or a range of the source. */
+type Piece = Buffer | { start: number; end: number }
+
+const COPY_BYTES = 1024 * 1024
+/** Also heals a file without one. */
+const TRAILER = Buffer.from([0x3b])
+
+/**
+ * Copies a GIF block by block and leaves out what shows no picture: comments, text, application data (XMP, scripts,
+ * appended payloads) and everything after the trailer. Pixels, palettes, delays and the loop count stay byte for byte.
+ * Throws corrupt_media like `readGifBlocks`.
+ */
+export async function rewriteGif(sourcePath: string, targetPath: string): Promise<void> {
+  const pieces = await piecesToKeep(sourcePath)
+  await using source = await open(sourcePath)
+  await using target = await open(targetPath, 'w')
+  for (const piece of pieces) {
+    if (Buffer.isBuffer(piece)) await target.write(piece)
+    else await copyRange(source, target, piece.start, piece.end)
+  }
+}
+
+async function piecesToKeep(path: string): Promise<Piece[]> {
+  const pieces: Piece[] = []
+  let control: GifBlock | undefined
+  let looped = false
+  for await (const block of readGifBlocks(path)) {
+    if (block.kind === 'screen') pieces.push(Buffer.from('GIF89a'), { start: 6, end: block.end })
+    // The loop block belongs before the first frame; a second one would be somebody's experiment.
+    if (block.kind === 'loop' && !looped) pieces.push(loopBlock(block.loopCount))
+    looped ||= block.kind === 'loop'
+    // A graphic control belongs to the next image; one that steered a dropped text block goes with it.
+    if (block.kind === 'graphic-control') control = block
+    if (block.kind === 'text') control = undefined
+    if (block.kind !== 'image') continue
+    if (control) keepRange(pieces, control)
+    keepRange(pieces, block)
+    control = undefined
+  }
+  return [...pieces, TRAILER]
+}
+
+/** Neighbouring ranges become one, so that a usual file is copied in a few reads. */
+function keepRange(pieces: Piece[], { start, end }: GifBlock): void {
+  const last = pieces.at(-1)
+  if (last && !Buffer.isBuffer(last) && last.end === start) last.end = end
+  else pieces.push({ start, end })
+}
+
+function loopBlock(loopCount: number): Buffer {
+  return Buffer.from([0x21, 0xff, 0x0b, ...Buffer.from('NETSCAPE2.0'), 3, 1, loopCount & 0xff, loopCount >> 8, 0])
+}
+
+async function copyRange(source: FileHandle, target: FileHandle, start: number, end: number): Promise<void> {
+  const buffer = Buffer.allocUnsafe(Math.min(COPY_BYTES, end - start))
+  for (let at = start; at < end; ) {
+    const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, end - at), at)
+    if (bytesRead === 0) throw new Error('the source became shorter while it was copied')
+    await target.write(buffer, 0, bytesRead)
+    at += bytesRead
+  }
+}

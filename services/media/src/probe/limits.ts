@@ -1,0 +1,48 @@
+import { apiError } from '../errors.ts'
+
+/** What a source may be. Everything here is refused before any picture is decoded. */
+export interface ProbeLimits {
+  durationSeconds: number
+  /** Longest side, as stored and as displayed. */
+  side: number
+  /** Pixels of one frame. */
+  pixels: number
+  frames: number
+  /** Width x height x frames: what decoding costs. */
+  pixelFrames: number
+  streams: number
+}
+
+/** contract/media.md 4.6. 3700 frames are 30 s at 120 fps and a little; 8e9 pixel-frames are 30 s of 4K at 30 fps. */
+export const defaultProbeLimits: ProbeLimits = {
+  durationSeconds: 30,
+  side: 4096,
+  pixels: 33_177_600,
+  frames: 3700,
+  pixelFrames: 8e9,
+  streams: 8,
+}
+
+/** A clip cut at 30 s often measures 30.03 s, because its last frame or audio frame runs over. */
+const DURATION_TOLERANCE_SECONDS = 0.05
+
+export function refuseLongDuration(limits: ProbeLimits, seconds: number): void {
+  if (seconds <= limits.durationSeconds + DURATION_TOLERANCE_SECONDS) return
+  const actual = Math.round(seconds * 1000) / 1000
+  throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, actual } })
+}
+
+export function refuseLargePicture(limits: ProbeLimits, width: number, height: number): void {
+  const fits = Math.max(width, height) <= limits.side && width * height <= limits.pixels
+  if (fits) return
+  throw apiError('dimensions_exceeded', {
+    details: { limit: { side: limits.side, pixels: limits.pixels }, actual: { width, height } },
+  })
+}
+
+/** Two limits in one: frames as such, and the pixels of all of them. Counting stops at the limit, so no `actual`. */
+export function refuseManyFrames(limits: ProbeLimits, frames: number, width: number, height: number): void {
+  const allowed = Math.min(limits.frames, Math.floor(limits.pixelFrames / Math.max(1, width * height)))
+  if (frames <= allowed) return
+  throw apiError('too_many_frames', { details: { limit: allowed } })
+}

@@ -1,0 +1,49 @@
+import type { MediaType } from './sniff.ts'
+
+/**
+ * What is known about a source before it is transcoded. Plain data, so that it can travel in a job.
+ * Sizes are as displayed: after pixel aspect ratio and rotation.
+ */
+export type MediaInfo = GifInfo | VideoInfo
+
+interface Picture {
+  width: number
+  height: number
+  /** Of the picture, not of a longer sound track. 1 for a GIF of one frame, which has no duration of its own. */
+  durationSeconds: number
+  frames: number
+  /** Frames divided by duration. */
+  fps: number
+}
+
+export interface GifInfo extends Picture {
+  type: 'gif'
+  hasAudio: false
+  /** The grid on which every frame change falls, if it is a sensible frame rate; else 2, which is 1 cs off at most. */
+  tickCentiseconds: number
+  /** 0 is for ever; null plays once. */
+  loopCount: number | null
+  /** The file can be handed on as it is, without the blocks nobody needs. */
+  rewritable: boolean
+}
+
+export interface VideoInfo extends Picture {
+  type: Exclude<MediaType, 'gif'>
+  hasAudio: boolean
+  codec: string
+  /** Indexes of ffmpeg's streams; a cover picture may come first. */
+  videoStream: number
+  audioStream: number | null
+  /** The first frame's time after the start of the file, where sound may begin earlier. */
+  startSeconds: number
+  /** The finest grid the frame times need; far above `fps` when they are irregular. */
+  baseFps: number
+  /** The longest that one frame stays, and how long the last one does, which ffmpeg forgets. */
+  longestFrameSeconds: number
+  lastFrameSeconds: number
+  keyframes: number
+  hdr: 'pq' | 'hlg' | null
+  alpha: boolean
+  /** Matrix of the colours: `rgb` for files that hold no YUV, `unknown` when the file does not say. */
+  colorSpace: 'rgb' | 'bt709' | 'unknown' | 'other'
+}

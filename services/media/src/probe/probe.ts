@@ -1,0 +1,61 @@
+import { stat } from 'node:fs/promises'
+import type { MediaTools } from '../transcode/binaries.ts'
+import { runFfprobe } from './ffprobe.ts'
+import { measureGif } from './gif-info.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
+import type { GifInfo, MediaInfo } from './media-info.ts'
+import { demuxerOf, sniffFile } from './sniff.ts'
+import { readVideoInfo } from './video-info.ts'
+
+/**
+ * This folder finds out what a file is and refuses what is over a limit, before anything is decoded.
+ * The one rule: nothing is believed that the file merely says - type by its bytes, length by its packets.
+ * Next: `video-info.ts` and `gif-info.ts` for the measures, `limits.ts` for the refusals, then `../transcode`.
+ */
+export async function probe(
+  tools: MediaTools,
+  path: string,
+  options: { limits?: ProbeLimits; signal?: AbortSignal | undefined } = {},
+): Promise<MediaInfo> {
+  const { limits = defaultProbeLimits, signal } = options
+  const type = await sniffFile(path)
+  if (type === 'gif') return probeGif(path, limits)
+  const report = await runFfprobe(tools, path, { demuxer: demuxerOf[type], packets: true, signal })
+  return readVideoInfo(report, type, limits)
+}
+
+/** Larger GIFs are made anew at 480 px: a hosted copy of 100 MB helps nobody (contract/media.md 5.9). */
+const LARGEST_REWRITTEN_GIF_BYTES = 25_000_000
+
+async function probeGif(path: string, limits: ProbeLimits): Promise<GifInfo> {
+  const gif = await measureGif(path, limits)
+  const { size } = await stat(path)
+  const frames = gif.delaysCentiseconds.length
+  // One frame is a still, whatever its delay says: it is held for a second.
+  const delays = frames === 1 ? [100] : gif.delaysCentiseconds
+  const durationSeconds = delays.reduce((total, delay) => total + delay, 0) / 100
+  refuseLongDuration(limits, durationSeconds)
+  return {
+    type: 'gif',
+    width: gif.width,
+    height: gif.height,
+    durationSeconds,
+    frames,
+    fps: frames / durationSeconds,
+    hasAudio: false,
+    tickCentiseconds: commonTick(delays),
+    loopCount: gif.loopCount,
+    rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && gif.framesInsideCanvas,
+  }
+}
+
+/**
+ * The largest step of 2 to 10 cs that every delay is a multiple of: at that frame rate no frame moves. A step over
+ * 10 cs would make a slide show of few frames a second, which players seek badly. Else 2 cs: 50 fps, 1 cs off at most.
+ */
+function commonTick(delays: number[]): number {
+  for (let tick = 10; tick > 2; tick--) {
+    if (delays.every((delay) => delay % tick === 0)) return tick
+  }
+  return 2
+}

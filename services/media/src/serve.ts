@@ -1,0 +1,51 @@
+import type { Logger } from '@services/common/logger'
+import { inOrder } from '@services/common/shutdown'
+import { startTelemetry } from '@services/common/telemetry'
+import type { FastifyInstance } from 'fastify'
+import { createApp } from './app.ts'
+import type { Config } from './config.ts'
+import { type Deps, openDeps } from './deps.ts'
+import { apiError } from './errors.ts'
+import { VERSION } from './version.ts'
+import { startWorker } from './worker.ts'
+
+export interface RunningService {
+  app: FastifyInstance
+  deps: Deps
+  /** Where it listens; differs from the setting when that is port 0. */
+  address: string
+  /** Refuses new requests, finishes those in flight, gives jobs back, closes pools. */
+  stop(): Promise<void>
+}
+
+/** An upload or download still under way this long after a stop is refused with 503: shorter than what kills us. */
+const HURRY_AFTER_MS = 8_000
+
+/** Starts the HTTP side, and the worker unless separate processes do its work. */
+export async function serve(config: Config, log: Logger): Promise<RunningService> {
+  const stopping = new AbortController()
+  const hurry = new AbortController()
+  const opened: (() => unknown)[] = []
+  const stop = async () => {
+    stopping.abort()
+    const timer = setTimeout(() => hurry.abort(apiError('unavailable', { retryAfterSeconds: 1 })), HURRY_AFTER_MS)
+    await inOrder(log, opened.toReversed())
+    clearTimeout(timer)
+  }
+  try {
+    opened.push(await startTelemetry({ service: 'media', version: VERSION, ...config.telemetry }))
+    const deps = await openDeps(config, log, { stopping: stopping.signal, hurry: hurry.signal })
+    opened.push(deps.close)
+    const app = await createApp(deps)
+    if (config.worker.enabled) opened.push(await startWorker(deps))
+    opened.push(() => app.close())
+    const address = await app.listen({ host: config.server.host, port: config.server.port })
+    if (!config.uploadNeedsToken && !config.limits.header) {
+      log.warn('uploads need no token and no address header is trusted (MEDIA_RATE_LIMIT_HEADER): one limit for all')
+    }
+    return { app, deps, address, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

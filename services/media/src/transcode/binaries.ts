@@ -1,0 +1,159 @@
+import { execFile } from 'node:child_process'
+import { access, chmod, constants } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { isolatedEnvironment, type Limiters } from './run-ffmpeg.ts'
+
+const run = promisify(execFile)
+
+/** `embedded`: the npm package's build. For ffmpeg that is one of 2018: fine for a laptop, not for untrusted files. */
+export type Origin = 'configured' | 'system' | 'embedded'
+
+export interface Ffmpeg {
+  path: string
+  /** As the binary prints it, such as `5.1.9-0+deb12u1`. */
+  version: string
+  origin: Origin
+  /** ffmpeg 5.1 renamed the option, 8 removes the old name, 2018 knows only the old one. */
+  frameRateModeFlag: '-fps_mode' | '-vsync'
+  webmVideoEncoder: 'libvpx-vp9' | 'libvpx'
+  webmAudioEncoder: 'libopus' | 'libvorbis'
+  /** zscale and tonemap are both there; without them HDR comes out pale. */
+  canToneMap: boolean
+}
+
+export interface Ffprobe {
+  path: string
+  version: string
+  origin: Origin
+}
+
+export interface MediaTools {
+  ffmpeg: Ffmpeg
+  ffprobe: Ffprobe
+  limiters: Limiters
+}
+
+/** libavcodec 59 came with ffmpeg 5. Its number is there in nightly builds too, whose version is only a revision. */
+const OLDEST_SYSTEM_LIBAVCODEC = 59
+
+/**
+ * Finds the programs once at start: the configured path, else the system's, else the npm package's (design.md 6.5).
+ * Throws when a configured one does not work, or when none does. `searchPath` is the PATH to look in.
+ */
+export async function resolveTools(options: {
+  searchPath: string
+  ffmpegPath?: string | undefined
+  ffprobePath?: string | undefined
+}): Promise<MediaTools> {
+  const { searchPath } = options
+  const ffmpeg = await resolveFfmpeg(searchPath, options.ffmpegPath)
+  const ffprobe = await resolveFfprobe(ffmpeg, options.ffprobePath)
+  const [nice, prlimit, setpriv] = await Promise.all([
+    findLimiter(searchPath, 'nice', '-n', '10'),
+    findLimiter(searchPath, 'prlimit', '--core=0'),
+    findLimiter(searchPath, 'setpriv', '--pdeathsig', 'KILL'),
+  ])
+  return { ffmpeg, ffprobe, limiters: { nice, prlimit, setpriv } }
+}
+
+async function resolveFfmpeg(searchPath: string, configured: string | undefined): Promise<Ffmpeg> {
+  if (configured) return describeFfmpeg(configured, 'configured')
+  const system = await findOnPath(searchPath, 'ffmpeg')
+  const usable = system && (await describeFfmpeg(system, 'system').catch(() => undefined))
+  if (usable && (await libavcodecVersion(usable.path)).major >= OLDEST_SYSTEM_LIBAVCODEC) return usable
+  return describeFfmpeg((await import('@ffmpeg-installer/ffmpeg')).default.path, 'embedded')
+}
+
+async function resolveFfprobe(ffmpeg: Ffmpeg, configured: string | undefined): Promise<Ffprobe> {
+  if (configured) return describeFfprobe(configured, 'configured')
+  const sibling = join(dirname(ffmpeg.path), 'ffprobe')
+  if (ffmpeg.origin !== 'embedded' && (await isExecutable(sibling))) return describeFfprobe(sibling, ffmpeg.origin)
+  return describeFfprobe((await import('@ffprobe-installer/ffprobe')).default.path, 'embedded')
+}
+
+/** Throws with the reason when the binary does not start or lacks an encoder that every clip needs. */
+async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
+  await makeExecutable(path)
+  const [version, libavcodec, encoders, filters] = await Promise.all([
+    readVersion(path),
+    libavcodecVersion(path),
+    listNames(path, '-encoders'),
+    listNames(path, '-filters'),
+  ])
+  const firstOf = <Name extends string>(...names: Name[]): Name => {
+    const found = names.find((name) => encoders.has(name))
+    if (!found) throw new Error(`${path} has no encoder ${names.join(' or ')}`)
+    return found
+  }
+  firstOf('libx264')
+  firstOf('aac')
+  const { major, minor } = libavcodec
+  return {
+    path,
+    version,
+    origin,
+    frameRateModeFlag: major > 59 || (major === 59 && minor >= 37) ? '-fps_mode' : '-vsync',
+    webmVideoEncoder: firstOf('libvpx-vp9', 'libvpx'),
+    webmAudioEncoder: firstOf('libopus', 'libvorbis'),
+    canToneMap: filters.has('zscale') && filters.has('tonemap'),
+  }
+}
+
+async function describeFfprobe(path: string, origin: Origin): Promise<Ffprobe> {
+  await makeExecutable(path)
+  return { path, version: await readVersion(path), origin }
+}
+
+async function readVersion(path: string): Promise<string> {
+  return /version (\S+)/.exec(await output(path, '-version'))?.[1] ?? 'unknown'
+}
+
+async function libavcodecVersion(path: string): Promise<{ major: number; minor: number }> {
+  const found = /libavcodec\s+(\d+)\.\s*(\d+)/.exec(await output(path, '-version'))
+  return { major: Number(found?.[1] ?? 0), minor: Number(found?.[2] ?? 0) }
+}
+
+/** The names in the second column of `-encoders` or `-filters`. */
+async function listNames(path: string, list: '-encoders' | '-filters'): Promise<Set<string>> {
+  const lines = (await output(path, '-hide_banner', list)).split('\n')
+  return new Set(lines.map((line) => line.trim().split(/\s+/)[1] ?? ''))
+}
+
+async function output(path: string, ...args: string[]): Promise<string> {
+  const { stdout } = await run(path, args, { env: isolatedEnvironment, timeout: 10_000 })
+  return stdout
+}
+
+/** npm leaves out the packages' own `chmod` when install scripts are not approved. */
+async function makeExecutable(path: string): Promise<void> {
+  if (await isExecutable(path)) return
+  await chmod(path, 0o755).catch((cause) => {
+    throw new Error(`${path} cannot be run and cannot be made executable`, { cause })
+  })
+}
+
+async function findOnPath(searchPath: string, name: string): Promise<string | null> {
+  for (const directory of searchPath.split(delimiter)) {
+    const path = join(directory, name)
+    if (directory && (await isExecutable(path))) return path
+  }
+  return null
+}
+
+/** Tried out, because busybox has a `setpriv` of its own that does not know the option. */
+async function findLimiter(searchPath: string, name: string, ...args: string[]): Promise<string | null> {
+  const path = await findOnPath(searchPath, name)
+  if (!path) return null
+  return output(path, ...args, 'true').then(
+    () => path,
+    () => null,
+  )
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+}

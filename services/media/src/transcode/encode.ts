@@ -1,0 +1,65 @@
+import { ApiError } from '@services/common/errors'
+import { apiError } from '../errors.ts'
+import type { MediaInfo } from '../probe/media-info.ts'
+import type { MediaTools } from './binaries.ts'
+import { runLimits } from './rendition-plan.ts'
+import { type RunOutcome, runFfmpeg } from './run-ffmpeg.ts'
+
+/** One clip on its way: what every step needs. */
+export interface TranscodeJob {
+  tools: MediaTools
+  info: MediaInfo
+  workDirectory: string
+  threads: number
+  signal?: AbortSignal | undefined
+  onProgress?: ((fraction: number) => void) | undefined
+}
+
+type FailedRun = Extract<RunOutcome, { state: 'failed' }>
+
+/** Share of the whole that is over when encoding starts and ends; the rest is overview and verification. */
+const [ENCODE_FROM, ENCODE_TO] = [0.05, 0.95]
+
+/**
+ * Runs one ffmpeg command in the work directory and returns its log. Reports progress when the command prints it.
+ * Throws processing_timeout, or an Error whose cause is the failed `RunOutcome`.
+ */
+export async function encode(job: TranscodeJob, args: string[]): Promise<string> {
+  const { tools, info, threads, signal, onProgress } = job
+  const outcome = await runFfmpeg(tools.ffmpeg.path, args, {
+    limits: runLimits(info, threads),
+    limiters: tools.limiters,
+    cwd: job.workDirectory,
+    signal,
+    onLine: (line) => {
+      const seconds = encodedSeconds(line)
+      if (seconds === undefined) return
+      onProgress?.(ENCODE_FROM + (ENCODE_TO - ENCODE_FROM) * Math.min(1, seconds / info.durationSeconds))
+    },
+  })
+  if (outcome.state === 'done') return outcome.stderr
+  if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
+  if (outcome.state === 'too-much-output') throw new Error('ffmpeg wrote too much')
+  throw new Error(`ffmpeg ended with ${outcome.signal ?? outcome.exitCode}`, { cause: outcome })
+}
+
+/** A refusal and an abort are final; a crash or an output that is not as planned deserves the other way. */
+export function mayTryAgain(job: TranscodeJob, error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof ApiError) && !job.signal?.aborted
+}
+
+/** Full disks and missing memory are no fault of the clip; neither is a crash, which has no exit code. */
+const troubleOfOurs = /No space left|Cannot allocate memory|Permission denied|Read-only file system/
+
+/** What to throw when the last try failed: corrupt_media if ffmpeg refused the file, else the error as it is. */
+export function refuseAsCorrupt(error: unknown): unknown {
+  const run = error instanceof Error ? (error.cause as Partial<FailedRun> | undefined) : undefined
+  if (run?.state !== 'failed' || typeof run.exitCode !== 'number') return error
+  return troubleOfOurs.test(run.stderr ?? '') ? error : apiError('corrupt_media', { cause: error })
+}
+
+/** `-progress` prints `out_time_ms` in microseconds too; the honest name came later and both builds have it. */
+function encodedSeconds(line: string): number | undefined {
+  const found = /^out_time_us=(\d+)/.exec(line)
+  return found ? Number(found[1]) / 1e6 : undefined
+}

@@ -1,0 +1,177 @@
+import type { Ffmpeg } from './binaries.ts'
+import {
+  denoise,
+  type GifSource,
+  gifFilters,
+  inItsOwnTime,
+  palettegen,
+  pictureFilters,
+  posterCandidates,
+  posterFilters,
+  seconds,
+  size,
+  typicalFrame,
+} from './filter-graph.ts'
+import { hardenedGlobals, hardenedInput } from './hardening.ts'
+import type { RenditionPlan } from './rendition-plan.ts'
+
+/**
+ * Spells a plan out as ffmpeg's arguments, in the words that the builds of 2018 and of today have in common.
+ * The one rule: no name or address from outside is ever an argument; files have the fixed names below.
+ * Figures and measurements: contract/media.md 5.9.
+ */
+export const workFiles = {
+  input: 'in.bin',
+  palette: 'palette.png',
+  poster: 'poster.rgb',
+  gif: 'out.gif',
+  jpg: 'out.jpg',
+  mp4: 'out.mp4',
+  webm: 'out.webm',
+  brighterJpg: 'brighter.jpg',
+} as const
+
+/** One cheap pass over the keyframes: palette of the GIF, poster as raw RGB, and how loud the sound ever gets. */
+export function overviewCommand(plan: RenditionPlan, threads: number): string[] {
+  const gifSize = plan.gif.from === 'frames' ? plan.gif.size : plan.video
+  const sampled = plan.overview === 'sampled' ? 'fps=2:round=up,' : ''
+  const graph = [
+    `[0:${plan.videoStream}]${sampled}${pictureFilters(inItsOwnTime(plan))},split[a][b]`,
+    `[a]scale=${size(gifSize)}:flags=lanczos,${denoise},${palettegen}[palette]`,
+    `[b]${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`,
+  ]
+  return [
+    // volumedetect reports as information
+    ...start(plan.audioStream === null ? 'error' : 'info'),
+    ...(plan.overview === 'keyframes' ? ['-skip_frame:v', 'nokey'] : []),
+    ...input(plan, threads),
+    ...filterGraph(graph, threads),
+    ...['-map', '[palette]', '-frames:v', '1', '-f', 'image2', '-update', '1', workFiles.palette],
+    ...posterOutput(),
+    ...(plan.audioStream === null
+      ? []
+      : ['-map', `0:${plan.audioStream}`, '-t', seconds(plan.cutSeconds), '-af', 'volumedetect', '-f', 'null', '-']),
+  ]
+}
+
+/** One decode for every file: mp4, webm, and as asked the GIF (by which palette) and the poster. */
+export function renditionsCommand(
+  ffmpeg: Ffmpeg,
+  plan: RenditionPlan,
+  options: { threads: number; gif: GifSource; poster: boolean },
+): string[] {
+  const { threads, gif, poster } = options
+  const branches = ['mp4', 'webm', ...(gif === 'none' ? [] : ['frames']), ...(poster ? ['still'] : [])]
+  const labels = branches.map((branch) => `[${branch}]`).join('')
+  const graph = [
+    `[0:${plan.videoStream}]${pictureFilters(plan)},split=${branches.length}${labels}`,
+    ...gifFilters(plan, gif),
+    ...(poster ? [`[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`] : []),
+  ]
+  return [
+    ...start('error'),
+    ...input(plan, threads),
+    ...(gif === 'palette-file' ? paletteInput() : []),
+    ...filterGraph(graph, threads),
+    ...mp4Output(ffmpeg, plan, threads),
+    ...webmOutput(ffmpeg, plan, threads),
+    ...(gif === 'none' ? [] : gifOutput(plan)),
+    ...(poster ? posterOutput() : []),
+    ...['-progress', 'pipe:1', '-nostats'],
+  ]
+}
+
+/** The frame at a given time, for when the typical one turned out too dark. */
+export function posterCommand(plan: RenditionPlan, atSeconds: number): string[] {
+  const filters = pictureFilters(inItsOwnTime(plan))
+  const graph = [`[0:${plan.videoStream}]trim=start=${seconds(atSeconds)},${filters},${posterFilters(plan)}[poster]`]
+  return [...start('error'), ...input(plan, 1), ...filterGraph(graph, 1), ...posterOutput()]
+}
+
+/** A smaller GIF from the finished mp4, with the palette that is there already. */
+export function smallerGifCommand(plan: RenditionPlan, threads: number): string[] {
+  const fromMp4 = { ...plan, demuxer: 'mov' as const, decoder: null, videoStream: 0 }
+  const graph = ['[0:0]null[frames]', ...gifFilters(plan, 'palette-file')]
+  return [
+    ...start('error'),
+    ...input(fromMp4, threads, workFiles.mp4),
+    ...paletteInput(),
+    ...filterGraph(graph, threads),
+    ...gifOutput(plan),
+  ]
+}
+
+function start(logLevel: 'error' | 'info'): string[] {
+  return ['-nostdin', ...hardenedGlobals, '-loglevel', logLevel, '-nostats', '-y']
+}
+
+function input(plan: RenditionPlan, threads: number, file: string = workFiles.input): string[] {
+  const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
+  return ['-threads', String(threads), ...decoder, ...hardenedInput(plan.demuxer), '-i', file]
+}
+
+function paletteInput(): string[] {
+  const png = ['-protocol_whitelist', 'file', '-format_whitelist', 'png_pipe', '-codec_whitelist', 'png']
+  return [...png, '-f', 'png_pipe', '-i', workFiles.palette]
+}
+
+function filterGraph(chains: string[], threads: number): string[] {
+  return ['-filter_complex_threads', String(threads), '-filter_complex', chains.join(';')]
+}
+
+function posterOutput(): string[] {
+  return ['-map', '[poster]', '-frames:v', '1', '-f', 'rawvideo', workFiles.poster]
+}
+
+function mp4Output(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+  return [
+    ...['-map', '[mp4]', ...audioMap(plan), ...variableRate(ffmpeg)],
+    ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', String(plan.h264Crf), '-maxrate', '6M', '-bufsize', '12M'],
+    // A keyframe every 60 frames costs bytes and buys seeks within 2 s.
+    ...['-profile:v', 'high', '-g', '60', '-threads', String(threads), ...colorTags(plan)],
+    ...audioCodec(plan, 'aac', '128k'),
+    ...['-movflags', '+faststart', ...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'mp4', workFiles.mp4],
+  ]
+}
+
+function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+  const quality =
+    ffmpeg.webmVideoEncoder === 'libvpx-vp9'
+      ? ['-cpu-used', '7', '-crf', String(plan.webmCrf), '-b:v', '0', '-row-mt', '1', '-tile-columns', '2']
+      : ['-cpu-used', '8', '-crf', '16', '-b:v', '2500k']
+  return [
+    ...['-map', '[webm]', ...audioMap(plan), ...variableRate(ffmpeg)],
+    ...['-c:v', ffmpeg.webmVideoEncoder, '-deadline', 'realtime', ...quality],
+    ...['-g', '120', '-threads', String(threads), ...colorTags(plan)],
+    ...audioCodec(plan, ffmpeg.webmAudioEncoder, '96k'),
+    ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'webm', workFiles.webm],
+  ]
+}
+
+function gifOutput(plan: RenditionPlan): string[] {
+  return ['-map', '[gif]', '-loop', '0', '-t', seconds(plan.cutSeconds), '-f', 'gif', workFiles.gif]
+}
+
+/** Titles, places, chapters and the encoder's name stay behind; the same input gives the same bytes. */
+const withoutMetadata = [
+  ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
+  ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
+]
+
+function audioMap(plan: RenditionPlan): string[] {
+  return plan.audioStream === null ? [] : ['-map', `0:${plan.audioStream}`]
+}
+
+function audioCodec(plan: RenditionPlan, codec: string, bitrate: string): string[] {
+  return plan.audioStream === null ? ['-an'] : ['-c:a', codec, '-b:a', bitrate, '-ac', '2', '-ar', '48000']
+}
+
+/** Variable frame rate: frames keep their times, none is invented. */
+function variableRate(ffmpeg: Ffmpeg): string[] {
+  return [ffmpeg.frameRateModeFlag, 'vfr']
+}
+
+function colorTags(plan: RenditionPlan): string[] {
+  if (plan.color === 'as-is') return []
+  return ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv']
+}

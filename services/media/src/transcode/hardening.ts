@@ -1,0 +1,34 @@
+import type { Demuxer } from '../probe/sniff.ts'
+
+/**
+ * The decoders a clip may need, and those of what travels along (cover pictures, subtitles), which ffprobe opens too.
+ * ffmpeg has hundreds more, and a file chooses which one runs: the rare ones are where the memory bugs are. Names, not
+ * formats: AV1 alone has three decoders, depending on the build.
+ */
+const decoders = [
+  ...['h264', 'hevc', 'av1', 'libdav1d', 'libaom-av1', 'vp8', 'vp9', 'libvpx', 'libvpx-vp9', 'mpeg4', 'gif'],
+  ...['aac', 'mp3', 'mp3float', 'opus', 'libopus', 'vorbis', 'libvorbis', 'flac', 'alac', 'ac3', 'eac3'],
+  ...['pcm_s16le', 'pcm_s16be', 'pcm_s24le', 'pcm_s24be', 'pcm_f32le'],
+  ...['amrnb', 'mp2', 'mp2float', 'mjpeg', 'png', 'mov_text', 'webvtt', 'cc_dec'],
+]
+
+/** What both programs print about a stream whose decoder is not on the list. */
+export const refusedDecoder = /Codec \(([\w-]+)\) not on whitelist/
+
+/** 8K: the tallest picture any decoder may allocate for, whatever the file claims. Stops a bomb in 60 ms. */
+const MAX_PIXELS = 33_177_600
+const MAX_BLOCK_BYTES = 512 * 1024 * 1024
+
+/** Global options of ffmpeg and ffprobe alike. */
+export const hardenedGlobals = ['-hide_banner', '-max_alloc', String(MAX_BLOCK_BYTES)]
+
+/**
+ * The options before `-i`. Without the forced demuxer and the two white lists both ffmpeg builds follow a playlist
+ * named x.mp4 to other files on the disk (measured, contract/media.md 4.7).
+ */
+export function hardenedInput(demuxer: Demuxer): string[] {
+  return [
+    ...['-protocol_whitelist', 'file', '-format_whitelist', 'gif,mov,matroska'],
+    ...['-codec_whitelist', decoders.join(','), '-max_pixels', String(MAX_PIXELS), '-f', demuxer],
+  ]
+}

@@ -1,0 +1,188 @@
+import { rename, rm, stat, symlink } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { rewriteGif } from '../probe/gif-rewrite.ts'
+import type { MediaInfo } from '../probe/media-info.ts'
+import type { MediaTools } from './binaries.ts'
+import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob } from './encode.ts'
+import { overviewCommand, posterCommand, renditionsCommand, smallerGifCommand, workFiles } from './ffmpeg-command.ts'
+import { isWholePoster, makePoster } from './poster.ts'
+import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
+import { describeFile, type Rendition, verifyGif, verifyVideos } from './verify-renditions.ts'
+
+export interface Renditions {
+  gif: Rendition
+  jpg: Rendition
+  mp4: Rendition
+  webm: Rendition
+  /** False also for a sound track of silence, which is left out. */
+  hasAudio: boolean
+  /** What a caller may log: the clip is served, but something was coped with. */
+  warnings: string[]
+}
+
+export interface TranscodeOptions {
+  /** An empty directory of this clip's own; the renditions stay in it, whoever made it removes it. */
+  workDirectory: string
+  /** 1 under load, the number of cores when the machine is idle (contract/media.md 5.7). */
+  threads: number
+  signal?: AbortSignal | undefined
+  /** From 0 to 1, rising. */
+  onProgress?: ((fraction: number) => void) | undefined
+}
+
+/**
+ * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. The one rule: ffmpeg's exit code 0 means
+ * nothing, every output is looked at. Next: `rendition-plan.ts` decides, `ffmpeg-command.ts` spells it out.
+ * Throws corrupt_media and processing_timeout; the signal's reason when aborted; an Error when the fault is ours.
+ */
+export async function makeRenditions(
+  tools: MediaTools,
+  source: { path: string; info: MediaInfo },
+  options: TranscodeOptions,
+): Promise<Renditions> {
+  const job: TranscodeJob = { tools, info: source.info, ...options, onProgress: rising(options.onProgress) }
+  await linkInput(job, source.path)
+  const plan = planRenditions(job.info, tools.ffmpeg)
+  const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(job, plan)
+  const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
+  const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
+  if (!overview) return encodeSimply(job, heard, ['the overview failed', ...soundLost])
+
+  try {
+    return await encodeUsually(job, heard)
+  } catch (error) {
+    if (!mayTryAgain(job, error)) throw error
+    return encodeSimply(job, heard, [error.message])
+  }
+}
+
+/** Null when ffmpeg could not do it: then the plain way, which needs no overview, has to tell. */
+async function takeOverview(job: TranscodeJob, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
+  try {
+    const log = await encode(job, overviewCommand(plan, job.threads))
+    job.onProgress?.(0.05)
+    const found = await Promise.all([isWholePoster(inWork(job, 'poster'), plan.video), exists(inWork(job, 'palette'))])
+    return found.every(Boolean) ? { audible: isAudible(log) } : null
+  } catch (error) {
+    if (!mayTryAgain(job, error)) throw error
+    return null
+  }
+}
+
+async function encodeUsually(job: TranscodeJob, plan: RenditionPlan): Promise<Renditions> {
+  const keepsGif = plan.gif.from === 'rewrite'
+  const gif = keepsGif ? 'none' : 'palette-file'
+  const main = () =>
+    encode(job, renditionsCommand(job.tools.ffmpeg, plan, { threads: job.threads, gif, poster: keepsGif }))
+  if (keepsGif) {
+    await main()
+    await choosePoster(job, plan)
+  } else {
+    await bothToTheirEnd(main(), choosePoster(job, plan))
+    await shrinkGif(job, plan)
+  }
+  return collect(job, plan, [])
+}
+
+/** contract/media.md 5.10: one thread, no denoiser, palette and poster inside. What fails here as well is the file. */
+async function encodeSimply(job: TranscodeJob, usual: RenditionPlan, warnings: string[]): Promise<Renditions> {
+  const simple = { ...job, threads: 1 }
+  const plan = simplerPlan(usual, job.info)
+  const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
+  try {
+    await encode(simple, renditionsCommand(job.tools.ffmpeg, plan, { threads: 1, gif, poster: true }))
+    await choosePoster(simple, plan)
+  } catch (error) {
+    throw refuseAsCorrupt(error)
+  }
+  return collect(simple, plan, warnings)
+}
+
+async function collect(job: TranscodeJob, plan: RenditionPlan, warnings: string[]): Promise<Renditions> {
+  const { tools, info, signal, workDirectory: directory } = job
+  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), inWork(job, 'gif'))
+  const [seconds, gifSize] = await Promise.all([
+    verifyVideos(tools, { directory, plan, info, signal }),
+    verifyGif(inWork(job, 'gif')),
+  ])
+  const missing = info.durationSeconds - seconds
+  const [gif, jpg, mp4, webm] = await Promise.all([
+    describeFile(inWork(job, 'gif'), gifSize),
+    describeFile(inWork(job, 'jpg'), plan.video),
+    describeFile(inWork(job, 'mp4'), plan.video),
+    describeFile(inWork(job, 'webm'), plan.video),
+  ])
+  job.onProgress?.(1)
+  const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
+  return { gif, jpg, mp4, webm, hasAudio: plan.audioStream !== null, warnings: [...warnings, ...shorter] }
+}
+
+/** A clip that begins black gets the frame at a third of its length, unless that one is darker still. */
+async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
+  const [raw, jpg] = [inWork(job, 'poster'), inWork(job, 'jpg')]
+  if (!(await isWholePoster(raw, plan.video))) throw new Error('ffmpeg made no poster')
+  const first = await makePoster(raw, jpg, plan.video)
+  if (!first.dark) return
+
+  await rm(raw)
+  await encode(job, posterCommand(plan, plan.durationSeconds / 3))
+  if (!(await isWholePoster(raw, plan.video))) return
+  const second = await makePoster(raw, inWork(job, 'brighterJpg'), plan.video)
+  if (second.luma > first.luma) await rename(inWork(job, 'brighterJpg'), jpg)
+}
+
+/** A GIF over this is made again from the mp4, smaller and slower (contract/media.md 5.5). The last one stands. */
+const GIF_BUDGET_BYTES = 8_000_000
+const smallerGifs = [
+  { longSide: 400, delayCentiseconds: 8 },
+  { longSide: 320, delayCentiseconds: 10 },
+]
+
+async function shrinkGif(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
+  for (const { longSide, delayCentiseconds } of smallerGifs) {
+    const { size } = await stat(inWork(job, 'gif'))
+    if (size <= GIF_BUDGET_BYTES) return
+    const smaller = { ...plan, gif: planGif(job.info, longSide, delayCentiseconds) }
+    await encode(job, smallerGifCommand(smaller, job.threads))
+  }
+}
+
+/** Silence, or sound that cannot be decoded, is no sound: chat programs then treat the clip like a GIF. */
+function isAudible(log: string): boolean {
+  const loudest = /max_volume: (-?[\d.]+) dB/.exec(log)?.[1]
+  return loudest !== undefined && Number(loudest) > -70
+}
+
+/** A second try starts from the beginning; a progress bar that runs backwards would worry people. */
+function rising(report: TranscodeOptions['onProgress']): TranscodeOptions['onProgress'] {
+  let highest = 0
+  return (fraction) => {
+    if (fraction <= highest) return
+    highest = fraction
+    report?.(fraction)
+  }
+}
+
+/** So that the name ffmpeg sees is ours, wherever the file came from. */
+async function linkInput(job: TranscodeJob, path: string): Promise<void> {
+  const link = inWork(job, 'input')
+  if (resolve(path) === link) return
+  await rm(link, { force: true })
+  await symlink(resolve(path), link)
+}
+
+/** Waits for both even when one fails: no process may be at work when the next try begins. */
+async function bothToTheirEnd(...work: Promise<unknown>[]): Promise<void> {
+  const ends = await Promise.allSettled(work)
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+function inWork(job: TranscodeJob, file: keyof typeof workFiles): string {
+  return resolve(join(job.workDirectory, workFiles[file]))
+}
+
+async function exists(path: string): Promise<boolean> {
+  const file = await stat(path).catch(() => undefined)
+  return (file?.size ?? 0) > 0
+}

@@ -1,0 +1,170 @@
+import type { GifInfo, MediaInfo, VideoInfo } from '../probe/media-info.ts'
+import { type Demuxer, demuxerOf } from '../probe/sniff.ts'
+import { fitGif, fitVideo, type Size } from './geometry.ts'
+import type { RunLimits } from './run-ffmpeg.ts'
+
+/** Every decision about one clip, made once from what was probed; `ffmpeg-command.ts` only spells it out. */
+export interface RenditionPlan {
+  demuxer: Demuxer
+  /** Where ffmpeg's own choice would lose the transparency. */
+  decoder: 'libvpx' | 'libvpx-vp9' | null
+  videoStream: number
+  audioStream: number | null
+  video: Size
+  flattenOnWhite: boolean
+  /** What the pixels are before they become yuv420p; all but `as-is` come out as BT.709 and say so. */
+  color: 'rgb' | 'bt709' | 'pq' | 'hlg' | 'as-is'
+  /** Frames per second as ffmpeg reads it, before scaling when it drops frames; null keeps the source's own times. */
+  frameRate: { rate: string; dropsFrames: boolean } | null
+  /** Repeat the last frame up to the cut; otherwise ffmpeg gets its duration right by itself. */
+  holdsLastFrame: boolean
+  /** Where every output ends. */
+  cutSeconds: number
+  durationSeconds: number
+  h264Crf: number
+  webmCrf: number
+  gif: GifPlan
+  /** Where the palette and the poster come from: the keyframes where there are enough, else two frames a second. */
+  overview: 'keyframes' | 'sampled'
+}
+
+export type GifPlan = { from: 'rewrite' } | { from: 'frames'; size: Size; delayCentiseconds: number }
+
+/** 30 fps sources and slower stay as they are; 60 only up to 720p, because 1080p60 costs 43 s where 30 fps costs 28. */
+const USUAL_FPS = 30
+const FAST_FPS = 60
+const FAST_PIXELS = 1280 * 720
+/** 59.94 and 60 are the same rate to this rule, and so is a clip that measures 30.02. */
+const FPS_TOLERANCE = 1.02
+
+const LONGEST_KEPT_FRAME_SECONDS = 0.5
+/** Nobody misses this much of the last frame. */
+const LONGEST_LOST_SECONDS = 0.05
+/** Regular frames are at most a tenth of a second apart, so that no picture is shown much too late. */
+const SLOWEST_FPS = 10
+
+const GIF_LONG_SIDE = 480
+/** Bigger than any cut would show: a frame at the very end must not be lost to rounding. */
+const CUT_MARGIN_SECONDS = 0.001
+
+/** `canToneMap` is about the ffmpeg at hand: without it HDR is only scaled, and comes out pale. */
+export function planRenditions(info: MediaInfo, { canToneMap }: { canToneMap: boolean }): RenditionPlan {
+  return info.type === 'gif' ? planFromGif(info) : planFromVideo(info, canToneMap)
+}
+
+function planFromVideo(info: VideoInfo, canToneMap: boolean): RenditionPlan {
+  const video = fitVideo(info)
+  const frameRate = videoFrameRate(info, video)
+  return {
+    demuxer: demuxerOf[info.type],
+    decoder: info.alpha ? alphaDecoder(info.codec) : null,
+    videoStream: info.videoStream,
+    audioStream: info.audioStream,
+    video,
+    flattenOnWhite: info.alpha,
+    color: info.alpha ? 'rgb' : (canToneMap && info.hdr) || sdrColor(info),
+    frameRate,
+    holdsLastFrame: frameRate !== null,
+    cutSeconds: info.startSeconds + info.durationSeconds + CUT_MARGIN_SECONDS,
+    durationSeconds: info.durationSeconds,
+    h264Crf: 23,
+    webmCrf: 32,
+    gif: planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
+    overview: info.keyframes < 2 && info.durationSeconds > 4 ? 'sampled' : overviewOf(info),
+  }
+}
+
+/** Flat art shows artefacts sooner than film, hence the lower crf values. */
+function planFromGif(info: GifInfo): RenditionPlan {
+  return {
+    demuxer: 'gif',
+    decoder: null,
+    videoStream: 0,
+    audioStream: null,
+    video: fitVideo(info),
+    flattenOnWhite: true,
+    color: 'rgb',
+    frameRate: { rate: `100/${info.tickCentiseconds}`, dropsFrames: false },
+    holdsLastFrame: true,
+    cutSeconds: info.durationSeconds,
+    durationSeconds: info.durationSeconds,
+    h264Crf: 20,
+    webmCrf: 30,
+    gif: info.rewritable ? { from: 'rewrite' } : planGif(info, GIF_LONG_SIDE, slowestGifDelay(info.durationSeconds)),
+    overview: 'sampled',
+  }
+}
+
+/** Only libvpx decodes the alpha plane of VP8 and VP9. */
+function alphaDecoder(codec: string): RenditionPlan['decoder'] {
+  if (codec === 'vp8') return 'libvpx'
+  return codec === 'vp9' ? 'libvpx-vp9' : null
+}
+
+/** These decoders skip to keyframes cheaply; AV1's and libvpx decode everything first, so fewer pictures must do. */
+function overviewOf(info: VideoInfo): RenditionPlan['overview'] {
+  return info.alpha || info.codec === 'av1' ? 'sampled' : 'keyframes'
+}
+
+/** A file that does not say is taken as players take it: BT.709 from 720 lines on; smaller ones stay untagged. */
+function sdrColor(info: VideoInfo): RenditionPlan['color'] {
+  if (info.colorSpace === 'rgb' || info.colorSpace === 'bt709') return info.colorSpace
+  const isHighDefinition = Math.min(info.width, info.height) >= 720
+  return info.colorSpace === 'unknown' && isHighDefinition ? 'bt709' : 'as-is'
+}
+
+/**
+ * Keeps the source's frame times where the outputs can express them. A browser's recording has times on a grid of 1000
+ * a second, which would make H.264 claim a level that hardware decoders refuse; a picture that stands still for long
+ * makes ffmpeg write a wrong duration into the mp4. Both become regular frames.
+ */
+function videoFrameRate(info: VideoInfo, size: Size): RenditionPlan['frameRate'] {
+  const highest = size.width * size.height <= FAST_PIXELS ? FAST_FPS : USUAL_FPS
+  if (info.baseFps <= highest * FPS_TOLERANCE && !standsStill(info)) return null
+  const wanted = info.fps <= USUAL_FPS * FPS_TOLERANCE ? USUAL_FPS : highest
+  const rate = Math.min(wanted, Math.max(SLOWEST_FPS, info.baseFps))
+  return { rate: String(Math.round(rate * 1000) / 1000), dropsFrames: rate < info.fps }
+}
+
+/** A last frame that stays longer than one step of the grid would be cut to one step. */
+function standsStill({ longestFrameSeconds, lastFrameSeconds, baseFps }: VideoInfo): boolean {
+  if (longestFrameSeconds > LONGEST_KEPT_FRAME_SECONDS) return true
+  return lastFrameSeconds > LONGEST_LOST_SECONDS + 1 / baseFps
+}
+
+/** Longer clips get fewer frames, because a GIF's size is its frames: 16.7, 12.5 or 10 a second. */
+function slowestGifDelay(durationSeconds: number): number {
+  if (durationSeconds <= 10) return 6
+  return durationSeconds <= 20 ? 8 : 10
+}
+
+/** A GIF counts in centiseconds: the shortest delay that is neither below `minDelay` nor faster than the source. */
+export function planGif(info: MediaInfo, longSide: number, minDelay: number): GifPlan & { from: 'frames' } {
+  const finestFps = info.type === 'gif' ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
+  const sourceDelay = Math.ceil(100 / finestFps / FPS_TOLERANCE)
+  return { from: 'frames', size: fitGif(info, longSide), delayCentiseconds: Math.max(minDelay, sourceDelay) }
+}
+
+/** The same clip by the plainest means, for a second try after ffmpeg failed: a small slow GIF needs little memory. */
+export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {
+  return { ...plan, gif: plan.gif.from === 'rewrite' ? plan.gif : planGif(info, 320, 10) }
+}
+
+/** CPU seconds per pixel for all renditions together, measured on one core of the reference machine (5.9). */
+const CPU_SECONDS_PER_PIXEL = 2.9e-8
+
+/**
+ * What one run may take: ten times the prediction and a start, so that only a file made to be slow gets there. The
+ * memory is address space, of which a 1080p job needs 1 GB, and every thread reserves some.
+ */
+export function runLimits(info: MediaInfo, threads: number): RunLimits {
+  const frames = Math.max(info.frames, info.durationSeconds * 10)
+  const predicted = CPU_SECONDS_PER_PIXEL * info.width * info.height * frames
+  const wallSeconds = Math.min(240, 15 + 10 * predicted)
+  return {
+    wallSeconds,
+    cpuSeconds: 2 * wallSeconds * threads,
+    memoryBytes: 3 * 1024 ** 3 + threads * 256 * 1024 ** 2,
+    fileBytes: 200 * 1024 ** 2,
+  }
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { apiError } from '../errors.ts'
+import { runFfprobe } from '../probe/ffprobe.ts'
+import { measureGif } from '../probe/gif-info.ts'
+import { defaultProbeLimits } from '../probe/limits.ts'
+import type { MediaInfo } from '../probe/media-info.ts'
+import { SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
+import type { MediaTools } from './binaries.ts'
+import { workFiles } from './ffmpeg-command.ts'
+import type { Size } from './geometry.ts'
+import type { RenditionPlan } from './rendition-plan.ts'
+
+export interface Rendition extends Size {
+  path: string
+  bytes: number
+  /** Lower-case hexadecimal. */
+  sha256: string
+}
+
+/** A shorter clip loses its last frame's duration to rounding; nobody sees a tenth of a second. */
+const DURATION_TOLERANCE_SECONDS = 0.1
+
+/**
+ * Looks at what ffmpeg wrote, whose exit code 0 promises nothing. Returns the clip's length as decoded.
+ * Throws corrupt_media when much of the source could not be decoded, and an Error when a file is not what was planned.
+ */
+export async function verifyVideos(
+  tools: MediaTools,
+  work: { directory: string; plan: RenditionPlan; info: MediaInfo; signal?: AbortSignal | undefined },
+): Promise<number> {
+  const { directory, plan, info, signal } = work
+  const [mp4Seconds, webmSeconds] = await Promise.all([
+    verifyVideo(tools, join(directory, workFiles.mp4), { demuxer: 'mov', codec: 'h264', size: plan.video, signal }),
+    verifyVideo(tools, join(directory, workFiles.webm), {
+      demuxer: 'matroska',
+      codec: tools.ffmpeg.webmVideoEncoder === 'libvpx' ? 'vp8' : 'vp9',
+      size: plan.video,
+      signal,
+    }),
+  ])
+  const shortest = info.durationSeconds * SMALLEST_WHOLE_PART - DURATION_TOLERANCE_SECONDS
+  if (mp4Seconds < shortest) {
+    throw apiError('corrupt_media', { details: { declared: info.durationSeconds, actual: mp4Seconds } })
+  }
+  if (Math.abs(mp4Seconds - webmSeconds) > DURATION_TOLERANCE_SECONDS + plan.cutSeconds - plan.durationSeconds) {
+    throw new Error(`mp4 lasts ${mp4Seconds} s and webm ${webmSeconds} s`)
+  }
+  return mp4Seconds
+}
+
+async function verifyVideo(
+  tools: MediaTools,
+  path: string,
+  expected: { demuxer: 'mov' | 'matroska'; codec: string; size: Size; signal?: AbortSignal | undefined },
+): Promise<number> {
+  const { demuxer, codec, size, signal } = expected
+  const report = await runFfprobe(tools, path, { demuxer, packets: false, signal }).catch((cause) => {
+    signal?.throwIfAborted()
+    throw new Error(`${path} cannot be read`, { cause })
+  })
+  const video = report.streams?.find((stream) => stream.codec_type === 'video')
+  const matches = video?.codec_name === codec && video.width === size.width && video.height === size.height
+  if (!matches) throw new Error(`${path} is not ${codec} of ${size.width}x${size.height}`)
+  return Number.parseFloat(video.duration ?? report.format?.duration ?? '0') || 0
+}
+
+/** The GIF's size, from its blocks. Throws an Error when it is not a whole GIF. */
+export async function verifyGif(path: string): Promise<Size> {
+  const { width, height } = await measureGif(path, { ...defaultProbeLimits, frames: 10_000 }).catch((cause) => {
+    throw new Error(`${path} cannot be read`, { cause })
+  })
+  return { width, height }
+}
+
+export async function describeFile(path: string, { width, height }: Size): Promise<Rendition> {
+  const hash = createHash('sha256')
+  const file = createReadStream(path)
+  await pipeline(file, hash)
+  return { path, bytes: file.bytesRead, sha256: hash.digest('hex'), width, height }
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Multipart } from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
+import type { ReceivedFile } from '../clips/accept-clip.ts'
+import { invalidField } from '../clips/clip-fields.ts'
+import { apiError } from '../errors.ts'
+import { multipartFailure } from '../http/error-bodies.ts'
+import type { FormField } from './form-fields.ts'
+import { watchSpeed } from './upload-speed.ts'
+
+export interface ReceivedForm {
+  fields: FormField[]
+  file: ReceivedFile | undefined
+}
+
+/** Fifty fields are thirty tags and all others; files beside `file` are ignored, but not without end. */
+const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNameSize: 100, headerPairs: 50 }
+
+/**
+ * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the rest into memory. Memory does not grow
+ * with the file, and the byte that crosses `maxBytes` ends it. The caller removes the file, whatever happens here.
+ * Throws file_too_large, malformed_multipart (also when the client goes away), invalid_request, upload_too_slow, or the
+ * reason of `signal`.
+ */
+export async function receiveForm(
+  request: FastifyRequest,
+  { path, maxBytes, signal }: { path: string; maxBytes: number; signal: AbortSignal },
+): Promise<ReceivedForm> {
+  const form: ReceivedForm = { fields: [], file: undefined }
+  const { socket } = request.raw
+  const speed = watchSpeed(() => socket.bytesRead)
+  const stop = AbortSignal.any([signal, speed.signal])
+  const stopped = new Promise<never>((_, reject) => stop.addEventListener('abort', () => reject(stop.reason)))
+  stopped.catch(() => {})
+  // One byte over our own limit, which is counted below: the parser would wait for the rest of the part.
+  const parts = request.parts({ limits: { ...LIMITS, fileSize: maxBytes + 1 } })
+  try {
+    // By hand, because a loop over the parts could not be left while it waits for the next one.
+    const nextPart = () => Promise.race([parts.next(), stopped])
+    for (let next = await nextPart(); !next.done; next = await nextPart()) {
+      await receivePart(form, next.value, { path, maxBytes, signal: stop })
+    }
+    return form
+  } catch (error) {
+    stop.throwIfAborted()
+    throw multipartFailure(error as Parameters<typeof multipartFailure>[0]) ?? error
+  } finally {
+    speed.stop()
+  }
+}
+
+async function receivePart(form: ReceivedForm, part: Multipart, options: Parameters<typeof writeFile>[2]) {
+  if (part.type === 'field') {
+    form.fields.push(toField(part))
+  } else if (part.fieldname !== 'file') {
+    part.file.resume()
+  } else if (form.file) {
+    throw apiError('invalid_request', { message: 'Only one file at a time.', details: { param: 'file' } })
+  } else form.file = await writeFile(part.file, options.path, options)
+}
+
+async function writeFile(
+  source: Readable,
+  path: string,
+  { maxBytes, signal }: { path: string; maxBytes: number; signal: AbortSignal },
+): Promise<ReceivedFile> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  const measured = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      bytes += chunk.length
+      if (bytes > maxBytes) throw apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
+      hash.update(chunk)
+      yield chunk
+    }
+  }
+  await pipeline(source, measured, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
+  return { path, bytes, sha256: hash.digest('hex') }
+}
+
+function toField(part: { fieldname: string; value: unknown; valueTruncated?: boolean }): FormField {
+  const { fieldname: name, value, valueTruncated } = part
+  if (valueTruncated) throw invalidField(name, 'is too long')
+  return { name, value: typeof value === 'string' ? value : JSON.stringify(value) }
+}

@@ -1,0 +1,83 @@
+// POST /media/upload. The one rule: until the form is whole nothing but one temporary file exists, and that is gone
+// whatever happens. Reading the form: receive-form.ts. What becomes of the file: ../clips/accept-clip.ts.
+import { rm } from 'node:fs/promises'
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { acceptClip, refuseWhenBusy } from '../clips/accept-clip.ts'
+import { answerClip } from '../clips/answer-clip.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { requireToken } from '../http/authenticate.ts'
+import { errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
+import { readFormFields } from './form-fields.ts'
+import { receiveForm } from './receive-form.ts'
+
+const UploadForm = Type.Object({
+  file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),
+  title: Type.Optional(Type.String()),
+  tags: Type.Optional(Type.String({ description: 'Separated by commas, repeated, or a JSON array.' })),
+  nsfw: Type.Optional(Type.Boolean()),
+  attribution_site: Type.Optional(Type.String({ description: 'twitter, reddit, instagram, or a custom URL.' })),
+  attribution_user: Type.Optional(Type.String()),
+  attribution_url: Type.Optional(Type.String()),
+})
+
+/** What a form adds to its file: boundaries, headers and fields. Told by Content-Length, more is refused unread. */
+const FORM_OVERHEAD_BYTES = 8 * 1024 * 1024
+
+export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config } = deps
+  const { maxBytes } = config.source
+  requireToken(app, deps, { scope: 'write', anonymous: !config.uploadNeedsToken })
+  await app.register(multipart)
+  app.route({
+    method: 'POST',
+    url: '/media/upload',
+    schema: {
+      tags: ['media'],
+      summary: 'Adds a file; answers when its copies are ready',
+      security: TOKEN_SECURITY,
+      consumes: ['multipart/form-data'],
+      headers: Type.Object({ prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })) }),
+      body: UploadForm,
+      response: {
+        201: Type.Object({ success: ResultShape }),
+        ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
+      },
+    },
+    // The form is read by the handler, part by part; the schema above is documentation.
+    validatorCompiler: () => () => true,
+    onRequest: async (request, reply) => {
+      await deps.limits.count(request, reply, 'upload')
+      if (!/^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')) {
+        throw apiError('unsupported_media_type', { message: 'The Content-Type must be multipart/form-data.' })
+      }
+      if (Number(request.headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) {
+        throw apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
+      }
+      await refuseWhenBusy(deps)
+      await deps.work.requireSpace(3 * maxBytes)
+    },
+    handler: async (request, reply) => {
+      const path = deps.work.newPath()
+      try {
+        const form = await receiveForm(request, { path, maxBytes, signal: deps.hurry })
+        if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
+        if (form.file.bytes === 0) {
+          throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
+        }
+        const clip = await acceptClip(deps, {
+          file: form.file,
+          fields: readFormFields(form.fields),
+          tokenId: request.apiToken?.id ?? null,
+          origin: { kind: 'upload' },
+        })
+        await rm(path, { force: true })
+        return await answerClip(deps, request, reply, { clip, startedAt: Date.now() })
+      } finally {
+        await rm(path, { force: true })
+      }
+    },
+  })
+}

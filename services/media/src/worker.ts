@@ -1,0 +1,27 @@
+import { inOrder } from '@services/common/shutdown'
+import type { Deps } from './deps.ts'
+import { startHousekeeping } from './housekeeping.ts'
+import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob } from './jobs/transcode-queue.ts'
+import { failDeadSource, transcodeSource } from './jobs/transcode-source.ts'
+
+/** Running transcodes get this long at a stop before they are given back; shorter ones finish. */
+const STOP_GRACE_MS = 5_000
+
+/**
+ * Transcodes and cleans up; runs inside the service or as a process of its own (`worker`). The returned function gives
+ * jobs back and waits until what was aborted has removed its files.
+ */
+export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
+  const running = new Set<Promise<void>>()
+  const tracked = (work: Promise<void>) => {
+    running.add(work)
+    return work.finally(() => running.delete(work))
+  }
+  await deps.queue.work<TranscodeJob>(TRANSCODE_QUEUE.name, { concurrency: deps.config.worker.concurrency }, (job) =>
+    tracked(transcodeSource(deps, job)),
+  )
+  await deps.queue.work<TranscodeJob>(DEAD_TRANSCODE_QUEUE, { concurrency: 1 }, (job) => failDeadSource(deps, job))
+  const stopHousekeeping = startHousekeeping(deps, deps.log)
+  return () =>
+    inOrder(deps.log, [stopHousekeeping, () => deps.queue.stop(STOP_GRACE_MS), () => Promise.allSettled(running)])
+}

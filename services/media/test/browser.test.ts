@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { findFreePort } from '@services/common/dev/dev-ports'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { clip } from './clips.ts'
+import { idIn, startTestService, type TestService } from './service.ts'
+
+/** Debian's; where there is none these tests are skipped. */
+const CHROMIUM = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
+const QUIET = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+describe.skipIf(!existsSync(CHROMIUM))('in a browser', () => {
+  let service: TestService
+  let browser: Browser
+  let id: string
+
+  beforeAll(async () => {
+    const port = await findFreePort()
+    const base = `http://127.0.0.1:${port}`
+    const settings = { MEDIA_PORT: String(port), MEDIA_BASE_URL: base, MEDIA_FILES_BASE_URL: base }
+    ;[service, browser] = await Promise.all([
+      startTestService(settings),
+      chromium.launch({ executablePath: CHROMIUM, args: QUIET }),
+    ])
+    id = idIn(await service.upload(await clip('plain.mp4')))
+  }, 30_000)
+  afterAll(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  const openPage = async (options: { javaScriptEnabled: boolean }) => {
+    const page = await (await browser.newContext(options)).newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => message.text().includes('favicon') || complaints.push(message.text()))
+    page.on('requestfailed', (request) => complaints.push(request.url()))
+    return { page, complaints: () => complaints.filter((text) => /policy|refused|\/f\//i.test(text)) }
+  }
+
+  test.each([true, false])('the page plays, with scripts or without (%s)', async (javaScriptEnabled) => {
+    const { page, complaints } = await openPage({ javaScriptEnabled })
+    await page.goto(`${service.url}/gif/${id}`)
+    await playing(page)
+    expect(complaints()).toEqual([])
+  })
+
+  test('the embed of the result plays in a page of another site', async () => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    const { body } = await service.get(`/media/${id}`, { token: service.token })
+    const blog = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/html').end(`<h1>A blog</h1>${body.success.embed}`)
+    }).listen(0, '127.0.0.1')
+    await once(blog, 'listening')
+    onTestFinished(() => void blog.close())
+    await page.goto(`http://localhost:${(blog.address() as AddressInfo).port}/`)
+    await playing(page, 'iframe')
+    expect(complaints()).toEqual([])
+  })
+})
+
+/** Time passes in the clip. `evaluate` works without scripts of the page too. */
+async function playing(page: Page, frame?: string): Promise<void> {
+  const root = frame ? page.frameLocator(frame) : page
+  const time = () =>
+    root.locator('video.moving').evaluate((video) => (video as unknown as { currentTime: number }).currentTime)
+  await expect.poll(time, { timeout: 8_000 }).toBeGreaterThan(0.2)
+}

@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
+import { access, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { type MediaTools, resolveTools } from '../src/transcode/binaries.ts'
+
+const run = promisify(execFile)
+
+/** Where tests look for the machine's own ffmpeg. */
+export const systemPath = '/usr/local/bin:/usr/bin:/bin'
+
+/** What the service would run with on this machine. */
+export const tools: MediaTools = await resolveTools({ searchPath: systemPath })
+
+/** The builds of the npm packages alone, as on a machine without ffmpeg; the limiters are still the machine's. */
+export const embeddedTools: MediaTools = {
+  ...(await resolveTools({ searchPath: '' })),
+  limiters: tools.limiters,
+}
+
+const picture = (seconds: number, options = '') => lavfi(`testsrc2=s=160x120:r=25:d=${seconds}${options}`)
+const tone = (seconds: number) => lavfi(`sine=frequency=440:duration=${seconds}`)
+const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '12']
+const aac = ['-c:a', 'aac', '-ac', '1']
+
+function lavfi(source: string): string[] {
+  return ['-f', 'lavfi', '-i', source]
+}
+
+/** ffmpeg's arguments for each clip; the file's ending picks the muxer. Small and short, to be made in tens of ms. */
+const recipes = {
+  'plain.mp4': [...picture(2), ...x264],
+  'faststart.mp4': [...picture(2), ...x264, '-movflags', '+faststart'],
+  'sound.mp4': [...picture(2), ...tone(2), ...x264, ...aac, '-metadata', 'title=Secret title'],
+  'silence.mp4': [...picture(1), ...lavfi('anullsrc=r=48000'), ...x264, ...aac, '-t', '1'],
+  'long-sound.mp4': [...picture(1), ...tone(3), ...x264, ...aac],
+  'odd.mp4': [...lavfi('testsrc2=s=161x121:r=25:d=1'), '-c:v', 'libx264', '-pix_fmt', 'yuv444p'],
+  'sar.mp4': [...picture(1, ',setsar=2'), ...x264],
+  // Black but for the second half second of two: the typical frame is black, the one at a third is not.
+  'mostly-dark.mp4': [...picture(2, ",lutyuv=y=16:u=128:v=128:enable='not(between(t,0.5,0.9))'"), ...x264],
+  'fast.mp4': [...lavfi('testsrc2=s=160x120:r=120:d=1'), ...x264],
+  'large.mp4': [...lavfi('testsrc2=s=2560x1440:r=10:d=0.5'), ...x264],
+  'vfr.mp4': [...picture(2, ",select='lt(mod(n,10),4)'"), '-vsync', 'vfr', ...x264],
+  'long.mp4': [...lavfi('color=s=64x48:r=5:d=31'), ...x264],
+  'just-30.mp4': [...lavfi('color=s=64x48:r=25:d=30.04'), ...x264],
+  'audio-only.mp4': [...tone(1), ...aac],
+  'hdr.mp4': [
+    ...lavfi('testsrc2=s=160x120:r=25:d=1,format=yuv420p10le'),
+    ...['-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1', '-color_primaries', 'bt2020'],
+    ...['-color_trc', 'smpte2084', '-colorspace', 'bt2020nc', '-x265-params', 'log-level=none:transfer=smpte2084'],
+  ],
+  'piped.webm': [...picture(2), ...tone(2), '-c:v', 'libvpx', '-deadline', 'realtime', '-c:a', 'libopus', '-live', '1'],
+  'alpha.webm': [
+    ...lavfi('color=red@0.0:s=160x120:r=25:d=1,format=yuva420p'),
+    ...['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-auto-alt-ref', '0'],
+  ],
+  'plain.mkv': [...picture(1), ...x264],
+  'plain.mov': [...picture(1), ...x264],
+  'mjpeg.mp4': [...picture(1), '-c:v', 'mjpeg', '-pix_fmt', 'yuvj420p'],
+  'plain.gif': [...lavfi('testsrc2=s=160x120:r=10:d=1.5')],
+} satisfies Record<string, string[]>
+
+export type ClipName = keyof typeof recipes
+
+/** Kept between runs; a changed recipe means another folder. */
+const recipeHash = createHash('sha256').update(JSON.stringify(recipes)).digest('hex').slice(0, 12)
+const directory = join(tmpdir(), `media-test-clips-${recipeHash}`)
+
+/** The path of a clip, made the first time any test asks for it. */
+export async function clip(name: ClipName): Promise<string> {
+  return madeOnce(name, (path) => ffmpeg([...recipes[name], path]))
+}
+
+/** A copy of `plain.mp4` whose picture stands on its side, as phones record it. */
+export async function rotatedClip(): Promise<string> {
+  const plain = await clip('plain.mp4')
+  return madeOnce('rotated.mp4', (path) => ffmpeg(['-i', plain, '-c', 'copy', '-metadata:s:v:0', 'rotate=90', path]))
+}
+
+/** `plain.mp4` cut without encoding: frames before the cut are in the file, and an edit list hides them. */
+export async function trimmedClip(): Promise<string> {
+  const plain = await clip('plain.mp4')
+  return madeOnce('trimmed.mp4', (path) => ffmpeg(['-ss', '0.6', '-i', plain, '-c', 'copy', path]))
+}
+
+/** A copy of an mp4 whose three headers tell a duration of their own. */
+export async function lyingClip(name: ClipName, factor: number): Promise<string> {
+  const bytes = Buffer.from(await readFile(await clip(name)))
+  const durations = { mvhd: 20, tkhd: 24, mdhd: 20 }
+  for (const [box, distance] of Object.entries(durations)) {
+    const offset = bytes.indexOf(box) + distance
+    bytes.writeUInt32BE(Math.round(bytes.readUInt32BE(offset) * factor), offset)
+  }
+  return written(`lying-${factor}-${name}`, bytes)
+}
+
+/** Keeps a file in the folder of clips under this name. */
+async function madeOnce(name: string, make: (path: string) => Promise<void>): Promise<string> {
+  const path = join(directory, name)
+  const isThere = await access(path).then(
+    () => true,
+    () => false,
+  )
+  if (isThere) return path
+  await mkdir(directory, { recursive: true })
+  await replaceFile(path, make)
+  return path
+}
+
+/** A file of given bytes in the folder of clips. */
+export async function written(name: string, bytes: string | Uint8Array): Promise<string> {
+  await mkdir(directory, { recursive: true })
+  const path = join(directory, name)
+  await replaceFile(path, (unfinished) => writeFile(unfinished, bytes))
+  return path
+}
+
+/** Test files run side by side and may make the same one: the last complete one wins. */
+async function replaceFile(path: string, make: (unfinished: string) => Promise<void>): Promise<void> {
+  const unfinished = join(dirname(path), `${randomUUID()}-${basename(path)}`)
+  await make(unfinished)
+  await rename(unfinished, path)
+}
+
+/** By the npm package's build, so that every machine tests with the same bytes. */
+async function ffmpeg(args: string[]): Promise<void> {
+  await run(embeddedTools.ffmpeg.path, ['-y', '-v', 'error', ...args])
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { variablesTable } from '@services/common/config'
+import { describe, expect, test } from 'vitest'
+import { readConfig, variables } from '../src/config.ts'
+import { errorCatalogue, errorsTable } from '../src/errors.ts'
+import { settingsOf } from './service.ts'
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+const required = settingsOf('postgres://localhost/media', '/tmp/blobs')
+const between = (name: string) => new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)\n<!-- end ${name} -->`).exec(readme)?.[1]
+
+describe('the README', () => {
+  test('has every variable with its type, default and meaning', () => {
+    expect(between('variables')).toBe(variablesTable(variables, 'MEDIA_'))
+  })
+
+  test('has every error code with its status and message', () => {
+    expect(between('errors')).toBe(errorsTable(errorCatalogue))
+  })
+})
+
+test('all problems are told at once, by name and never by value', () => {
+  const settings = {
+    MEDIA_PORT: '99999',
+    MEDIA_MAX_DURATION: '40',
+    MEDIA_BOOTSTRAP_TOKEN: 'hunter2',
+    MEDIA_IMPORT_ALLOW_CIDRS: '10.0.0.0/33',
+    MEDIA_RATE_LIMIT_UPLOAD: '0',
+    MEDIA_DB_NAMESPACE: 'No!',
+    MEDIA_UPLOAD_AUTH: 'perhaps',
+  }
+  const report = refusalOf(settings)
+  for (const name of Object.keys(settings)) expect(report).toContain(name)
+  expect(report).not.toContain('hunter2')
+  expect(refusalOf({ ...required, MEDIA_BASE_URL: '', MEDIA_BLOBS_DIR: '' })).toMatch(
+    /MEDIA_BASE_URL is required[\s\S]*MEDIA_BLOBS_DIR is required/,
+  )
+})
+
+test('settings that depend on others', () => {
+  const { config } = readConfig({ ...required, MEDIA_FILES_BASE_URL: '' })
+  expect(config.site.filesBaseUrl).toBe(config.site.baseUrl)
+  expect(config.storage.workDir).toBe('/tmp/blobs/work')
+  expect(config.worker.concurrency).toBeGreaterThan(0)
+  const shared = readConfig({ ...required, MEDIA_WEB_CONCURRENCY: '64' })
+  expect(shared.config.worker.concurrency).toBe(1)
+})
+
+function refusalOf(settings: Record<string, string>): string {
+  try {
+    readConfig(settings)
+    return ''
+  } catch (error) {
+    return (error as Error).message
+  }
+}

@@ -1,0 +1,156 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import { expect } from 'vitest'
+import { cleanUp } from '../src/housekeeping.ts'
+import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
+import { failDeadSource, transcodeSource } from '../src/jobs/transcode-source.ts'
+import { clip } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { formOf, idIn, startTestService, type TestService, test } from './service.ts'
+import { openUpload } from './slow-upload.ts'
+
+const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => path.startsWith('work/'))
+
+test('a client that goes away in the middle of its upload leaves no file and no row', async ({ service }) => {
+  const before = await service.countRows()
+  const upload = openUpload(service.url, { token: service.token })
+  await upload.write(Buffer.alloc(300_000))
+  await expect.poll(() => temporary(service)).toHaveLength(1)
+  upload.abort()
+  await expect.poll(() => temporary(service)).toEqual([])
+  expect(await service.countRows()).toEqual(before)
+})
+
+test('the byte over the limit ends the upload; the rest is neither kept nor waited for', async () => {
+  const service = await startTestService({ MEDIA_MAX_FILE_BYTES: '100000', MEDIA_WORKERS_ENABLED: 'false' })
+  const upload = openUpload(service.url, { token: service.token })
+  let sent = 0
+  for (; !upload.isAnswered() && sent < 1_000; sent++) await upload.write(Buffer.alloc(64_000))
+  expect(await upload.answer).toMatchObject({
+    status: 413,
+    body: { error: { code: 'file_too_large', details: { limit: 100_000 } } },
+  })
+  expect(sent).toBeLessThan(1_000)
+  expect(await temporary(service)).toEqual([])
+  upload.abort()
+
+  const announced = await service.call('POST', '/media/upload', {
+    body: new Uint8Array(9_000_000),
+    headers: { token: service.token, 'content-type': 'multipart/form-data; boundary=b' },
+  })
+  expect(announced.status).toBe(413)
+  await service.close()
+})
+
+test('a client that goes away while it waits has its clip all the same', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const abort = new AbortController()
+  const body = await formOf(gif(50, 20, [{ delay: 10 }]))
+  const gone = fetch(`${service.url}/media/upload`, {
+    method: 'POST',
+    body,
+    headers: { token: service.token },
+    signal: abort.signal,
+  })
+  await expect.poll(async () => (await service.countRows()).clips).toBe(1)
+  abort.abort()
+  await expect(gone).rejects.toThrow()
+  await service.startWorker()
+  const state = async () => (await service.deps.pool.query('select state from sources')).rows[0].state
+  await expect.poll(state, { timeout: 8_000 }).toBe('ready')
+  expect(await service.countRows()).toEqual({ clips: 1, sources: 1 })
+  await service.close()
+})
+
+test('a clip that no try can make is failed for good, by the last try or in the place of dead workers', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { deps } = service
+  const later = { prefer: 'respond-async' }
+  const accepted = await Promise.all([1, 2].map((n) => service.upload(gif(60 + n, 20, [{ delay: 10 }]), [], later)))
+  const { rows } = await deps.pool.query('select id, encode(sha256, $1) as sha256 from sources', ['hex'])
+  const job = (sourceId: string, retryCount: number) => ({
+    id: 'x',
+    data: { sourceId },
+    retryCount,
+    signal: new AbortController().signal,
+  })
+  for (const { sha256 } of rows) await deps.blobs.delete({ sha256, extension: 'source' })
+
+  await expect(transcodeSource(deps, job(rows[0].id, 0))).rejects.toThrow('is not in the store')
+  await transcodeSource(deps, job(rows[0].id, TRANSCODE_QUEUE.retryLimit))
+  await failDeadSource(deps, job(rows[1].id, TRANSCODE_QUEUE.retryLimit))
+  for (const answer of accepted) {
+    const { body } = await service.get(`/media/${idIn(answer)}`, { token: service.token })
+    expect(body.success).toMatchObject({ state: 'failed', failure: { code: 'internal' } })
+  }
+  expect(await service.listFiles()).toEqual([])
+  await service.close()
+})
+
+test.each([
+  { when: 'before it began', signal: () => AbortSignal.abort(new Error('claim lost')) },
+  { when: 'on the way', signal: () => AbortSignal.timeout(150) },
+])('a worker that lost its claim $when changes nothing', async ({ signal }) => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  await service.upload(await clip('long-sound.mp4'), [], { prefer: 'respond-async' })
+  const { rows } = await service.deps.pool.query('select id from sources')
+  const job = { id: 'x', data: { sourceId: rows[0].id }, retryCount: TRANSCODE_QUEUE.retryLimit, signal: signal() }
+  await expect(transcodeSource(service.deps, job)).rejects.toThrow()
+  expect((await service.deps.pool.query('select state from sources')).rows).toEqual([{ state: 'processing' }])
+  expect(await temporary(service)).toEqual([])
+  await service.close()
+})
+
+test('a restarted PostgreSQL costs 503 for the moment and no restart of the service', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'restarted-postgres-'))
+  const first = await startEmbeddedPostgres({ dataDir, durable: false })
+  const service = await startTestService({ MEDIA_DATABASE_URL: first.url, MEDIA_MIGRATE_ON_START: 'true' })
+  const id = idIn(await service.upload(await clip('plain.gif')))
+  const seen = new Set<number>()
+  let isRunning = true
+  const load = (async () => {
+    while (isRunning) {
+      const answers = await Promise.all([
+        service.get(`/media/${id}`, { token: service.token }),
+        service.get(`/f/${id}.jpg`),
+        service.importFrom({ source: 'http://127.0.0.1:9/' }),
+      ])
+      for (const { status, headers, body } of answers) {
+        seen.add(status)
+        if (status >= 500)
+          expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+      }
+    }
+  })()
+  await first.stop()
+  await expect.poll(async () => (await service.get('/health/ready')).status).toBe(503)
+  expect((await service.get('/health/live')).status).toBe(200)
+  const second = await startEmbeddedPostgres({ dataDir, durable: false, port: first.port })
+  await expect.poll(async () => (await service.get(`/f/${id}.jpg`)).status, { timeout: 10_000 }).toBe(200)
+  isRunning = false
+  await load
+  expect(seen).toEqual(new Set([200, 424, 503]))
+  // The queue and the connection for results are there again as well.
+  expect((await service.upload(gif(80, 20, [{ delay: 10 }]))).status).toBe(201)
+  await service.close()
+  await second.stop()
+  await rm(dataDir, { recursive: true, force: true })
+}, 40_000)
+
+test('with a namespace everything is under its own names', async () => {
+  const service = await startTestService({
+    MEDIA_DB_NAMESPACE: 'acme',
+    MEDIA_MIGRATE_ON_START: 'true',
+    MEDIA_BOOTSTRAP_TOKEN: 'a-first-token-of-20-characters',
+  })
+  const id = idIn(await service.upload(gif(90, 20, [{ delay: 10 }])))
+  expect((await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })).status).toBe(204)
+  service.clock.advance({ seconds: 601 })
+  await cleanUp(service.deps)
+  expect(await service.countRows()).toEqual({ clips: 0, sources: 0 })
+  const { rows } = await service.deps.pool.query('select count(*)::int as count from acme_clips')
+  expect(rows).toEqual([{ count: 1 }])
+  await service.close()
+})

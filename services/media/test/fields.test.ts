@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { gif } from './gif-bytes.ts'
+import { type FormFields, idIn, startTestService, type TestService } from './service.ts'
+
+let service: TestService
+
+// What is said about a clip is known before its files are: no worker, so that nobody waits for one.
+beforeAll(async () => {
+  service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
+})
+afterAll(() => service.close())
+
+const newGif = () => gif(20, 10, [{ delay: 10 }])
+
+async function detailsAfter(fields: FormFields) {
+  const answer = await service.upload(newGif(), fields)
+  expect(answer.status).toBe(201)
+  const { body } = await service.get(`/media/${idIn(answer)}`, { token: service.token })
+  return body.success
+}
+
+test.for<[string, FormFields]>([
+  ['one field with commas, as the historic curl sends it', [['tags', 'awesome, cool, fun, gnarly']]],
+  [
+    'repeated',
+    [
+      ['tags', 'awesome'],
+      ['tags', 'cool'],
+      ['tags', 'fun'],
+      ['tags', 'gnarly'],
+    ],
+  ],
+  [
+    'repeated with brackets',
+    [
+      ['tags[]', 'awesome'],
+      ['tags[]', 'cool'],
+      ['tags[]', 'fun'],
+      ['tags[]', 'gnarly'],
+    ],
+  ],
+  ['a JSON array', [['tags', ' ["awesome", "cool", "fun", "gnarly"]']]],
+  [
+    'untidy',
+    [
+      ['tags', ' awesome ,,  COOL\t,Awesome'],
+      ['tags', 'fun'],
+      ['tags', 'gnarly'],
+    ],
+  ],
+])('tags: %s', async ([, fields]) => {
+  const { tags } = await detailsAfter(fields)
+  expect(tags.map((tag: string) => tag.toLowerCase())).toEqual(['awesome', 'cool', 'fun', 'gnarly'])
+})
+
+test.for([
+  ...['true', '1', 'on', 'YES'].map((value) => [value, true] as const),
+  ...['false', '0', 'off', 'no', ''].map((value) => [value, false] as const),
+])('nsfw=%s is %s', async ([value, nsfw]) => {
+  expect(await detailsAfter([['nsfw', value]])).toMatchObject({ nsfw })
+})
+
+test('attribution, title and unknown fields', async () => {
+  const details = await detailsAfter([
+    ['title', '  Two\n lines \u0000\u0007 and  half a 😀 '],
+    ['attribution_site', 'Reddit'],
+    ['attribution_user', 'u/ada'],
+    ['attribution_url', 'https://example.com/a b'],
+    ['colour', 'red'],
+  ])
+  expect(details).toMatchObject({
+    title: 'Two lines and half a 😀',
+    attribution: { site: 'reddit', user: 'ada', url: 'https://example.com/a%20b' },
+    source: { kind: 'upload', url: null, type: 'gif' },
+  })
+})
+
+test('after the file count as well as before it, and other files are ignored', async () => {
+  const form = new FormData()
+  form.append('title', 'before')
+  form.append('thumbnail', new Blob(['not wanted']), 'thumb.png')
+  form.append('file', new Blob([new Uint8Array(newGif())]), 'a.gif')
+  form.append('tags', 'after')
+  const answer = await service.call('POST', '/media/upload', { body: form, headers: { token: service.token } })
+  expect(answer.status).toBe(201)
+  const { body } = await service.get(`/media/${idIn(answer)}`, { token: service.token })
+  expect(body.success).toMatchObject({ title: 'before', tags: ['after'] })
+})
+
+test.for<[string, FormFields, string]>([
+  ['nsfw that is neither yes nor no', [['nsfw', 'maybe']], 'nsfw'],
+  ['a title of 201 characters', [['title', 'x'.repeat(201)]], 'title'],
+  ['31 tags', [['tags', Array.from({ length: 31 }, (_, n) => n).join()]], 'tags'],
+  ['a tag of 51 characters', [['tags', 'x'.repeat(51)]], 'tags'],
+  ['an attribution without a site', [['attribution_user', 'ada']], 'attribution_site'],
+  ['a site that is no URL', [['attribution_site', 'javascript:alert(1)']], 'attribution_site'],
+  [
+    'an attribution address that runs script',
+    [
+      ['attribution_site', 'twitter'],
+      ['attribution_url', 'javascript:1'],
+    ],
+    'attribution_url',
+  ],
+  ['a field of 65 KiB', [['title', 'x'.repeat(66_000)]], 'title'],
+])('%s is 422 and names the field', async ([, fields, param]) => {
+  const { status, body } = await service.upload(newGif(), fields)
+  expect(status).toBe(422)
+  expect(body.error).toMatchObject({ code: 'invalid_field', param })
+})

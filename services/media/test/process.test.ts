@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { tools } from './clips.ts'
+import { send, settingsOf, startTestService } from './service.ts'
+import {
+  eventually,
+  readMemory,
+  resetPeak,
+  type ServiceProcess,
+  startServe,
+  startWorkerProcess,
+} from './service-process.ts'
+import { openUpload } from './slow-upload.ts'
+
+const run = promisify(execFile)
+
+let directory: string
+/** An ffmpeg that reads no faster than the clip plays, so that a worker can be stopped over it on any machine. */
+let slowFfmpeg: { MEDIA_FFMPEG_PATH: string; MEDIA_FFPROBE_PATH: string }
+let longClip: string
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'media-process-test-'))
+  slowFfmpeg = { MEDIA_FFMPEG_PATH: join(directory, 'ffmpeg'), MEDIA_FFPROBE_PATH: tools.ffprobe.path }
+  await writeFile(slowFfmpeg.MEDIA_FFMPEG_PATH, `#!/bin/sh\nexec '${tools.ffmpeg.path}' -re "$@"\n`, { mode: 0o755 })
+  longClip = join(directory, 'long.mp4')
+  const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=160x120:r=25:d=12']
+  await run(tools.ffmpeg.path, ['-v', 'error', ...picture, '-c:v', 'libx264', '-pix_fmt', 'yuv420p', longClip])
+})
+afterAll(async () => {
+  for (const end of endings) await end()
+  await rm(directory, { recursive: true, force: true })
+})
+
+/** The tests wait more than they work, so they run at once, and end what they started together. */
+const endings: (() => unknown)[] = []
+
+function killedAtTheEnd<Started extends Pick<ServiceProcess, 'child'>>(started: Started): Started {
+  endings.unshift(() => started.child.kill('SIGKILL'))
+  return started
+}
+
+const MiB = 1024 ** 2
+const isTemporary = (path: string) => path.startsWith('work/')
+const isStored = (path: string) => /^[0-9a-f]{2}\//.test(path)
+
+/** The API here, in the test's process; who transcodes is up to the test. */
+async function startApi(settings: Record<string, string> = {}) {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', ...settings })
+  endings.push(() => service.close())
+  const environment = settingsOf(service.deps.config.database.url, service.blobsDir)
+  const isTranscoding = () => hasProcess('ffmpeg', service.blobsDir)
+  const state = async () => (await service.deps.pool.query('select state from sources')).rows[0].state
+  return { ...service, environment, isTranscoding, state }
+}
+
+test.concurrent('a clip whose worker is killed is finished by another, and nothing of the dead one stays', async () => {
+  const api = await startApi()
+  const first = killedAtTheEnd(startWorkerProcess({ ...api.environment, ...slowFfmpeg }))
+  await api.upload(longClip, [], { prefer: 'respond-async' })
+  await eventually(api.isTranscoding, true, 10_000)
+  first.child.kill('SIGKILL')
+  const killedAt = Date.now()
+  await first.ended
+  await eventually(() => hasProcess('ffmpeg', api.blobsDir), false)
+
+  const second = killedAtTheEnd(startWorkerProcess(api.environment))
+  const restarted = async () => (await api.listFiles()).some((path) => path.includes(`_${second.pid}_`))
+  await eventually(restarted, true, 25_000)
+  expect(Date.now() - killedAt).toBeLessThan(20_000)
+  await eventually(api.state, 'ready', 20_000)
+  await eventually(async () => (await api.listFiles()).filter(isTemporary), [])
+  expect((await api.listFiles()).filter(isStored)).toHaveLength(4)
+}, 60_000)
+
+test.concurrent('a stopped worker gives its clip back and leaves nothing', async () => {
+  const api = await startApi()
+  const worker = killedAtTheEnd(startWorkerProcess({ ...api.environment, ...slowFfmpeg }))
+  await api.upload(longClip, [], { prefer: 'respond-async' })
+  await eventually(api.isTranscoding, true, 10_000)
+  worker.child.kill('SIGTERM')
+  expect(await worker.ended).toBe(0)
+  expect(await api.state()).toBe('processing')
+  const { rows } = await api.deps.pool.query(`select state from media_queue.job where name = 'transcode'`)
+  expect(rows).toEqual([{ state: 'retry' }])
+  expect((await api.listFiles()).filter(isTemporary)).toEqual([])
+  expect(await hasProcess('ffmpeg', api.blobsDir)).toBe(false)
+}, 40_000)
+
+test.concurrent('a stopped service answers who waits, refuses what does not come to an end, and ends well', async () => {
+  const api = await startApi()
+  const service = killedAtTheEnd(await startServe({ ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }))
+  const body = new FormData()
+  body.append('file', new Blob([new Uint8Array(Buffer.from(GIF, 'base64'))]))
+  const waiting = send('POST', `${service.url}/media/upload`, { body, headers: { token: api.token } })
+  await eventually(async () => (await api.countRows()).clips, 1)
+  const endless = openUpload(service.url, { token: api.token })
+  endless.write(Buffer.alloc(100_000))
+  const hesitant = openUpload(service.url, { token: api.token }, '--b\r\nContent-Disposition: ')
+  await eventually(async () => (await api.listFiles()).filter(isTemporary).length, 1)
+
+  service.child.kill('SIGTERM')
+  const answer = await waiting
+  expect([answer.status, answer.headers.get('x-media-state')]).toEqual([201, 'processing'])
+  for (const refused of await Promise.all([endless.answer, hesitant.answer])) {
+    expect(refused).toMatchObject({ status: 503, body: { error: { code: 'unavailable' } } })
+  }
+  expect(await service.ended).toBe(0)
+  expect((await api.listFiles()).filter(isTemporary)).toEqual([])
+}, 30_000)
+
+test.concurrent('memory does not grow with the file; the largest one passes, one byte more does not', async () => {
+  const api = await startApi()
+  const service = killedAtTheEnd(await startServe({ ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }))
+  const uploadOf = async (bytes: number) => {
+    const upload = openUpload(service.url, { token: api.token })
+    const chunk = Buffer.alloc(MiB, 'x')
+    for (let sent = 0; sent < bytes; sent += chunk.length) await upload.write(chunk.subarray(0, bytes - sent))
+    upload.end()
+    return upload.answer
+  }
+  await uploadOf(MiB)
+  await resetPeak(service.pid)
+  const { now } = await readMemory(service.pid)
+  const full = await uploadOf(157_286_400)
+  const { peak } = await readMemory(service.pid)
+  // Refused for what it is, after all of it was read.
+  expect([full.status, full.body.error.code]).toEqual([415, 'unsupported_media_type'])
+  expect(peak - now).toBeLessThan(64 * MiB)
+  const over = await uploadOf(157_286_401)
+  expect([over.status, over.body.error]).toEqual([
+    413,
+    expect.objectContaining({ code: 'file_too_large', param: 'file' }),
+  ])
+  expect((await api.listFiles()).filter(isTemporary)).toEqual([])
+}, 30_000)
+
+/** Two pixels. */
+const GIF = 'R0lGODlhAgABAIAAAP///wAAACH5BAAKAAAALAAAAAACAAEAAAICDAoAOw=='
+
+/** Whether a program of this name works below the directory. */
+async function hasProcess(name: string, directory: string): Promise<boolean> {
+  const { stdout } = await run('sh', ['-c', `for p in $(pgrep -x ${name}); do readlink /proc/$p/cwd; done; true`])
+  return stdout.includes(directory)
+}

@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { findFreePort } from '@services/common/dev/dev-ports'
+import { expect, vi } from 'vitest'
+
+export interface ServiceProcess {
+  child: ChildProcess
+  pid: number
+  url: string
+  /** Exit code, or the signal that ended it. */
+  ended: Promise<number | string | null>
+}
+
+/** As `expect.poll`, which tests that run at once cannot use. */
+export const eventually = (read: () => unknown, expected: unknown, timeout = 5_000) =>
+  vi.waitFor(async () => expect(await read()).toEqual(expected), { timeout, interval: 50 })
+
+/** `serve` in a process of its own. */
+export async function startServe(settings: Record<string, string>): Promise<ServiceProcess> {
+  const port = await findFreePort()
+  const url = `http://127.0.0.1:${port}`
+  const started = run(['src/main.ts'], { ...settings, MEDIA_HOST: '127.0.0.1', MEDIA_PORT: String(port) })
+  const isReady = () =>
+    fetch(`${url}/health/ready`).then(
+      (answer) => answer.status,
+      () => 0,
+    )
+  await eventually(isReady, 200, 10_000)
+  return { ...started, url }
+}
+
+/** `worker` in a process of its own. */
+export const startWorkerProcess = (settings: Record<string, string>) => run(['src/cli.ts', 'worker'], settings)
+
+function run(args: string[], settings: Record<string, string>) {
+  // The flag of `pnpm start`: what was read is forgotten early.
+  const child = spawn(process.execPath, ['--max-semi-space-size=2', ...args], {
+    cwd: new URL('..', import.meta.url).pathname,
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
+  return { child, pid: child.pid as number, url: '', ended }
+}
+
+/** Resident memory in bytes: now, and at its peak since `resetPeak`. */
+export async function readMemory(pid: number): Promise<{ now: number; peak: number }> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  const kilobytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024
+  return { now: kilobytes('VmRSS'), peak: kilobytes('VmHWM') }
+}
+
+export const resetPeak = (pid: number) => writeFile(`/proc/${pid}/clear_refs`, '5')

@@ -1,0 +1,193 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { createLogger } from '@services/common/logger'
+import { createTestClock, type TestClock } from '@services/common/testing/clock'
+import { cloneTemplate } from '@services/common/testing/template-database'
+import type { FastifyInstance } from 'fastify'
+import { test as base, expect, inject } from 'vitest'
+import { createApp } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import type { Scope, TokenLimits } from '../src/db/tables.ts'
+import { type Deps, migrateAll, openDeps } from '../src/deps.ts'
+import { createToken } from '../src/tokens/create-token.ts'
+import { startWorker } from '../src/worker.ts'
+
+/** What the service is told its addresses are; tests reach it elsewhere and use the paths. */
+export const BASE_URL = 'https://media.example'
+export const FILES_BASE_URL = 'https://files.example'
+
+export interface Answer {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: bodies are what the test says they are
+  body: any
+  text: string
+  bytes: Buffer
+  headers: Headers
+}
+
+export interface TestService {
+  app: FastifyInstance
+  deps: Deps
+  clock: TestClock
+  /** Where it listens. */
+  url: string
+  /** With every scope. */
+  token: string
+  blobsDir: string
+  newToken(options?: {
+    scopes?: Scope[]
+    limits?: TokenLimits
+    expiresAt?: Date
+  }): Promise<{ token: string; id: string }>
+  /** `path` is one of the service's own URLs or a path. */
+  get(path: string, headers?: Record<string, string>): Promise<Answer>
+  call(method: string, path: string, init?: RequestInit): Promise<Answer>
+  upload(file: string | Uint8Array, fields?: FormFields, headers?: Record<string, string>): Promise<Answer>
+  importFrom(body: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Every file on the disk: stored ones and temporary ones. */
+  listFiles(): Promise<string[]>
+  /** Files and rows once nobody is at work: an answer comes a moment before its worker has tidied up. */
+  traces(): Promise<{ files: string[]; clips: number; sources: number }>
+  countRows(): Promise<{ clips: number; sources: number }>
+  startWorker(): Promise<void>
+  close(): Promise<void>
+}
+
+/** In the order given; a repeated name is a repeated field. */
+export type FormFields = [name: string, value: string][]
+
+/** The database of one test service: a clone of the migrated template. */
+export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  return cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_media`, async (url) => {
+    const { config } = readConfig(settingsOf(url, tmpdir()))
+    await migrateAll(config, createLogger({ name: 'test', level: 'error' }))
+  })
+}
+
+/** Settings of a service on this database, as its environment gives them. */
+export function settingsOf(databaseUrl: string, blobsDir: string): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    MEDIA_BASE_URL: BASE_URL,
+    MEDIA_FILES_BASE_URL: FILES_BASE_URL,
+    MEDIA_DATABASE_URL: databaseUrl,
+    MEDIA_MIGRATE_ON_START: 'false',
+    MEDIA_BLOBS_DIR: blobsDir,
+    MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
+    MEDIA_RATE_LIMIT_UPLOAD: '100000',
+    MEDIA_RATE_LIMIT_IMPORT: '100000',
+    MEDIA_LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'fatal',
+    MEDIA_DB_MAX_POOL_SIZE: '20',
+  }
+}
+
+/** The whole service on a database and a directory of its own, on a real port, with a clock in the test's hand. */
+export async function startTestService(settings: Record<string, string> = {}): Promise<TestService> {
+  const [database, blobsDir] = await Promise.all([createDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
+  const clock = createTestClock()
+  const { config } = readConfig({ ...settingsOf(database.url, blobsDir), ...settings })
+  const log = createLogger({ name: 'media', ...config.log })
+  const deps = await openDeps(config, log, { now: clock.now })
+  const app = await createApp(deps)
+  let stopWorker = config.worker.enabled ? await startWorker(deps) : undefined
+  const url = await app.listen({ host: '127.0.0.1', port: settings.MEDIA_PORT ? config.server.port : 0 })
+  const newToken: TestService['newToken'] = async ({ scopes, limits, expiresAt } = {}) =>
+    createToken(deps, { name: 'test', scopes: scopes ?? ['write', 'read', 'delete'], limits, expiresAt })
+  const { token } = await newToken()
+  const call = (method: string, path: string, init: RequestInit = {}) => send(method, resolve(url, path), init)
+  const countRows = async () => {
+    const { rows } = await deps.pool.query(
+      'select (select count(*) from clips)::int as clips, (select count(*) from sources)::int as sources',
+    )
+    return rows[0]
+  }
+
+  return {
+    app,
+    deps,
+    clock,
+    url,
+    token,
+    blobsDir,
+    newToken,
+    call,
+    get: (path, headers = {}) => call('GET', path, { headers }),
+    upload: async (file, fields = [], headers = {}) => {
+      const body = await formOf(file, fields)
+      return call('POST', '/media/upload', { body, headers: { token, ...headers } })
+    },
+    importFrom: (body, headers = {}) =>
+      call('POST', '/media/import', {
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        headers: { token, 'content-type': 'application/json', ...headers },
+      }),
+    listFiles: () => listFiles(blobsDir),
+    countRows,
+    traces: async () => {
+      const isBusy = async () => (await listFiles(blobsDir)).some((path) => path.startsWith('work/'))
+      await expect.poll(isBusy, { timeout: 5_000, interval: 20 }).toBe(false)
+      return { files: (await listFiles(blobsDir)).sort(), ...(await countRows()) }
+    },
+    startWorker: async () => {
+      stopWorker = await startWorker(deps)
+    },
+    close: async () => {
+      await app.close()
+      await stopWorker?.()
+      await deps.close()
+      await database.drop()
+      await rm(blobsDir, { recursive: true, force: true })
+    },
+  }
+}
+
+export async function formOf(file: string | Uint8Array, fields: FormFields = []): Promise<FormData> {
+  const form = new FormData()
+  for (const [name, value] of fields) form.append(name, value)
+  const bytes = typeof file === 'string' ? await readFile(file) : file
+  form.append('file', new Blob([new Uint8Array(bytes)]), typeof file === 'string' ? basename(file) : 'clip.mp4')
+  return form
+}
+
+export async function send(method: string, url: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(url, { ...init, method, redirect: 'manual' })
+  const bytes = Buffer.from(await response.arrayBuffer())
+  const text = bytes.toString('utf8')
+  const isJson = response.headers.get('content-type')?.startsWith('application/json')
+  return {
+    status: response.status,
+    body: isJson && text ? JSON.parse(text) : undefined,
+    text,
+    bytes,
+    headers: response.headers,
+  }
+}
+
+export async function listFiles(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+}
+
+/** The id in the result of an upload or import. */
+export const idIn = ({ body }: Answer): string => new URL(body.success.page).pathname.slice('/gif/'.length)
+
+function resolve(url: string, path: string): string {
+  const { pathname, search } = new URL(path, url)
+  return url + pathname + search
+}
+
+/** `service`: one per file, with default settings. Tests that need others start their own. */
+export const test = base.extend<object & { service: TestService }>({
+  service: [
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
+    async ({}, use) => {
+      const service = await startTestService()
+      await use(service)
+      await service.close()
+    },
+    { scope: 'file' },
+  ],
+})

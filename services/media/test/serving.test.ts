@@ -1,0 +1,283 @@
+import { createHash } from 'node:crypto'
+import { describe, expect } from 'vitest'
+import { clip } from './clips.ts'
+import { test as base, idIn } from './service.ts'
+
+/** One clip for all tests of this file. */
+const test = base.extend<object & { id: string; mp4: Buffer }>({
+  id: [
+    async ({ service }, use) => {
+      const fields: [string, string][] = [
+        ['title', '<Hello> & "you"'],
+        ['tags', 'one,two'],
+        ['attribution_site', 'twitter'],
+        ['attribution_user', '@ada'],
+      ]
+      await use(idIn(await service.upload(await clip('sound.mp4'), fields)))
+    },
+    { scope: 'file' },
+  ],
+  mp4: [async ({ service, id }, use) => use((await service.get(`/f/${id}.mp4`)).bytes), { scope: 'file' }],
+})
+
+describe('files', () => {
+  test('are for ever, for everybody, and nothing a browser would run', async ({ service, id, mp4 }) => {
+    const { headers, status } = await service.get(`/f/${id}.mp4`)
+    expect(status).toBe(200)
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'video/mp4',
+      'content-length': String(mp4.length),
+      'cache-control': 'public, max-age=31536000, immutable',
+      etag: `"${createHash('sha256').update(mp4).digest('hex')}"`,
+      'accept-ranges': 'bytes',
+      'content-disposition': `inline; filename="${id}.mp4"`,
+      'content-security-policy': "default-src 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'cross-origin',
+      'access-control-allow-origin': '*',
+    })
+    const types = { gif: 'image/gif', jpg: 'image/jpeg', webm: 'video/webm' }
+    for (const [kind, type] of Object.entries(types)) {
+      expect((await service.get(`/f/${id}.${kind}`)).headers.get('content-type')).toBe(type)
+    }
+    const download = await service.get(`/f/${id}.gif?download=1`)
+    expect(download.headers.get('content-disposition')).toBe(`attachment; filename="${id}.gif"`)
+  })
+
+  test('HEAD tells the same without the bytes', async ({ service, id, mp4 }) => {
+    const { headers, bytes, status } = await service.call('HEAD', `/f/${id}.mp4`)
+    expect([status, bytes.length, headers.get('content-length')]).toEqual([200, 0, String(mp4.length)])
+  })
+
+  test.for<[string, number, number]>([
+    ['bytes=0-0', 0, 1],
+    ['bytes=10-19', 10, 20],
+    ['bytes=100-', 100, Number.POSITIVE_INFINITY],
+    ['bytes=-5', -5, Number.POSITIVE_INFINITY],
+    ['bytes=5-99999999', 5, Number.POSITIVE_INFINITY],
+    ['bytes=-99999999', 0, Number.POSITIVE_INFINITY],
+  ])('Range: %s', async ([range, from, to], { service, id, mp4 }) => {
+    const { status, bytes, headers } = await service.get(`/f/${id}.mp4`, { range })
+    const part = mp4.subarray(from, to === Number.POSITIVE_INFINITY ? undefined : to)
+    const start = from < 0 ? mp4.length + from : from
+    expect(status).toBe(206)
+    expect(headers.get('content-range')).toBe(`bytes ${start}-${start + part.length - 1}/${mp4.length}`)
+    expect(bytes.equals(part)).toBe(true)
+  })
+
+  test.for(['bytes=0-1,5-6', 'bytes=9-3', 'lines=1-2', 'bytes=a-b', 'bytes=-'])(
+    'Range: %s is ignored',
+    async (range, { service, id, mp4 }) => {
+      const { status, bytes } = await service.get(`/f/${id}.mp4`, { range })
+      expect([status, bytes.length]).toEqual([200, mp4.length])
+    },
+  )
+
+  test.for(['bytes=99999999-', 'bytes=-0'])('Range: %s cannot be', async (range, { service, id, mp4 }) => {
+    const { status, headers, bytes } = await service.get(`/f/${id}.mp4`, { range })
+    expect([status, headers.get('content-range'), bytes.length]).toEqual([416, `bytes */${mp4.length}`, 0])
+  })
+
+  test('what a client has is not sent again, what it has of another file is not continued', async ({
+    service,
+    id,
+    mp4,
+  }) => {
+    const { headers } = await service.call('HEAD', `/f/${id}.mp4`)
+    const etag = headers.get('etag') as string
+    const modified = headers.get('last-modified') as string
+    const statusWith = async (conditions: Record<string, string>) =>
+      (await service.get(`/f/${id}.mp4`, conditions)).status
+    for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*'])
+      expect(await statusWith({ 'if-none-match': known })).toBe(304)
+    expect(await statusWith({ 'if-none-match': '"x"' })).toBe(200)
+    expect(await statusWith({ 'if-modified-since': modified })).toBe(304)
+    expect(await statusWith({ 'if-modified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' })).toBe(200)
+    expect(await statusWith({ 'if-none-match': '"x"', 'if-modified-since': modified })).toBe(200)
+    for (const [condition, status] of [
+      [etag, 206],
+      [modified, 206],
+      ['"x"', 200],
+      [`W/${etag}`, 200],
+    ] as const) {
+      expect(await statusWith({ range: 'bytes=0-0', 'if-range': condition })).toBe(status)
+    }
+    expect(mp4.length).toBeGreaterThan(0)
+  })
+
+  test.for([
+    '/f/00000000.mp4',
+    '/f/short.mp4',
+    '/f/00000000.exe',
+    '/f/00000000.source',
+    '/f/..%2f..%2fetc.mp4',
+    '/f/%00.gif',
+  ])('%s is 404', async (path, { service }) => {
+    expect(await service.get(path)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+  })
+})
+
+describe('pages', () => {
+  test('the page shows the clip and its policy lets nothing in', async ({ service, id }) => {
+    const { status, text, headers } = await service.get(`/gif/${id}`)
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(text).toContain(`https://files.example/f/${id}.mp4`)
+    expect(text).toContain('&lt;Hello&gt; &amp; &quot;you&quot;')
+    expect(text).not.toContain('<Hello>')
+    expect(headers.get('content-security-policy')).toMatch(/default-src 'none'; .*frame-ancestors 'none'/)
+    expect(headers.get('cache-control')).toBe('public, max-age=60')
+  })
+
+  test('the player may be framed by anybody, and its script is there', async ({ service, id }) => {
+    const { status, text, headers } = await service.get(`/embed/${id}`)
+    expect(status).toBe(200)
+    expect(headers.get('content-security-policy')).toContain('frame-ancestors *')
+    expect(headers.get('content-security-policy')).toContain('script-src https://media.example/embed.js')
+    expect(text).toContain('<script src="https://media.example/embed.js" defer>')
+    const script = await service.get('/embed.js')
+    expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
+  })
+
+  test('the bare address names the documentation', async ({ service }) => {
+    const { status, text } = await service.get('/')
+    expect([status, text]).toEqual([200, expect.stringContaining('href="docs"')])
+    expect((await service.get('/docs')).status).toBe(200)
+  })
+
+  test.for(['/gif/00000000', '/embed/00000000', '/oembed/00000000', '/gif/a%27b'])(
+    '%s is 404',
+    async (path, { service }) => {
+      expect((await service.get(path)).status).toBe(404)
+    },
+  )
+})
+
+describe('oEmbed', () => {
+  test('by id, in JSON and XML', async ({ service, id }) => {
+    const { status, body, headers } = await service.get(`/oembed/${id}?maxwidth=80`)
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    expect(body).toMatchObject({ version: '1.0', type: 'video', width: 80, height: 60, title: '<Hello> & "you"' })
+    const xml = await service.get(`/oembed/${id}?format=xml`)
+    expect(xml.headers.get('content-type')).toBe('text/xml; charset=utf-8')
+    expect(xml.text).toContain('<title>&lt;Hello&gt; &amp; &quot;you&quot;</title>')
+  })
+
+  test('by any address of the clip', async ({ service, id }) => {
+    const addresses = [
+      `https://media.example/gif/${id}`,
+      `https://media.example/embed/${id}?x=1`,
+      `https://files.example/f/${id}.webm`,
+    ]
+    for (const url of addresses) {
+      expect((await service.get(`/oembed?url=${encodeURIComponent(url)}`)).body).toMatchObject({ type: 'video' })
+    }
+  })
+
+  test.for<[string, number]>([
+    ['/oembed', 400],
+    ['/oembed?url=', 400],
+    ['/oembed?url=nonsense', 404],
+    ['/oembed?url=https%3A%2F%2Felsewhere.example%2Fgif%2FID', 404],
+    ['/oembed?url=https%3A%2F%2Fmedia.example%2Fgif%2F00000000', 404],
+    ['/oembed/ID?format=yaml', 501],
+  ])('%s is %i', async ([path, status], { service, id }) => {
+    expect((await service.get(path.replace('ID', id))).status).toBe(status)
+  })
+})
+
+describe('details and deletion', () => {
+  test('are for the owner and for admins; to others the clip does not exist', async ({ service, id }) => {
+    const details = await service.get(`/media/${id}`, { token: service.token })
+    expect(details.body.success).toMatchObject({
+      id,
+      state: 'ready',
+      progress: 1,
+      title: '<Hello> & "you"',
+      tags: ['one', 'two'],
+      nsfw: false,
+      attribution: { site: 'twitter', user: 'ada' },
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      source: { kind: 'upload', type: 'mp4' },
+      sizes: { gif: { width: 160, height: 120 }, jpg: {}, mp4: {}, webm: {} },
+      page: `https://media.example/gif/${id}`,
+    })
+    const stranger = await service.newToken()
+    const admin = await service.newToken({ scopes: ['admin'] })
+    const as = async (method: string, token: string) =>
+      (await service.call(method, `/media/${id}`, { headers: { token } })).status
+    expect(await as('GET', stranger.token)).toBe(404)
+    expect(await as('DELETE', stranger.token)).toBe(404)
+    expect(await as('GET', admin.token)).toBe(200)
+  })
+
+  test('a deleted clip is gone everywhere, and what its owner wrote with it', async ({ service }) => {
+    const id = idIn(await service.upload(await clip('plain.gif'), [['title', 'secret']]))
+    const remove = () => service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+    expect(await remove()).toMatchObject({ status: 204, text: '' })
+    expect((await remove()).status).toBe(410)
+    for (const path of [`/f/${id}.gif`, `/gif/${id}`, `/embed/${id}`, `/oembed/${id}`]) {
+      expect(await service.get(path)).toMatchObject({ status: 410, body: { error: { code: 'gone' } } })
+    }
+    expect((await service.get(`/media/${id}`, { token: service.token })).status).toBe(410)
+    const { rows } = await service.deps.pool.query('select * from clips where id = $1', [id])
+    expect(JSON.stringify(rows)).not.toContain('secret')
+  })
+})
+
+describe('every address', () => {
+  test.for<[string, string, number, string]>([
+    ['GET', '/nothing/here', 404, 'not_found'],
+    ['PUT', '/media/upload', 405, 'method_not_allowed'],
+    ['PUT', '/media/import', 405, 'method_not_allowed'],
+    ['POST', '/gif/00000000', 405, 'method_not_allowed'],
+    ['GET', '/%E0%A4%A', 400, 'invalid_request'],
+    ['GET', `/gif/${'x'.repeat(300)}`, 404, 'not_found'],
+  ])('%s %s is %i in the one form of errors', async ([method, path, status, code], { service }) => {
+    const response = await fetch(service.url + path, { method })
+    const body = (await response.json()) as { message: string }
+    expect(response.status).toBe(status)
+    expect(body).toEqual({
+      error: { code, message: body.message, request_id: response.headers.get('x-request-id') },
+      message: expect.stringMatching(/.+/),
+      reference: `https://media.example/docs#${code}`,
+    })
+    expect(status === 405 ? response.headers.get('allow') : 'x').toBeTruthy()
+  })
+
+  test('is in the OpenAPI document', async ({ service }) => {
+    const { body } = await service.get('/openapi.json')
+    expect(Object.keys(body.paths).toSorted()).toEqual([
+      '/embed/{id}',
+      '/f/{id}.{kind}',
+      '/gif/{id}',
+      '/health',
+      '/health/live',
+      '/health/ready',
+      '/media/import',
+      '/media/upload',
+      '/media/{id}',
+      '/oembed',
+      '/oembed/{id}',
+    ])
+    expect(body.paths['/media/upload'].post.requestBody.content['multipart/form-data'].schema.required).toEqual([
+      'file',
+    ])
+  })
+
+  test('lets browsers of any site in, with a token or without', async ({ service }) => {
+    const preflight = await service.call('OPTIONS', '/media/import', {
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'token',
+      },
+    })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-headers')).toMatch(/\bToken\b/)
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*')
+  })
+
+  test('health answers without a token', async ({ service }) => {
+    for (const path of ['/health', '/health/live', '/health/ready']) expect((await service.get(path)).status).toBe(200)
+  })
+})

@@ -1,0 +1,145 @@
+import { readFile } from 'node:fs/promises'
+import { expect } from 'vitest'
+import { cleanUp } from '../src/housekeeping.ts'
+import { clip } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { scrambled } from './scrambled.ts'
+import { type Answer, idIn, startTestService, type TestService, test } from './service.ts'
+
+const KINDS = ['gif', 'jpg', 'mp4', 'webm']
+const isStored = (path: string) => /\.(gif|jpg|mp4|webm|source)$/.test(path)
+const remove = (service: TestService, id: string) =>
+  service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+const jobs = async (service: TestService) =>
+  (await service.deps.pool.query(`select state from media_queue.job where name = 'transcode'`)).rows
+
+test('twenty uploads of the same bytes at once are twenty clips of one transcode, and each can be deleted', async ({
+  service,
+}) => {
+  const path = await clip('plain.mp4')
+  const answers = await Promise.all(Array.from({ length: 20 }, () => service.upload(path)))
+  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201))
+  const ids = answers.map(idIn)
+  expect(new Set(ids).size).toBe(20)
+  expect(await service.countRows()).toEqual({ clips: 20, sources: 1 })
+  expect(await jobs(service)).toHaveLength(1)
+  // Four files, and no original: it is not needed any more.
+  expect((await service.listFiles()).filter(isStored)).toHaveLength(4)
+
+  const etag = async (id: string) => (await service.call('HEAD', `/f/${id}.mp4`)).headers.get('etag')
+  expect(new Set(await Promise.all(ids.map(etag))).size).toBe(1)
+
+  const [last, ...others] = ids as [string, ...string[]]
+  expect(await Promise.all(others.map(async (id) => (await remove(service, id)).status))).toEqual(Array(19).fill(204))
+  service.clock.advance({ seconds: 3600 })
+  await cleanUp(service.deps)
+  expect((await service.get(`/f/${last}.gif`)).status).toBe(200)
+  expect(await service.get(`/f/${others[0]}.gif`)).toMatchObject({ status: 410, body: { error: { code: 'gone' } } })
+
+  await remove(service, last)
+  service.clock.advance({ seconds: 599 })
+  await cleanUp(service.deps)
+  expect((await service.listFiles()).filter(isStored)).toHaveLength(4)
+  expect((await service.countRows()).sources).toBe(1)
+  service.clock.advance({ seconds: 2 })
+  await cleanUp(service.deps)
+  service.clock.advance({ seconds: 601 })
+  await cleanUp(service.deps)
+  expect((await service.listFiles()).filter(isStored)).toEqual([])
+  expect((await service.countRows()).sources).toBe(0)
+})
+
+test('the same bytes again are answered from what is there, also after every clip of them was deleted', async ({
+  service,
+}) => {
+  const path = await clip('sound.mp4')
+  const first = await service.upload(path, [['title', 'first']])
+  await remove(service, idIn(first))
+  const transcodes = (await jobs(service)).length
+  const second = await service.upload(path, [['title', 'second']])
+  expect(second.status).toBe(201)
+  expect((await jobs(service)).length).toBe(transcodes)
+  service.clock.advance({ seconds: 3600 })
+  await cleanUp(service.deps)
+  for (const kind of KINDS) expect((await service.get(`/f/${idIn(second)}.${kind}`)).status).toBe(200)
+  expect((await service.get(`/gif/${idIn(second)}`)).text).toContain('second')
+})
+
+test('clean-up beside uploads and deletions of the same bytes never loses a file of a living clip', async ({
+  service,
+}) => {
+  const path = await clip('plain.gif')
+  const round = async () => {
+    const answer = await service.upload(path)
+    expect(answer.status).toBe(201)
+    for (const kind of KINDS) expect((await service.get(`/f/${idIn(answer)}.${kind}`)).status).toBe(200)
+    await remove(service, idIn(answer))
+  }
+  for (let n = 0; n < 8; n++) {
+    service.clock.advance({ seconds: 601 })
+    await Promise.all([round(), round(), cleanUp(service.deps)])
+  }
+})
+
+test('a clip that is asked for at once, or waits too long, is answered with its addresses, which follow', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '300ms' })
+  const bytes = gif(40, 20, [{ delay: 20 }, { delay: 20, color: 1 }])
+  const headersOf = ({ headers }: Answer) =>
+    ['location', 'preference-applied', 'x-media-state'].map((name) => headers.get(name))
+  const asked = await service.upload(bytes, [], { prefer: 'respond-async' })
+  expect(asked.status).toBe(201)
+  expect(headersOf(asked)).toEqual([`/media/${idIn(asked)}`, 'respond-async', 'processing'])
+  const waited = await service.upload(bytes)
+  expect(headersOf(waited)).toEqual([`/media/${idIn(waited)}`, null, 'processing'])
+  expect(Object.keys(waited.body.success).toSorted()).toEqual(['embed', 'files', 'meta', 'oembed', 'page'])
+
+  const file = await service.get(`/f/${idIn(asked)}.mp4`)
+  expect([file.status, file.headers.get('cache-control'), file.body]).toEqual([
+    202,
+    'no-store',
+    { state: 'processing', progress: 0 },
+  ])
+  expect(Number(file.headers.get('retry-after'))).toBeGreaterThan(0)
+  const page = await service.get(`/gif/${idIn(asked)}`)
+  expect([page.status, page.headers.get('cache-control')]).toEqual([200, 'no-store'])
+  expect(page.text).toContain('http-equiv="refresh"')
+
+  await service.startWorker()
+  await expect.poll(async () => (await service.get(`/f/${idIn(asked)}.mp4`)).status, { timeout: 8_000 }).toBe(200)
+  const { body } = await service.get(`/media/${idIn(waited)}`, { token: service.token })
+  expect(body.success).toMatchObject({ state: 'ready', progress: 1, sizes: { gif: { width: 40, height: 20 } } })
+  const again = await service.upload(bytes, [], { prefer: 'respond-async' })
+  expect(headersOf(again)).toEqual([`/media/${idIn(again)}`, null, 'ready'])
+  await service.close()
+})
+
+test('more clips than the queue holds are told to come back', async () => {
+  const service = await startTestService({
+    MEDIA_WORKERS_ENABLED: 'false',
+    MEDIA_SYNC_WAIT: '0',
+    MEDIA_QUEUE_LIMIT: '2',
+  })
+  const answers = []
+  for (let n = 0; n < 3; n++) answers.push(await service.upload(gif(30 + n, 10, [{ delay: 10 }])))
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 503])
+  expect(answers[2]?.body.error.code).toBe('busy')
+  expect(Number(answers[2]?.headers.get('retry-after'))).toBeGreaterThan(0)
+  await service.close()
+})
+
+test('a clip that fails after it was answered says so: 404 for its files, the reason for its owner', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const answer = await service.upload(scrambled(await readFile(await clip('plain.mp4'))), [], {
+    prefer: 'respond-async',
+  })
+  expect(answer.status).toBe(201)
+  await service.startWorker()
+  const details = () => service.get(`/media/${idIn(answer)}`, { token: service.token })
+  await expect.poll(async () => (await details()).body.success.state, { timeout: 8_000 }).toBe('failed')
+  expect((await details()).body.success.failure.code).toBe('corrupt_media')
+  expect((await service.get(`/f/${idIn(answer)}.mp4`)).status).toBe(404)
+  const page = await service.get(`/gif/${idIn(answer)}`)
+  expect([page.status, page.text]).toEqual([404, expect.stringContaining('could not be processed')])
+  await expect.poll(() => service.listFiles()).toEqual([])
+  await service.close()
+})

@@ -1,0 +1,155 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect } from 'vitest'
+import { clip } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { scrambled } from './scrambled.ts'
+import { idIn, startTestService, test } from './service.ts'
+
+const URL_OF = { page: 'https://media.example/gif/', files: 'https://files.example/f/' }
+
+/** A clip nobody has sent before: one picture, unique by its size. */
+let sizes = 20
+const newGif = () => gif(sizes++, 10, [{ delay: 10 }, { delay: 10, color: 1 }])
+
+test('an upload answers 201 with exactly the members and types of the specification', async ({ service }) => {
+  const answer = await service.upload(await clip('sound.mp4'), [['title', 'Hello']])
+  expect(answer.status).toBe(201)
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  const id = idIn(answer)
+  expect(id).toMatch(/^[0-9A-Za-z]{8}$/)
+  expect(answer.body).toEqual({
+    success: {
+      page: `${URL_OF.page}${id}`,
+      files: Object.fromEntries(['gif', 'jpg', 'mp4', 'webm'].map((kind) => [kind, `${URL_OF.files}${id}.${kind}`])),
+      oembed: `https://media.example/oembed/${id}`,
+      embed: expect.stringMatching(
+        new RegExp(
+          `^<iframe src="https://media.example/embed/${id}" width="160" height="120" .*title="Hello"></iframe>$`,
+        ),
+      ),
+      meta: { duration: '2s', frames: '50', height: '120', width: '160' },
+    },
+  })
+  expect(answer.headers.get('location')).toBe(`/media/${id}`)
+  expect(answer.headers.get('x-media-state')).toBe('ready')
+  expect(answer.headers.get('x-request-id')).toBeTruthy()
+})
+
+test.for([
+  ['plain.gif', { width: '160', height: '120', duration: '1.5s', frames: '15' }],
+  ['piped.webm', { width: '160', height: '120', frames: '50' }],
+] as const)('%s gets its four files, each of its type', async ([name, meta], { service }) => {
+  const { status, body } = await service.upload(await clip(name))
+  expect(status).toBe(201)
+  expect(body.success.meta).toMatchObject(meta)
+  expect(body.success.meta.duration).toMatch(/^\d+(\.\d{1,3})?s$/)
+  const begins = { gif: 'GIF8', jpg: '\xff\xd8', mp4: 'ftyp', webm: 'E\xdf\xa3' }
+  for (const [kind, start] of Object.entries(begins)) {
+    const file = await service.get(body.success.files[kind])
+    expect([kind, file.status]).toEqual([kind, 200])
+    expect(file.bytes.toString('latin1', 0, 12)).toContain(start)
+  }
+})
+
+describe('refused, with nothing left behind', () => {
+  const whole = async () => readFile(await clip('plain.mp4'))
+
+  test.for<[string, () => Promise<string | Uint8Array>, number, string, object?]>([
+    [
+      'a text file named .mp4',
+      async () => Buffer.from('I am a video, honestly.\n'.repeat(300)),
+      415,
+      'unsupported_media_type',
+    ],
+    [
+      'a playlist named .mp4',
+      async () => Buffer.from('#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n'),
+      415,
+      'unsupported_media_type',
+    ],
+    ['zero bytes', async () => new Uint8Array(), 400, 'missing_file'],
+    ['a Matroska file', () => clip('plain.mkv'), 415, 'unsupported_media_type'],
+    ['sound alone', () => clip('audio-only.mp4'), 422, 'no_video_stream'],
+    ['31 seconds', () => clip('long.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 31 }],
+    ['a huge canvas', async () => gif(9000, 9000, [{ delay: 10, width: 1, height: 1 }]), 422, 'dimensions_exceeded'],
+    ['half an mp4', async () => (await whole()).subarray(0, 4000), 422, 'corrupt_media'],
+    ['an mp4 whose pictures are noise', async () => scrambled(await whole()), 422, 'corrupt_media'],
+  ])('%s', async ([, make, status, code, details], { service }) => {
+    const before = await service.traces()
+    const answer = await service.upload(await make())
+    expect([answer.status, answer.body.error.code]).toEqual([status, code])
+    if (details) expect(answer.body.error.details).toEqual(details)
+    expect(answer.body).toMatchObject({
+      message: answer.body.error.message,
+      reference: `https://media.example/docs#${code}`,
+      error: { request_id: answer.headers.get('x-request-id') },
+    })
+    expect(await service.traces()).toEqual(before)
+  })
+
+  test.for<[string, () => FormData, number, string]>([
+    ['no file', () => form(['title', 'x']), 400, 'missing_file'],
+    ['a file sent as text', () => form(['file', 'x']), 400, 'missing_file'],
+    ['two files', () => form(['file', new Blob(['a'])], ['file', new Blob(['b'])]), 400, 'invalid_request'],
+    [
+      'a thousand parts',
+      () => form(...Array.from({ length: 1000 }, (_, n) => [`f${n}`, 'x'] as [string, string])),
+      413,
+      'body_too_large',
+    ],
+    ['a name that would pollute objects', () => form(['__proto__', 'x']), 400, 'malformed_multipart'],
+  ])('a form with %s', async ([, make, status, code], { service }) => {
+    const before = await service.traces()
+    const answer = await service.call('POST', '/media/upload', { body: make(), headers: { token: service.token } })
+    expect([answer.status, answer.body.error.code]).toEqual([status, code])
+    expect(await service.traces()).toEqual(before)
+  })
+
+  test.for<[string, string, string, number, string]>([
+    ['JSON instead of a form', 'application/json', '{"file":"x"}', 415, 'unsupported_media_type'],
+    ['no boundary', 'multipart/form-data', 'x', 400, 'malformed_multipart'],
+    ['an empty body', 'multipart/form-data; boundary=b', '', 400, 'missing_file'],
+    [
+      'a body that ends within the file',
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nGIF89a',
+      400,
+      'malformed_multipart',
+    ],
+    [
+      'a body that ends within the headers',
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Dispo',
+      400,
+      'malformed_multipart',
+    ],
+    ['a body without any boundary', 'multipart/form-data; boundary=b', 'hello', 400, 'malformed_multipart'],
+  ])('%s', async ([, type, body, status, code], { service }) => {
+    const before = await service.traces()
+    const headers = { token: service.token, 'content-type': type }
+    const answer = await service.call('POST', '/media/upload', { body, headers })
+    expect([answer.status, answer.body.error.code]).toEqual([status, code])
+    expect(await service.traces()).toEqual(before)
+  })
+})
+
+test('30.04 seconds are still 30', async ({ service }) => {
+  expect((await service.upload(await clip('just-30.mp4'))).status).toBe(201)
+})
+
+test('uploads need a token, unless the operator opens them', async () => {
+  const open = await startTestService({ MEDIA_UPLOAD_AUTH: 'optional', MEDIA_RATE_LIMIT_ANONYMOUS: '1/1h' })
+  const anonymous = () => formOfNewGif().then((body) => open.call('POST', '/media/upload', { body }))
+  const formOfNewGif = async () => form(['file', new Blob([new Uint8Array(newGif())])])
+  expect((await anonymous()).status).toBe(201)
+  expect(await anonymous()).toMatchObject({ status: 429, body: { error: { code: 'rate_limited' } } })
+  expect((await open.upload(newGif())).status).toBe(201)
+  expect((await open.upload(newGif(), [], { token: 'mh_wrong' })).status).toBe(401)
+  await open.close()
+})
+
+function form(...fields: [string, string | Blob][]): FormData {
+  const data = new FormData()
+  for (const [name, value] of fields) data.append(name, value)
+  return data
+}
