@@ -24,6 +24,7 @@ export async function startService(databaseUrl: string) {
       env: {
         PATH: process.env.PATH,
         NODE_COMPILE_CACHE: '../../node_modules/.cache/node',
+        MALLOC_ARENA_MAX: '2',
         AUTH_SITE_URL: 'http://localhost:3000',
         AUTH_API_EXTERNAL_URL: 'http://localhost',
         AUTH_API_HOST: '127.0.0.1',

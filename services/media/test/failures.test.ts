@@ -124,6 +124,7 @@ test('a restarted PostgreSQL costs 503 for the moment and no restart of the serv
       }
     }
   })()
+  await expect.poll(() => seen.has(200), { timeout: 10_000 }).toBe(true)
   await first.stop()
   await expect.poll(async () => (await service.get('/health/ready')).status).toBe(503)
   expect((await service.get('/health/live')).status).toBe(200)

@@ -15,8 +15,8 @@ import { trustedAddress } from './client.ts'
 
 /**
  * Limits live in PostgreSQL, so that all replicas count together; keys already over are refused from memory. While the
- * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one. Tries
- * at passwords are the exception to both: right ones are taken back, which memory would not learn.
+ * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one. Wrong
+ * passwords are the exception to both: they are read before each try, from the one place that knows.
  */
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
@@ -24,12 +24,11 @@ export interface Limits {
   /** Counts a mail against the budget of all users. */
   mailSent(): Promise<void>
   /**
-   * Counts a try at an account's password before it is looked at, or parallel guesses would all pass; refuses when there
-   * were too many. `identifier` is what was typed, known or not.
+   * Runs a try at an account's password, which tells whether it was right; refuses when there were too many wrong ones.
+   * Tries under way count as wrong until they are known, or parallel guesses would all pass. `identifier` is what was
+   * typed, known or not.
    */
-  beforeSignIn(identifier: string): Promise<void>
-  /** Takes the count of a right password back. */
-  passwordWasRight(identifier: string): Promise<void>
+  passwordTry(identifier: string, isRight: () => Promise<boolean>): Promise<boolean>
 }
 
 export type AddressLimit = 'signup' | 'anonymous' | 'token' | 'verify' | 'user'
@@ -59,15 +58,32 @@ export function createLimits(
     seconds: 900,
   })
 
+  /** Per process: replicas learn of each other's tries when they turn out wrong. */
+  const underWay = new Map<string, number>()
+
   return {
     async byAddress(request, limit) {
       const address = limitedAddress(request, limits.header, config.server.trustSbForwardedFor)
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
     mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
-    beforeSignIn: (identifier) => consume(failures, keyOf(identifier), 'over_request_rate_limit'),
-    async passwordWasRight(identifier) {
-      await failures.reward(keyOf(identifier))
+    async passwordTry(identifier, isRight) {
+      const key = keyOf(identifier)
+      const waiting = underWay.get(key) ?? 0
+      underWay.set(key, waiting + 1)
+      try {
+        const wrong = await failures.get(key)
+        if ((wrong?.consumedPoints ?? 0) + waiting >= limits.failedSignInsPer15Minutes) {
+          throw limitError(wrong, 'over_request_rate_limit')
+        }
+        const right = await isRight()
+        if (!right) await failures.penalty(key)
+        return right
+      } finally {
+        const left = (underWay.get(key) ?? 1) - 1
+        if (left === 0) underWay.delete(key)
+        else underWay.set(key, left)
+      }
     },
   }
 }
@@ -101,8 +117,8 @@ async function consume(limiter: RateLimiterAbstract, key: string, code: ErrorCod
   }
 }
 
-const limitError = (refusal: RateLimiterRes, code: ErrorCode) =>
-  apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)) })
+const limitError = (refusal: RateLimiterRes | null, code: ErrorCode) =>
+  apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil((refusal?.msBeforeNext ?? 0) / 1000)) })
 
 /** Addresses of people are not stored as counter keys. */
 const keyOf = (identifier: string) => createHash('sha256').update(identifier).digest('base64url')

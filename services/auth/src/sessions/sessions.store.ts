@@ -1,7 +1,7 @@
-import { deleteBatch, jsonb } from '@services/common/database'
+import { deleteBatch } from '@services/common/database'
 import { prepared } from '@services/common/prepared'
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { type AuditEntry, insertAuditEntry } from '../audit/audit.store.ts'
+import type { AuditEntry } from '../audit/audit.store.ts'
 import type { Aal, AmrEntry, DB, Metadata } from '../db/tables.ts'
 import { identitiesOf, USER_COLUMNS, type User } from '../users/users.store.ts'
 
@@ -25,15 +25,53 @@ export async function insertSession(
   entry: AuditEntry | null,
   verifiedHash?: string,
 ): Promise<boolean> {
-  const signIn = db.with('signed_in', (qb) => {
-    const update = qb
-      .updateTable('users')
-      .set({ last_sign_in_at: session.now, updated_at: session.now })
-      .where('id', '=', session.userId)
-    return (verifiedHash === undefined ? update : update.where('password_hash', '=', verifiedHash)).returning('id')
+  const inserted = await openSession(db, {
+    ...session,
+    amr: JSON.stringify(session.amr),
+    verifiedHash: verifiedHash ?? null,
+    entryId: entry?.id ?? null,
+    payload: entry ? JSON.stringify(entry.payload) : null,
   })
-  const audited = entry ? signIn.with('audited', () => insertAuditEntry(db, entry)) : signIn
-  const inserted = await audited
+  return inserted.length > 0
+}
+
+type OpenedSession = Omit<NewSession, 'amr'> & {
+  amr: string
+  /** null: whatever the user's password is. */
+  verifiedHash: string | null
+  /** null: no audit row. */
+  entryId: string | null
+  payload: string | null
+}
+
+const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
+  const { verifiedHash } = session
+  return db
+    .with('signed_in', (qb) =>
+      qb
+        .updateTable('users')
+        .set({ last_sign_in_at: session.now, updated_at: session.now })
+        .where('id', '=', session.userId)
+        .where(
+          sql<boolean>`(${verifiedHash}::text is null or ${sql.ref('users.password_hash')} = ${verifiedHash}::text)`,
+        )
+        .returning('id'),
+    )
+    .with('audited', (qb) =>
+      qb
+        .insertInto('audit_log_entries')
+        .columns(['id', 'payload', 'created_at'])
+        .expression((eb) =>
+          eb
+            .selectFrom('signed_in')
+            .select([
+              sql<string>`${session.entryId}::uuid`.as('id'),
+              sql<Metadata>`${session.payload}::jsonb`.as('payload'),
+              sql<Date>`${session.now}::timestamptz`.as('created_at'),
+            ])
+            .where(sql<boolean>`${session.entryId}::uuid is not null`),
+        ),
+    )
     .insertInto('sessions')
     .columns(['id', 'user_id', 'amr', 'refreshed_at', 'user_agent', 'ip', 'created_at'])
     .expression((eb) =>
@@ -42,7 +80,7 @@ export async function insertSession(
         .select([
           sql<string>`${session.id}::uuid`.as('id'),
           'signed_in.id as user_id',
-          jsonb(session.amr).as('amr'),
+          sql<AmrEntry[]>`${session.amr}::jsonb`.as('amr'),
           sql<Date>`${session.now}::timestamptz`.as('refreshed_at'),
           sql<string | null>`${session.userAgent}::text`.as('user_agent'),
           sql<string | null>`${session.ip}::inet`.as('ip'),
@@ -50,9 +88,7 @@ export async function insertSession(
         ]),
     )
     .returning('sessions.id')
-    .executeTakeFirst()
-  return inserted !== undefined
-}
+})
 
 export interface Rotation {
   sessionId: string

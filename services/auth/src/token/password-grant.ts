@@ -26,15 +26,13 @@ export async function signInWithPassword(
 ): Promise<SessionBody> {
   const email = input.email.toLowerCase()
   const found = await findUserByEmail(deps.db, email, input.audience)
-  await deps.limits.beforeSignIn(email)
   // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
-  const matches = await deps.passwords.verify(
-    isOversized ? null : found?.password_hash,
-    input.password.slice(0, MAX_PASSWORD_BYTES),
+  const storedHash = isOversized ? null : found?.password_hash
+  const matches = await deps.limits.passwordTry(email, () =>
+    deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
   if (!found || !matches) throw apiError('invalid_credentials')
-  await deps.limits.passwordWasRight(email)
   const user = withoutHash(found)
   const now = deps.now()
   if (user.banned_until && user.banned_until > now) throw apiError('user_banned', { status: 400 })

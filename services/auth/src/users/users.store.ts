@@ -1,4 +1,5 @@
 import { jsonb } from '@services/common/database'
+import { prepared } from '@services/common/prepared'
 import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { DB, Metadata, UsersTable } from '../db/tables.ts'
@@ -80,15 +81,23 @@ export function findUserById(db: Kysely<DB>, id: string): Promise<User | undefin
 }
 
 /** With the password hash; only for sign-in and password change. */
-export function findUserByEmail(db: Kysely<DB>, email: string, aud: string): Promise<UserWithPassword | undefined> {
-  return db
+export async function findUserByEmail(
+  db: Kysely<DB>,
+  email: string,
+  aud: string,
+): Promise<UserWithPassword | undefined> {
+  const [user] = await selectByEmail(db, { email, aud })
+  return user as UserWithPassword | undefined
+}
+
+const selectByEmail = prepared((db: Kysely<DB>, { email, aud }: { email: string; aud: string }) =>
+  db
     .selectFrom('users')
     .select(USER_COLUMNS)
     .select(['users.password_hash', identitiesOf])
     .where('users.email', '=', email)
-    .where('users.aud', '=', aud)
-    .executeTakeFirst() as Promise<UserWithPassword | undefined>
-}
+    .where('users.aud', '=', aud),
+)
 
 export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<string | null | undefined> {
   const found = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst()
