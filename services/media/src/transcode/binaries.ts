@@ -31,6 +31,11 @@ export interface Ffprobe {
 export interface MediaTools {
   ffmpeg: Ffmpeg
   ffprobe: Ffprobe
+  /**
+   * For files that ffmpeg wrote just now. The embedded build is static and starts in 2 ms where a distribution's needs 40;
+   * its age is no danger, because no stranger made these files.
+   */
+  verifier: Ffprobe
   limiters: Limiters
 }
 
@@ -49,12 +54,13 @@ export async function resolveTools(options: {
   const { searchPath } = options
   const ffmpeg = await resolveFfmpeg(searchPath, options.ffmpegPath)
   const ffprobe = await resolveFfprobe(ffmpeg, options.ffprobePath)
-  const [nice, prlimit, setpriv] = await Promise.all([
+  const [verifier, nice, prlimit, setpriv] = await Promise.all([
+    ffprobe.origin === 'system' ? embeddedFfprobe().catch(() => ffprobe) : ffprobe,
     findLimiter(searchPath, 'nice', '-n', '10'),
     findLimiter(searchPath, 'prlimit', '--core=0'),
     findLimiter(searchPath, 'setpriv', '--pdeathsig', 'KILL'),
   ])
-  return { ffmpeg, ffprobe, limiters: { nice, prlimit, setpriv } }
+  return { ffmpeg, ffprobe, verifier, limiters: { nice, prlimit, setpriv } }
 }
 
 async function resolveFfmpeg(searchPath: string, configured: string | undefined): Promise<Ffmpeg> {
@@ -69,8 +75,11 @@ async function resolveFfprobe(ffmpeg: Ffmpeg, configured: string | undefined): P
   if (configured) return describeFfprobe(configured, 'configured')
   const sibling = join(dirname(ffmpeg.path), 'ffprobe')
   if (ffmpeg.origin !== 'embedded' && (await isExecutable(sibling))) return describeFfprobe(sibling, ffmpeg.origin)
-  return describeFfprobe((await import('@ffprobe-installer/ffprobe')).default.path, 'embedded')
+  return embeddedFfprobe()
 }
+
+const embeddedFfprobe = async () =>
+  describeFfprobe((await import('@ffprobe-installer/ffprobe')).default.path, 'embedded')
 
 /** Throws with the reason when the binary does not start or lacks an encoder that every clip needs. */
 async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {

@@ -7,7 +7,7 @@ import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob } from './encod
 import { overviewCommand, posterCommand, renditionsCommand, smallerGifCommand, workFiles } from './ffmpeg-command.ts'
 import { isWholePoster, makePoster } from './poster.ts'
 import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
-import { describeFile, type Rendition, verifyGif, verifyVideos } from './verify-renditions.ts'
+import { hashFile, type Rendition, verifyGif, verifyVideos } from './verify-renditions.ts'
 
 export interface Renditions {
   gif: Rendition
@@ -101,20 +101,26 @@ async function encodeSimply(job: TranscodeJob, usual: RenditionPlan, warnings: s
 async function collect(job: TranscodeJob, plan: RenditionPlan, warnings: string[]): Promise<Renditions> {
   const { tools, info, signal, workDirectory: directory } = job
   if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), inWork(job, 'gif'))
-  const [seconds, gifSize] = await Promise.all([
+  const [seconds, gifSize, gif, jpg, mp4, webm] = await Promise.all([
     verifyVideos(tools, { directory, plan, info, signal }),
     verifyGif(inWork(job, 'gif')),
+    hashFile(inWork(job, 'gif')),
+    hashFile(inWork(job, 'jpg')),
+    hashFile(inWork(job, 'mp4')),
+    hashFile(inWork(job, 'webm')),
   ])
   const missing = info.durationSeconds - seconds
-  const [gif, jpg, mp4, webm] = await Promise.all([
-    describeFile(inWork(job, 'gif'), gifSize),
-    describeFile(inWork(job, 'jpg'), plan.video),
-    describeFile(inWork(job, 'mp4'), plan.video),
-    describeFile(inWork(job, 'webm'), plan.video),
-  ])
   job.onProgress?.(1)
   const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
-  return { gif, jpg, mp4, webm, hasAudio: plan.audioStream !== null, warnings: [...warnings, ...shorter] }
+  const { video } = plan
+  return {
+    gif: { ...gif, ...gifSize },
+    jpg: { ...jpg, ...video },
+    mp4: { ...mp4, ...video },
+    webm: { ...webm, ...video },
+    hasAudio: plan.audioStream !== null,
+    warnings: [...warnings, ...shorter],
+  }
 }
 
 /** A clip that begins black gets the frame at a third of its length, unless that one is darker still. */

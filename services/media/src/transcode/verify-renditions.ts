@@ -57,7 +57,11 @@ async function verifyVideo(
   expected: { demuxer: 'mov' | 'matroska'; codec: string; size: Size; signal?: AbortSignal | undefined },
 ): Promise<number> {
   const { demuxer, codec, size, signal } = expected
-  const report = await runFfprobe(tools, path, { demuxer, packets: false, signal }).catch((cause) => {
+  const report = await runFfprobe({ ...tools, ffprobe: tools.verifier }, path, {
+    demuxer,
+    packets: false,
+    signal,
+  }).catch((cause) => {
     signal?.throwIfAborted()
     throw new Error(`${path} cannot be read`, { cause })
   })
@@ -75,9 +79,9 @@ export async function verifyGif(path: string): Promise<Size> {
   return { width, height }
 }
 
-export async function describeFile(path: string, { width, height }: Size): Promise<Rendition> {
+export async function hashFile(path: string): Promise<{ path: string; bytes: number; sha256: string }> {
   const hash = createHash('sha256')
   const file = createReadStream(path)
   await pipeline(file, hash)
-  return { path, bytes: file.bytesRead, sha256: hash.digest('hex'), width, height }
+  return { path, bytes: file.bytesRead, sha256: hash.digest('hex') }
 }
