@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { access, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type MediaTools, resolveTools } from '../src/transcode/binaries.ts'
 
@@ -64,9 +64,9 @@ const recipes = {
 
 export type ClipName = keyof typeof recipes
 
-/** Kept between runs; a changed recipe means another folder. */
+/** Kept between runs, in the checkout: a shared folder would belong to whoever ran first. A changed recipe means another one. */
 const recipeHash = createHash('sha256').update(JSON.stringify(recipes)).digest('hex').slice(0, 12)
-const directory = join(tmpdir(), `media-test-clips-${recipeHash}`)
+const directory = fileURLToPath(new URL(`../../../node_modules/.cache/media-test-clips-${recipeHash}`, import.meta.url))
 
 /** The path of a clip, made the first time any test asks for it. */
 export async function clip(name: ClipName): Promise<string> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -14,22 +14,33 @@ declare module 'vitest' {
   }
 }
 
-/** One PostgreSQL for all test files: the server of TEST_DATABASE_URL, else an embedded one in a temporary folder. */
+/**
+ * One PostgreSQL for all test files: the server of TEST_DATABASE_URL, else an embedded one. Every temporary folder of the
+ * run is inside one of its own, and gone afterwards.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const testRunId = `t${randomBytes(4).toString('hex')}`
   project.provide('testRunId', testRunId)
+  const folder = await mkdtemp(join(tmpdir(), 'test-run-'))
+  // PostgreSQL runs as a user of its own when the tests run as root.
+  await chmod(folder, 0o755)
+  process.env.TMPDIR = folder
+  const server = await provideServer(project, folder)
+  return async () => {
+    await server.end(testRunId)
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function provideServer(project: TestProject, folder: string) {
   const given = process.env.TEST_DATABASE_URL
   if (given) {
     project.provide('databaseServerUrl', given)
-    return () => dropRunDatabases(given, testRunId)
+    return { end: (testRunId: string) => dropRunDatabases(given, testRunId) }
   }
-  const dataDir = await mkdtemp(join(tmpdir(), 'test-postgres-'))
-  const server = await startEmbeddedPostgres({ dataDir, durable: false })
+  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), durable: false })
   project.provide('databaseServerUrl', server.url)
-  return async () => {
-    await server.stop()
-    await rm(dataDir, { recursive: true, force: true })
-  }
+  return { end: () => server.stop() }
 }
 
 async function dropRunDatabases(serverUrl: string, testRunId: string) {
