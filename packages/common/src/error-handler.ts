@@ -55,7 +55,9 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] as string
     const allowed = methodsByPath.find((route) => route.pattern.test(path))?.methods
-    if (!allowed) return sendError(answers.common('not_found', undefined, undefined), request, reply, answers)
+    // A route that took the request and then found nothing is no matter of methods.
+    if (!allowed || allowed.has(request.method))
+      return sendError(answers.common('not_found', undefined, undefined), request, reply, answers)
     reply.header('allow', [...allowed].join(', '))
     return sendError(answers.common('method_not_allowed', undefined, undefined), request, reply, answers)
   })
@@ -80,7 +82,10 @@ function toApiError(error: FastifyError, answers: ErrorAnswers): ApiError {
       cause: error,
     })
   }
-  if (error.statusCode === 400) return answers.common('invalid_request', undefined, error)
+  // Refusals of plugins we did not ask: a path that climbs out of the docs' folder is 403 to them and nothing to us.
+  const { statusCode = 500 } = error
+  if (statusCode === 403 || statusCode === 404) return answers.common('not_found', undefined, error)
+  if (statusCode >= 400 && statusCode < 500) return answers.common('invalid_request', undefined, error)
   return answers.common('unexpected', undefined, error)
 }
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
 import { test } from './service.ts'
 
@@ -77,6 +79,8 @@ describe('addresses', () => {
       '/..%2f..%2fetc/passwd',
       `/${'a'.repeat(5000)}`,
       '/user?%',
+      '/docs/static/../../../package.json',
+      '/docs/static/..%2f..%2fpackage.json',
       '/verify?type=signup&token=%00%ff',
       '/token?grant_type=password&grant_type=x',
     ]) {
@@ -188,4 +192,18 @@ test('/health, /health/live, /health/ready, /openapi.json and /docs answer', asy
     expect.arrayContaining(['/signup', '/token', '/verify', '/user', '/logout', '/settings']),
   )
   expect((await service.get('/docs/')).text).toContain('swagger')
+})
+
+test('a path that climbs out of the docs, as sent on the wire, is 404', async ({ service }) => {
+  const { port } = new URL(await service.app.listen({ port: 0, host: '127.0.0.1' }))
+  for (const path of ['/docs/static/../../../package.json', '/docs/static/..%2f..%2fpackage.json']) {
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+    let answer = ''
+    socket.on('data', (chunk) => {
+      answer += chunk
+    })
+    await once(socket, 'close')
+    expect([path, answer.split('\r\n')[0]]).toEqual([path, 'HTTP/1.1 404 Not Found'])
+  }
 })

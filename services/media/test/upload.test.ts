@@ -108,6 +108,20 @@ describe('refused, with nothing left behind', () => {
   test.for<[string, string, string, number, string]>([
     ['JSON instead of a form', 'application/json', '{"file":"x"}', 415, 'unsupported_media_type'],
     ['no boundary', 'multipart/form-data', 'x', 400, 'malformed_multipart'],
+    [
+      'a boundary of 5,000 letters',
+      `multipart/form-data; boundary=${'b'.repeat(5000)}`,
+      'x',
+      400,
+      'malformed_multipart',
+    ],
+    [
+      'a field of 30,000 lists in each other',
+      'multipart/form-data; boundary=b',
+      `--b\r\nContent-Disposition: form-data; name="title"\r\nContent-Type: application/json\r\n\r\n${'['.repeat(30_000)}${']'.repeat(30_000)}\r\n--b--\r\n`,
+      422,
+      'invalid_field',
+    ],
     ['an empty body', 'multipart/form-data; boundary=b', '', 400, 'missing_file'],
     [
       'a body that ends within the file',

@@ -27,7 +27,7 @@ const MULTIPART_LIMITS = new Set(['FST_PARTS_LIMIT', 'FST_FILES_LIMIT', 'FST_FIE
 
 /** How a form can be broken, as @fastify/multipart and its parser say it. */
 const MULTIPART_BROKEN =
-  /FST_MP_PREMATURE_CLOSE|FST_PROTO_VIOLATION|FST_INVALID_JSON_FIELD_ERROR|Multipart: Boundary not found|Unexpected end of multipart data|Part terminated early|Malformed part header|Unsupported content type|Header size exceeded/i
+  /FST_MP_PREMATURE_CLOSE|FST_PROTO_VIOLATION|FST_INVALID_JSON_FIELD_ERROR|Multipart: Boundary not found|Unexpected end of multipart data|Part terminated early|Malformed part header|Unsupported content type|Header size exceeded|needle cannot have a length/i
 
 /**
  * One body for every failure (contract/media.md 2.6): the object under `error`, and beside it the flat `message` and

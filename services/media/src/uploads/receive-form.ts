@@ -84,5 +84,11 @@ async function writeFile(
 function toField(part: { fieldname: string; value: unknown; valueTruncated?: boolean }): FormField {
   const { fieldname: name, value, valueTruncated } = part
   if (valueTruncated) throw invalidField(name, 'is too long')
-  return { name, value: typeof value === 'string' ? value : JSON.stringify(value) }
+  if (typeof value === 'string') return { name, value }
+  // A part that calls itself JSON comes parsed, and deeper nested than can be written down again.
+  try {
+    return { name, value: JSON.stringify(value) }
+  } catch {
+    throw invalidField(name, 'is nested too deep')
+  }
 }
