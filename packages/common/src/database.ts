@@ -145,9 +145,12 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return code === '23505' && (constraint === undefined || (violated ?? '').endsWith(constraint))
 }
 
-/** Waits until the server takes connections; throws the last refusal after `withinMs`. */
-export async function waitForDatabase(pool: pg.Pool, log: Logger, withinMs: number): Promise<void> {
-  const deadline = Date.now() + withinMs
+/** How long a start waits for a database that is not up yet. */
+const REACHABLE_WITHIN_MS = 60_000
+
+/** Waits until the server takes connections; throws the last refusal after a minute. */
+export async function waitForDatabase(pool: pg.Pool, log: Logger): Promise<void> {
+  const deadline = Date.now() + REACHABLE_WITHIN_MS
   for (let attempt = 0; ; attempt++) {
     try {
       await pool.query('select 1')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import { type Migration, type MigrationInfo, Migrator } from 'kysely/migration'
 import type { Logger } from 'pino'
-import { tablePrefix } from './database.ts'
+import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from './database.ts'
 
 /**
  * Migrations are SQL files, `0001-name.sql`, applied in order and never edited once merged; `{{prefix}}` stands for
@@ -15,6 +15,21 @@ export interface MigrateOptions {
   db: Kysely<any>
   folder: string
   namespace?: string | undefined
+}
+
+/** Runs `work` on connections of its own, on which statements may take their time; waits for a server that is starting. */
+export async function onMigrationConnection(
+  database: Omit<DatabaseOptions, 'maxPoolSize' | 'statementWithinMs'>,
+  folder: string,
+  work: (migrations: MigrateOptions) => Promise<void>,
+): Promise<void> {
+  const { db, pool } = openDatabase({ ...database, maxPoolSize: 2, statementWithinMs: 0 })
+  try {
+    await waitForDatabase(pool, database.log)
+    await work({ db, folder, namespace: database.namespace })
+  } finally {
+    await db.destroy()
+  }
 }
 
 /** Applies what is pending and logs each file; throws the first failure, with nothing applied. */

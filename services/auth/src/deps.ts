@@ -2,7 +2,7 @@ import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
-import { type MigrateOptions, migrate } from '@services/common/migrate'
+import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
 import type { Kysely } from 'kysely'
@@ -39,25 +39,17 @@ export interface Deps {
 /** What a caller may set: the running service whether it is stopping, a test its clock and randomness. */
 export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>>
 
-/** How long a start waits for a database that is not up yet. */
-const DATABASE_WITHIN_MS = 60_000
-
 /** Runs `work` on a connection for migrations, which may take longer than any request. */
-export async function withMigrations(
+export const withMigrations = (
   { database }: Config,
   log: Logger,
   work: (migrations: MigrateOptions) => Promise<void>,
-): Promise<void> {
-  const options = { ...database, maxPoolSize: 2, applicationName: 'auth migrate', log, tables: TABLES }
-  const { db, pool } = openDatabase<DB>({ ...options, statementWithinMs: 0 })
-  try {
-    await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
-    const folder = fileURLToPath(new URL('../migrations', import.meta.url))
-    await work({ db, folder, namespace: database.namespace })
-  } finally {
-    await db.destroy()
-  }
-}
+): Promise<void> =>
+  onMigrationConnection(
+    { ...database, applicationName: 'auth migrate', log, tables: TABLES },
+    fileURLToPath(new URL('../migrations', import.meta.url)),
+    work,
+  )
 
 /** Our tables and those of the queue. */
 export async function migrateAll(config: Config, log: Logger): Promise<void> {
@@ -85,7 +77,7 @@ export async function openDeps(
   const { database } = config
   const { db, pool } = openDatabase<DB>({ ...database, applicationName: 'auth', log, tables: TABLES })
   try {
-    await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
+    await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
     const [queue, passwords, keys] = await Promise.all([
       openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled }),

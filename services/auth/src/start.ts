@@ -1,5 +1,4 @@
-import { ConfigError, readEnvFile } from '@services/common/config'
-import { createLogger, type Logger } from '@services/common/logger'
+import { readSettings } from '@services/common/start-up'
 import { type Config, readConfig } from './config.ts'
 
 /** Which setting changes a port that is taken. */
@@ -8,19 +7,4 @@ export const portVariables = ({ server, telemetry }: Config): Record<number, str
   [server.port]: 'AUTH_PORT',
 })
 
-/**
- * What every entry point does first: reads the settings, or lists all that is wrong with them and ends the process with
- * code 78 (EX_CONFIG of sysexits.h).
- */
-export function startUp(): { config: Config; log: Logger } {
-  try {
-    const { config, warnings } = readConfig(process.env, readEnvFile('.env'))
-    const log = createLogger({ name: 'auth', ...config.log })
-    for (const warning of warnings) log.warn(warning)
-    return { config, log }
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    process.stderr.write(`${error.message}\n`)
-    process.exit(78)
-  }
-}
+export const startUp = () => readSettings('auth', readConfig)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
-import { type MigrateOptions, migrate } from '@services/common/migrate'
+import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
 import type { Kysely } from 'kysely'
@@ -51,30 +51,22 @@ export interface Deps {
 /** What a test or `serve` holds in its own hand. */
 export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'stopping' | 'hurry'>>
 
-/** How long a start waits for a database that is not up yet. */
-const DATABASE_WITHIN_MS = 60_000
-
 /** ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. */
 const PROBES = { atOnce: 4, waiting: 200 }
 /** contract/media.md 4.5. */
 const DOWNLOADS = { atOnce: 4, waiting: 50 }
 
 /** Runs `work` on a connection for migrations, which may take longer than any request. */
-export async function withMigrations(
+export const withMigrations = (
   { database }: Config,
   log: Logger,
   work: (migrations: MigrateOptions) => Promise<void>,
-): Promise<void> {
-  const options = { ...database, maxPoolSize: 2, applicationName: 'media migrate', log, tables: TABLES }
-  const { db, pool } = openDatabase<DB>({ ...options, statementWithinMs: 0 })
-  try {
-    await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
-    const folder = fileURLToPath(new URL('../migrations', import.meta.url))
-    await work({ db, folder, namespace: database.namespace })
-  } finally {
-    await db.destroy()
-  }
-}
+): Promise<void> =>
+  onMigrationConnection(
+    { ...database, applicationName: 'media migrate', log, tables: TABLES },
+    fileURLToPath(new URL('../migrations', import.meta.url)),
+    work,
+  )
 
 /** Our tables and those of the queue. */
 export async function migrateAll(config: Config, log: Logger): Promise<void> {
@@ -111,7 +103,7 @@ export async function openDeps(
   ])
   opening.catch(() => {})
   try {
-    await waitForDatabase(pool, log, DATABASE_WITHIN_MS)
+    await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
     const resultsChannel = `${tablePrefix(database.namespace)}media_results`
     const [queue, [tools, blobs, work]] = await Promise.all([

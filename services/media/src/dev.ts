@@ -15,7 +15,8 @@ import { ALL_SCOPES } from './tokens/bootstrap-token.ts'
 import { createToken } from './tokens/create-token.ts'
 import { findLiveToken } from './tokens/tokens.store.ts'
 
-const env = { ...readEnvFile('.env'), ...process.env }
+const file = readEnvFile('.env')
+const env = { ...file, ...process.env }
 const given = (name: string) => env[`MEDIA_${name}`] || env[name]
 const dataDir = fileURLToPath(new URL('../../../.data/media', import.meta.url))
 const stops: (() => Promise<void>)[] = []
@@ -38,7 +39,7 @@ async function start() {
     stops.push(postgres.stop)
     defaults.MEDIA_DATABASE_URL = postgres.url
   }
-  const { config, warnings } = readConfig({ ...defaults, ...env })
+  const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
   const log = createLogger({ name: 'media', ...config.log })
   for (const warning of warnings) log.warn(warning)
   const service = await serve(config, log)

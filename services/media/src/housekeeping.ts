@@ -28,7 +28,7 @@ export async function cleanUp(deps: HousekeepingDeps): Promise<void> {
   const before = new Date(deps.now().getTime() - KEEP_UNREFERENCED_MS)
   for (const id of await listUnreferencedSources(deps.db, before, BATCH)) await removeSource(deps, id)
   for (const name of await listUnreferencedBlobs(deps.db, before, BATCH)) await deleteIfUnreferenced(deps, name)
-  await deleteExpiredLimits(deps.db, deps.now())
+  while ((await deleteExpiredLimits(deps.db, deps.now(), BATCH)) === BATCH);
   await deps.work.sweep()
 }
 

@@ -1,7 +1,8 @@
-import type { Kysely } from 'kysely'
+import { deleteBatch } from '@services/common/database'
+import { type Kysely, sql } from 'kysely'
 import type { DB } from '../db/tables.ts'
 
 /** Housekeeping: counters whose window is over; the library's `expire` is in milliseconds. */
-export async function deleteExpiredLimits(db: Kysely<DB>, before: Date): Promise<void> {
-  await db.deleteFrom('rate_limits').where('expire', '<', before.getTime()).execute()
+export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+  return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
 }

@@ -1,0 +1,26 @@
+import { ConfigError, type Environment, readEnvFile } from './config.ts'
+import { createLogger, type Logger, type LogLevel } from './logger.ts'
+
+interface LoggedConfig {
+  log: { level: LogLevel; file?: string | undefined }
+}
+
+/**
+ * What every entry point does first: reads the settings and logs their warnings, or lists all that is wrong with them and
+ * ends the process with code 78 (EX_CONFIG of sysexits.h).
+ */
+export function readSettings<Config extends LoggedConfig>(
+  name: string,
+  readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
+): { config: Config; log: Logger } {
+  try {
+    const { config, warnings } = readConfig(process.env, readEnvFile('.env'))
+    const log = createLogger({ name, ...config.log })
+    for (const warning of warnings) log.warn(warning)
+    return { config, log }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exit(78)
+  }
+}
