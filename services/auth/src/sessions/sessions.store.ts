@@ -3,7 +3,7 @@ import { prepared } from '@services/common/prepared'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { Aal, AmrEntry, DB, Metadata } from '../db/tables.ts'
-import { identitiesOf, USER_COLUMNS, type User } from '../users/users.store.ts'
+import { toUser, type User, userJson } from '../users/users.store.ts'
 
 export interface NewSession {
   id: string
@@ -121,8 +121,8 @@ export interface RotatedSession {
 export async function rotateSession(db: Kysely<DB>, rotation: Rotation): Promise<RotatedSession | undefined> {
   const [row] = await rotate(db, rotation)
   if (!row) return undefined
-  const { session_id, aal, amr, refresh_counter, ...user } = row
-  return { id: session_id, aal, amr, refresh_counter, user: user as unknown as User }
+  const { session_id, aal, amr, refresh_counter } = row
+  return { id: session_id, aal, amr, refresh_counter, user: toUser(row.user) }
 }
 
 const rotate = prepared((db: Kysely<DB>, rotation: Rotation) => {
@@ -190,8 +190,7 @@ const rotate = prepared((db: Kysely<DB>, rotation: Rotation) => {
     .selectFrom('rotated')
     .innerJoin('users', 'users.id', 'rotated.user_id')
     .select(['rotated.session_id', 'rotated.aal', 'rotated.amr', 'rotated.refresh_counter'])
-    .select(USER_COLUMNS)
-    .select(identitiesOf)
+    .select(userJson)
 })
 
 /** Without a limit (null) every time passes. */
@@ -249,10 +248,10 @@ export async function lockSession(trx: Transaction<DB>, id: string): Promise<boo
 export async function findCaller(db: Kysely<DB>, userId: string, sessionId: string | undefined) {
   const [row] = await selectCaller(db, { userId, sessionId: sessionId ?? null })
   if (!row) return undefined
-  const { session_id, session_aal, session_amr, ...user } = row
+  const { session_id, session_aal, session_amr } = row
   const session =
     session_id === null ? undefined : { id: session_id, aal: session_aal as Aal, amr: session_amr as AmrEntry[] }
-  return { user: user as unknown as User, session }
+  return { user: toUser(row.user), session }
 }
 
 const selectCaller = prepared((db: Kysely<DB>, caller: { userId: string; sessionId: string | null }) =>
@@ -261,9 +260,8 @@ const selectCaller = prepared((db: Kysely<DB>, caller: { userId: string; session
     .leftJoin('sessions', (join) =>
       join.onRef('sessions.user_id', '=', 'users.id').on('sessions.id', '=', caller.sessionId),
     )
-    .select(USER_COLUMNS)
     .select(['sessions.id as session_id', 'sessions.aal as session_aal', 'sessions.amr as session_amr'])
-    .select(identitiesOf)
+    .select(userJson)
     .where('users.id', '=', caller.userId),
 )
 
