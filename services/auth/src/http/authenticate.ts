@@ -1,20 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { JWTPayload } from 'jose'
 import type { Kysely } from 'kysely'
-import type { Aal, AmrEntry, DB } from '../db/tables.ts'
+import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
+import type { Caller } from '../sessions/caller.ts'
 import { findCaller } from '../sessions/sessions.store.ts'
-import type { User } from '../users/users.store.ts'
-
-export interface Caller {
-  user: User
-  /** First audience of the token. */
-  audience: string
-  /** False for a token made by hand from the secret. */
-  hadSession: boolean
-  /** Undefined once the session has ended; the token itself stays valid until it expires. */
-  session: { id: string; aal: Aal; amr: AmrEntry[] } | undefined
-}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,8 +13,8 @@ declare module 'fastify' {
   }
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const NIL_UUID = '00000000-0000-0000-0000-000000000000'
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Everything in this scope needs a user's access token; the caller is `callerOf(request)`. Order of checks and their
@@ -32,12 +23,10 @@ const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 export function requireUser(app: FastifyInstance, deps: { db: Kysely<DB>; keys: SigningKeys; now: () => Date }): void {
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request) => {
-    const claims = await deps.keys.verify(bearerOf(request), deps.now())
-    if (!claims?.sub) throw apiError('bad_jwt')
+    const claims = await verifyBearer(request, deps)
+    if (!claims.sub) throw apiError('bad_jwt')
     if (!UUID.test(claims.sub)) throw apiError('bad_jwt', { status: 400 })
-    const sessionId = claims.session_id || undefined
-    if (sessionId !== undefined && !(typeof sessionId === 'string' && UUID.test(sessionId))) throw apiError('bad_jwt')
-    const liveId = sessionId === NIL_UUID ? undefined : sessionId
+    const liveId = sessionIdOf(claims)
     const caller = await findCaller(deps.db, claims.sub, liveId)
     if (!caller) throw apiError('user_not_found')
     if (caller.user.banned_until && caller.user.banned_until > deps.now()) throw apiError('user_banned')
@@ -55,6 +44,23 @@ export function requireLiveSession(request: FastifyRequest): Caller & { session:
   const caller = callerOf(request)
   if (!caller.session) throw apiError('session_not_found')
   return { ...caller, session: caller.session }
+}
+
+/** The claims of the request's token; throws no_authorization or bad_jwt. */
+export async function verifyBearer(
+  request: FastifyRequest,
+  { keys, now }: { keys: SigningKeys; now: () => Date },
+): Promise<JWTPayload> {
+  const claims = await keys.verify(bearerOf(request), now())
+  if (!claims) throw apiError('bad_jwt')
+  return claims
+}
+
+/** The session a token was issued for; undefined for tokens made by hand. Throws bad_jwt when it is no id. */
+export function sessionIdOf({ session_id: sessionId }: JWTPayload): string | undefined {
+  if (!sessionId || sessionId === NIL_UUID) return undefined
+  if (typeof sessionId !== 'string' || !UUID.test(sessionId)) throw apiError('bad_jwt')
+  return sessionId
 }
 
 function bearerOf(request: FastifyRequest): string {

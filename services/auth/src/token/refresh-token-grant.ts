@@ -5,6 +5,7 @@ import { apiError } from '../errors.ts'
 import { signAccessToken } from '../sessions/access-token.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
+import { sessionEnd } from '../sessions/session-end.ts'
 import { type SessionBody, toSessionBody } from '../sessions/session-shape.ts'
 import { endReusedSession, findSessionWithUser, rotateSession } from '../sessions/sessions.store.ts'
 import type { Client } from '../sessions/start-session.ts'
@@ -60,14 +61,11 @@ async function refuse(deps: Deps, log: FastifyBaseLogger, token: RefreshToken): 
   const session = await findSessionWithUser(deps.db, token.sessionId)
   if (!session) throw apiError('refresh_token_not_found')
   if (session.banned_until && session.banned_until > now) throw apiError('user_banned', { status: 400 })
-  const { timeboxSeconds, inactivitySeconds } = deps.config.sessions
-  if (session.not_after && session.not_after <= now) throw apiError('session_expired')
-  if (timeboxSeconds !== undefined && session.created_at <= secondsBefore(now, timeboxSeconds)) {
-    throw apiError('session_expired')
-  }
-  if (inactivitySeconds !== undefined && session.refreshed_at <= secondsBefore(now, inactivitySeconds)) {
+  const end = sessionEnd(session, deps.config.sessions, now)
+  if (end === 'inactive') {
     throw apiError('session_expired', { message: 'The session has expired after inactivity, sign in again' })
   }
+  if (end) throw apiError('session_expired')
   const verdict = judgeRefusal(token.counter, session.refresh_counter)
   if (verdict === 'raced') return
   if (verdict === 'never-issued') throw apiError('validation_failed', { message: 'Refresh token is not valid' })

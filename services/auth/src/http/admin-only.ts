@@ -1,0 +1,61 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { JWTPayload } from 'jose'
+import type { Kysely } from 'kysely'
+import type { Actor } from '../audit/audit.ts'
+import type { Config } from '../config.ts'
+import type { DB } from '../db/tables.ts'
+import { apiError } from '../errors.ts'
+import type { SigningKeys } from '../jwks/signing-keys.ts'
+import { sessionEnd } from '../sessions/session-end.ts'
+import { findSessionWithUser } from '../sessions/sessions.store.ts'
+import { NIL_UUID, sessionIdOf, UUID, verifyBearer } from './authenticate.ts'
+
+export interface AdminDeps {
+  db: Kysely<DB>
+  keys: SigningKeys
+  now: () => Date
+  config: Pick<Config, 'jwt' | 'sessions'>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    admin: Actor | null
+  }
+}
+
+/**
+ * Everything in this scope needs a token whose role is an admin's; who acts is `adminOf(request)`. Checks in the order of
+ * contract/auth-core.md 3.4: a token that had a session needs it alive, one made from the secret needs none.
+ */
+export function requireAdmin(app: FastifyInstance, deps: AdminDeps): void {
+  app.decorateRequest('admin', null)
+  app.addHook('onRequest', async (request) => {
+    const claims = await verifyBearer(request, deps)
+    await checkSession(deps, claims)
+    const role = typeof claims.role === 'string' ? claims.role : ''
+    if (!deps.config.jwt.adminRoles.includes(role)) throw apiError('not_admin')
+    request.admin = { id: NIL_UUID, email: role, phone: null, user_metadata: {} }
+  })
+}
+
+/** The acting admin for the audit log: the role, because a token made from the secret names nobody. */
+export function adminOf(request: FastifyRequest): Actor {
+  if (!request.admin) throw new Error('route outside the scope of requireAdmin')
+  return request.admin
+}
+
+/** Whether a public request comes from an admin, for whom captchas and the like do not count. */
+export async function isAdminRequest(request: FastifyRequest, deps: AdminDeps): Promise<boolean> {
+  if (!request.headers.authorization) return false
+  const claims = await verifyBearer(request, deps).catch(() => undefined)
+  return typeof claims?.role === 'string' && deps.config.jwt.adminRoles.includes(claims.role)
+}
+
+async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<void> {
+  const sessionId = sessionIdOf(claims)
+  if (!sessionId) return
+  if (!claims.sub || !UUID.test(claims.sub)) throw apiError('bad_jwt')
+  const session = await findSessionWithUser(deps.db, sessionId)
+  if (!session || session.user_id !== claims.sub) throw apiError('session_not_found')
+  if (sessionEnd(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })
+}
