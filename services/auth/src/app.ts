@@ -14,13 +14,20 @@ import {
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { userRoutes } from './account/user.routes.ts'
+import { generateLinkRoutes } from './admin/generate-link.routes.ts'
+import { inviteRoutes } from './admin/invite.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
+import { requireAdmin } from './http/admin-only.ts'
 import { requireUser } from './http/authenticate.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
 import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
+import { otpRoutes } from './otp/otp.routes.ts'
+import { reauthenticateRoutes } from './reauthenticate/reauthenticate.routes.ts'
+import { recoverRoutes } from './recover/recover.routes.ts'
+import { resendRoutes } from './resend/resend.routes.ts'
 import { healthRoute } from './settings/health.routes.ts'
 import { settingsRoutes } from './settings/settings.routes.ts'
 import { signupRoutes } from './signup/signup.routes.ts'
@@ -68,7 +75,10 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     title: 'Auth',
     version: VERSION,
     description: 'User management and authentication. Errors have two forms, chosen by `X-Supabase-Api-Version`.',
-    securitySchemes: { user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    securitySchemes: {
+      user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      admin: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+    },
   })
 
   // Anybody
@@ -79,12 +89,23 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(signupRoutes, { deps })
   await app.register(verifyRoutes, { deps })
   await app.register(tokenRoutes, { deps })
+  await app.register(otpRoutes, { deps })
+  await app.register(recoverRoutes, { deps })
+  await app.register(resendRoutes, { deps })
 
   // Users, with their access token
   await app.register(async (scope) => {
     requireUser(scope, deps)
     await scope.register(userRoutes, { deps })
     await scope.register(logoutRoutes, { deps })
+    await scope.register(reauthenticateRoutes, { deps })
+  })
+
+  // Admins, with a token whose role is listed in JWT_ADMIN_ROLES
+  await app.register(async (scope) => {
+    requireAdmin(scope, deps)
+    await scope.register(inviteRoutes, { deps })
+    await scope.register(generateLinkRoutes, { deps })
   })
   return app
 }

@@ -44,8 +44,6 @@ export const EXTERNAL_PROVIDERS = [
 ] as const
 export type ExternalProvider = (typeof EXTERNAL_PROVIDERS)[number]
 
-const DAY = 86_400
-
 /** Every variable of the service; the README's table is made from it. Read as `AUTH_<NAME>`, then as bare `<NAME>`. */
 export const variables = {
   SITE_URL: anyUrl('Base URL of the site; any URI on its host is a permitted `redirect_to`.', { required: true }),
@@ -117,6 +115,14 @@ export const variables = {
 
   DISABLE_SIGNUP: boolean('Only invited users can join.', { default: 'false' }),
   EXTERNAL_EMAIL_ENABLED: boolean('E-mail sign-up and sign-in.', { default: 'true' }),
+  EXTERNAL_EMAIL_MAGIC_LINK_ENABLED: boolean('Sign-in by mailed link or code.', { default: 'true' }),
+  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration(
+    'Validity of the code a PKCE link is exchanged through, from the click.',
+    {
+      default: '300',
+      positive: true,
+    },
+  ),
   EXTERNAL_PHONE_ENABLED: boolean('Phone sign-up and sign-in.', { default: 'true' }),
   EXTERNAL_ANONYMOUS_USERS_ENABLED: boolean('Anonymous sign-in.', { default: 'false' }),
   PASSWORD_MIN_LENGTH: integer('Shortest password, in bytes.', { default: '6', min: 1, max: 1024 }),
@@ -132,6 +138,10 @@ export const variables = {
   SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: boolean('A new password needs a nonce from /reauthenticate.', {
     default: 'false',
   }),
+  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: boolean(
+    'A new password needs the current one, but for sessions begun by a mailed link or code.',
+    { default: 'false' },
+  ),
   SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: boolean('A reused refresh token ends its session.', { default: 'true' }),
   SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration(
     'While a refresh token was replaced this recently, using it again returns its successor.',
@@ -173,8 +183,15 @@ export const variables = {
   SMTP_ADMIN_EMAIL: text('From address of all mail; required while e-mail is enabled.'),
   SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
   SMTP_MAX_FREQUENCY: duration('Least time between confirmation mails to one address.', { default: '900' }),
+  MAILER_SIGN_IN_LINK_MAX_FREQUENCY: duration('Least time between sign-in or recovery mails to one address.', {
+    default: '60',
+  }),
+  MAILER_SECURE_EMAIL_CHANGE_ENABLED: boolean('The old and the new address must both agree to a change of address.', {
+    default: 'true',
+  }),
   MAILER_AUTOCONFIRM: boolean('E-mail addresses count as confirmed at sign-up.', { default: 'false' }),
   MAILER_OTP_EXP: duration('Validity of mail links and codes.', { default: '3600', positive: true }),
+  MAILER_INVITE_EXP: duration('Validity of invitations.', { default: '168h', positive: true }),
   MAILER_OTP_LENGTH: integer('Digits of mailed codes.', { default: '6', min: 6, max: 10 }),
   MAILER_LINK_CONFIRMATION_PAGE: boolean(
     'Mail links open a page whose button confirms, instead of confirming at once.',
@@ -328,12 +345,15 @@ function groupConfig(values: RawConfig) {
     signup: {
       disabled: values.DISABLE_SIGNUP,
       email: values.EXTERNAL_EMAIL_ENABLED,
+      magicLinks: values.EXTERNAL_EMAIL_MAGIC_LINK_ENABLED,
+      pkceCodeLifetimeSeconds: values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION,
       phone: values.EXTERNAL_PHONE_ENABLED,
       anonymous: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
     },
     passwords: {
       minLength: values.PASSWORD_MIN_LENGTH,
       requiredCharacters: values.PASSWORD_REQUIRED_CHARACTERS,
+      requireCurrent: values.SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD,
       requireReauthentication: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
       hashing: {
         memoryKib: values.PASSWORD_HASH_MEMORY_KIB,
@@ -373,8 +393,10 @@ function groupConfig(values: RawConfig) {
     mail: {
       autoconfirm: values.MAILER_AUTOCONFIRM,
       minGapSeconds: values.SMTP_MAX_FREQUENCY,
+      signInLinkGapSeconds: values.MAILER_SIGN_IN_LINK_MAX_FREQUENCY,
+      secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
       codeLifetimeSeconds: values.MAILER_OTP_EXP,
-      inviteLifetimeSeconds: 7 * DAY,
+      inviteLifetimeSeconds: values.MAILER_INVITE_EXP,
       codeLength: values.MAILER_OTP_LENGTH,
       linkConfirmationPage: values.MAILER_LINK_CONFIRMATION_PAGE,
       linkPaths: {

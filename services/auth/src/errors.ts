@@ -22,6 +22,14 @@ export const errorCatalogue = {
   user_banned: { status: 403, message: 'This user is banned' },
   not_admin: { status: 403, message: 'This operation is for admins' },
   invalid_credentials: { status: 400, message: 'Invalid login credentials' },
+  phone_not_confirmed: { status: 400, message: 'Phone not confirmed' },
+  email_exists: { status: 422, message: 'A user with this email address has already been registered' },
+  phone_exists: { status: 422, message: 'A user with this phone number has already been registered' },
+  current_password_required: { status: 400, message: 'Changing the password needs the current one' },
+  current_password_invalid: { status: 400, message: 'The current password is wrong' },
+  flow_state_not_found: { status: 404, message: 'This code is not known, or was used before' },
+  flow_state_expired: { status: 422, message: 'This code has expired, start again' },
+  bad_code_verifier: { status: 400, message: 'The code verifier does not belong to the code challenge' },
   email_not_confirmed: { status: 400, message: 'Email not confirmed' },
   refresh_token_not_found: { status: 400, message: 'Invalid Refresh Token: Refresh Token Not Found' },
   refresh_token_already_used: { status: 400, message: 'Invalid Refresh Token: Already Used' },
@@ -36,6 +44,7 @@ export const errorCatalogue = {
   reauthentication_not_valid: { status: 422, message: 'The nonce is wrong or has expired' },
   otp_expired: { status: 403, message: 'The link or code is invalid or has expired' },
   over_request_rate_limit: { status: 429, message: 'Request rate limit reached' },
+  over_sms_send_rate_limit: { status: 429, message: 'SMS rate limit exceeded' },
   over_email_send_rate_limit: { status: 429, message: 'Email rate limit exceeded' },
 } as const
 

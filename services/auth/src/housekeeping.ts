@@ -1,7 +1,8 @@
 import type { Logger } from '@services/common/logger'
+import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
-import { deleteExpiredSendGaps } from './mail/send-gaps.store.ts'
+import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
 import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
 import { deleteExpiredSessions } from './sessions/sessions.store.ts'
 
@@ -32,6 +33,7 @@ export async function deleteExpired({ db, now, config }: Deps, log: Logger): Pro
   }
   const steps: Record<string, () => Promise<number>> = {
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
+    'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, before, BATCH),
     limits: () => deleteExpiredLimits(db, before, BATCH),
     sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),

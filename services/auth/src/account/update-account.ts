@@ -1,59 +1,82 @@
+// What a user changes about themselves. The one rule: all of a request happens or nothing. A new password ends every other
+// session and every open one-time token; a new address is only asked for here and becomes the user's in ../verify/.
 import type { FastifyBaseLogger } from 'fastify'
+import type { Transaction } from 'kysely'
 import { audit } from '../audit/audit.ts'
-import type { Metadata } from '../db/tables.ts'
+import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
+import type { Pkce } from '../auth-codes/pkce.ts'
+import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
-import { countAttempt, deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
-import { requireStrongPassword } from '../passwords/require-strong-password.ts'
+import { putAddressIdentity } from '../identities/identities.store.ts'
+import { notify } from '../mail/notify.ts'
+import { sendEmailChange, sendPhoneChange } from '../one-time-messages/address-change.ts'
+import type { SmsChannel } from '../one-time-messages/code-sms.ts'
+import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { takeGap } from '../one-time-messages/send-gap.ts'
+import { deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import {
-  findPasswordHash,
+  applyEmailChange,
+  applyPhoneChange,
   findUserById,
+  isEmailTaken,
+  isPhoneTaken,
   lockUser,
   mergeAppMetadata,
   mergeUserMetadata,
+  refreshProviders,
   setPassword,
   touchUser,
   type User,
 } from '../users/users.store.ts'
+import { type CheckedPassword, checkNewPassword } from './new-password.ts'
 
 export interface AccountChanges {
+  /** In lower case; undefined: unchanged. */
+  email?: string | undefined
+  /** Digits; undefined: unchanged. */
+  phone?: string | undefined
   password?: string | undefined
+  currentPassword?: string | undefined
   nonce?: string | undefined
   data?: Metadata | undefined
   appMetadata?: Metadata | undefined
+  context: MailContext
+  pkce?: Pkce | undefined
+  smsChannel: SmsChannel
 }
 
-/** What a user changes about themselves. A new password ends every other session and every open one-time token. */
 export async function updateAccount(
   deps: Deps,
   log: FastifyBaseLogger,
-  { user, session }: Caller & { session: { id: string } },
-  changes: AccountChanges,
+  caller: Caller & { session: NonNullable<Caller['session']> },
+  asked: AccountChanges,
 ): Promise<User> {
-  const { config, db } = deps
-  if (changes.appMetadata && user.role !== config.jwt.adminGroup) throw apiError('not_admin')
-  const checked = changes.password === undefined ? undefined : await checkNewPassword(deps, user, changes)
-  return db.transaction().execute(async (trx) => {
+  const { user, session } = caller
+  const changes = {
+    ...asked,
+    email: asked.email === user.email ? undefined : asked.email,
+    phone: asked.phone === user.phone ? undefined : asked.phone,
+  }
+  if (changes.appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
+  await requireFreeAddresses(deps, user, changes)
+  const password = changes.password === undefined ? undefined : await checkNewPassword(deps, caller, changes)
+  if (changes.email) await deps.limits.messageSent({ channel: 'email', value: changes.email })
+  if (changes.phone) await deps.limits.messageSent({ channel: 'phone', value: changes.phone })
+
+  return deps.db.transaction().execute(async (trx) => {
     const now = deps.now()
     await lockUser(trx, user.id)
     // Hashing took its time: the session may have been ended meanwhile, by its owner's own password change.
     if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
-    if (checked) {
-      const { passwordHash, nonceHash } = checked
-      if (nonceHash && !(await takeByCodeHash(trx, user.id, 'reauthentication', nonceHash))) {
-        throw apiError('reauthentication_not_valid')
-      }
-      await setPassword(trx, user.id, passwordHash, now)
-      await deleteOneTimeTokens(trx, user.id)
-      await endSessions(trx, user.id, 'others', session.id)
-      await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
-    }
+    if (password) await changePassword(deps, trx, log, user, session.id, password)
     if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
     if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
+    if (changes.email) await changeEmail(deps, trx, user, changes.email, changes)
+    if (changes.phone) await changePhone(deps, trx, log, user, changes.phone, changes)
     await touchUser(trx, user.id, now)
     await audit(deps, trx, log, { action: 'user_modified', actor: user })
     const updated = await findUserById(trx, user.id)
@@ -64,28 +87,59 @@ export async function updateAccount(
   })
 }
 
-/** Checks strength, nonce and novelty of the new password, in this order. The nonce is used up with the change itself. */
-async function checkNewPassword(deps: Deps, user: User, { password = '', nonce }: AccountChanges) {
-  const { config, db, passwords } = deps
-  if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
-  requireStrongPassword(password, config.passwords)
-  if (user.is_anonymous) {
-    throw apiError('validation_failed', {
-      status: 422,
-      message: 'Updating password of an anonymous user without an email or phone is not allowed',
-    })
-  }
-  const nonceHash = config.passwords.requireReauthentication ? await checkNonce(deps, user, nonce) : undefined
-  const current = await findPasswordHash(db, user.id)
-  if (current && (await passwords.verify(current, password))) throw apiError('same_password')
-  return { passwordHash: await passwords.hash(password), nonceHash }
+async function requireFreeAddresses({ db }: Deps, user: User, { email, phone }: AccountChanges): Promise<void> {
+  if (email && (await isEmailTaken(db, email, user.aud, user.id))) throw apiError('email_exists')
+  if (phone && (await isPhoneTaken(db, phone, user.aud, user.id))) throw apiError('phone_exists')
 }
 
-async function checkNonce(deps: Deps, user: User, nonce: string | undefined): Promise<Buffer> {
-  if (!nonce) throw apiError('reauthentication_needed')
-  const [token] = await countAttempt(deps.db, user.id, ['reauthentication'], MAX_ATTEMPTS)
-  const matches =
-    token?.code_hash && isSameHash(token.code_hash, hashCode(deps.codeKey, token.purpose, token.relates_to, nonce))
-  if (!token?.code_hash || !matches || token.expires_at <= deps.now()) throw apiError('reauthentication_not_valid')
-  return token.code_hash
+async function changePassword(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: FastifyBaseLogger,
+  user: User,
+  sessionId: string,
+  { passwordHash, nonceHash }: CheckedPassword,
+): Promise<void> {
+  if (nonceHash && !(await takeByCodeHash(trx, user.id, 'reauthentication', nonceHash))) {
+    throw apiError('reauthentication_not_valid')
+  }
+  await setPassword(trx, user.id, passwordHash, deps.now())
+  await deleteOneTimeTokens(trx, user.id)
+  await deleteAuthCodes(trx, user.id)
+  await endSessions(trx, user.id, 'others', sessionId)
+  await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
+  await notify(deps, trx, user, 'password_changed_notification')
+}
+
+/** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
+async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: string, order: AccountChanges) {
+  const now = deps.now()
+  if (user.is_anonymous && deps.config.mail.autoconfirm) {
+    await applyEmailChange(trx, user.id, email, now)
+    await putAddressIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
+    await refreshProviders(trx, user.id, now)
+    return
+  }
+  await takeGap(deps, trx, 'email_change', user.email ?? email)
+  await sendEmailChange(deps, trx, user, email, order)
+}
+
+async function changePhone(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: FastifyBaseLogger,
+  user: User,
+  phone: string,
+  { smsChannel }: AccountChanges,
+) {
+  const now = deps.now()
+  if (deps.config.sms.autoconfirm) {
+    await applyPhoneChange(trx, user.id, phone, now)
+    await putAddressIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'phone', address: phone, now })
+    await refreshProviders(trx, user.id, now)
+    await audit(deps, trx, log, { action: 'user_modified', actor: user })
+    return
+  }
+  await takeGap(deps, trx, 'phone_change', phone)
+  await sendPhoneChange(deps, trx, user, phone, smsChannel)
 }

@@ -1,9 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { smsChannel } from '../http/address.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
-import { errorResponses, Field, FreeForm } from '../http/shapes.ts'
+import { mailContextOf } from '../http/mail-context.ts'
+import { errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { parsePhone } from '../users/phone-number.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import { updateAccount } from './update-account.ts'
 
@@ -35,12 +40,17 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     url: '/user',
     schema: {
       tags: ['account'],
-      summary: 'Changes the password and free-form data of the user',
+      summary: 'Changes the address, password and free-form data of the user',
       security,
+      querystring: RedirectQuery,
       body: Type.Object({
         email: Type.Optional(Field),
         phone: Type.Optional(Field),
         password: Type.Optional(Field),
+        current_password: Type.Optional(Field),
+        channel: Type.Optional(Field),
+        code_challenge: Type.Optional(Field),
+        code_challenge_method: Type.Optional(Field),
         nonce: Type.Optional(Field),
         data: Type.Optional(FreeForm),
         app_metadata: Type.Optional(FreeForm),
@@ -50,16 +60,21 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     handler: async (request) => {
       const caller = requireLiveSession(request)
       await deps.limits.byAddress(request, 'user')
-      const { email, phone, password, nonce, data, app_metadata: appMetadata } = request.body
-      const changesAddress =
-        (email && email.toLowerCase() !== caller.user.email) ||
-        (phone && phone.replace(/^\+/, '') !== caller.user.phone)
-      if (changesAddress) {
-        throw apiError('validation_failed', {
-          message: 'Changing the email address or phone number is not available yet',
-        })
-      }
-      return toUserBody(await updateAccount(deps, request.log, caller, { password, nonce, data, appMetadata }))
+      const { email = '', phone = '', password, nonce, data, channel } = request.body
+      const { app_metadata: appMetadata, current_password: currentPassword } = request.body
+      const user = await updateAccount(deps, request.log, caller, {
+        email: email === '' ? undefined : parseEmail(email),
+        phone: phone === '' ? undefined : parsePhone(phone),
+        password,
+        currentPassword,
+        nonce,
+        data,
+        appMetadata,
+        context: mailContextOf(request, deps.config),
+        pkce: parsePkce(request.body),
+        smsChannel: smsChannel(channel),
+      })
+      return toUserBody(user)
     },
   })
 }

@@ -12,6 +12,10 @@ const LOG_TYPES = {
   token_reuse_detected: 'token',
   user_modified: 'user',
   user_confirmation_requested: 'user',
+  user_invited: 'team',
+  user_recovery_requested: 'user',
+  user_reauthenticate_requested: 'user',
+  identity_linked: 'user',
   user_repeated_signup: 'user',
   user_updated_password: 'user',
 } as const

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
+import type { Pkce } from '../auth-codes/pkce.ts'
 
 /** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
 export interface DB {
@@ -6,6 +7,7 @@ export interface DB {
   identities: IdentitiesTable
   sessions: SessionsTable
   one_time_tokens: OneTimeTokensTable
+  auth_codes: AuthCodesTable
   audit_log_entries: AuditLogEntriesTable
   send_gaps: SendGapsTable
   rate_limits: RateLimitsTable
@@ -16,6 +18,7 @@ export const TABLES = [
   'identities',
   'sessions',
   'one_time_tokens',
+  'auth_codes',
   'audit_log_entries',
   'send_gaps',
   'rate_limits',
@@ -104,6 +107,20 @@ interface OneTimeTokensTable {
   token_hash: Buffer | null
   code_hash: Buffer | null
   attempts: Generated<number>
+  code_challenge: string | null
+  code_challenge_method: Pkce['method'] | null
+  sets_password: Generated<boolean>
+  new_password_hash: string | null
+  expires_at: Date
+  created_at: Date
+}
+
+interface AuthCodesTable {
+  code_hash: Buffer
+  user_id: string
+  code_challenge: string
+  code_challenge_method: Pkce['method']
+  authentication_method: string
   expires_at: Date
   created_at: Date
 }

@@ -11,6 +11,7 @@ import {
 } from 'rate-limiter-flexible'
 import type { Config, Rate } from '../config.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
+import type { Address } from '../users/address.ts'
 import { trustedAddress } from './client.ts'
 
 /**
@@ -21,8 +22,8 @@ import { trustedAddress } from './client.ts'
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
-  /** Counts a mail against the budget of all users. */
-  mailSent(): Promise<void>
+  /** Counts a message against the budget of all users for mail or SMS. */
+  messageSent(address: Address): Promise<void>
   /**
    * Runs a try at an account's password, which tells whether it was right; refuses when there were too many wrong ones.
    * Tries under way count as wrong until they are known, or parallel guesses would all pass. `identifier` is what was
@@ -31,7 +32,16 @@ export interface Limits {
   passwordTry(identifier: string, isRight: () => Promise<boolean>): Promise<boolean>
 }
 
-export type AddressLimit = 'signup' | 'anonymous' | 'token' | 'verify' | 'user'
+export type AddressLimit =
+  | 'signup'
+  | 'anonymous'
+  | 'token'
+  | 'verify'
+  | 'user'
+  | 'otp'
+  | 'magiclink'
+  | 'recover'
+  | 'resend'
 
 const FIVE_MINUTES = 300
 
@@ -51,6 +61,10 @@ export function createLimits(
     token: open('token', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
     verify: open('verify', { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES }),
     user: open('user', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
+    otp: open('otp', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
+    magiclink: open('magiclink', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
+    recover: open('recover', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
+    resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
   }
   const mails = open('mails', limits.mailsSent)
   const failures = openLimiter(pool, config.database.namespace, 'sign-ins', {
@@ -66,7 +80,9 @@ export function createLimits(
       const address = limitedAddress(request, limits.header, config.server.trustSbForwardedFor)
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
-    mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
+    async messageSent({ channel }) {
+      if (channel === 'email') await consume(mails, 'all', 'over_email_send_rate_limit')
+    },
     async passwordTry(identifier, isRight) {
       const key = keyOf(identifier)
       const waiting = underWay.get(key) ?? 0

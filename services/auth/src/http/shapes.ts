@@ -21,3 +21,7 @@ export const errorResponses = (...statuses: number[]) =>
 export const Field = Type.String()
 /** An object of the caller's own making: stored and returned as it is. */
 export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { additionalProperties: true }))
+
+export const Empty = Type.Object({})
+/** Where the link of a mail leads; see redirect-target.ts. */
+export const RedirectQuery = Type.Object({ redirect_to: Type.Optional(Type.String()) })

@@ -51,3 +51,36 @@ export async function setIdentityEmailVerified(trx: Transaction<DB>, userId: str
     .where('email', '=', email)
     .execute()
 }
+
+/**
+ * The identity a proven address belongs to: made when there is none, brought up to date otherwise. Its id at the provider
+ * is the user's own. True when it is new.
+ */
+export async function putAddressIdentity(
+  trx: Transaction<DB>,
+  {
+    id,
+    userId,
+    provider,
+    address,
+    now,
+  }: {
+    id: string
+    userId: string
+    provider: 'email' | 'phone'
+    address: string
+    now: Date
+  },
+): Promise<boolean> {
+  const data = { sub: userId, [provider]: address, [`${provider}_verified`]: true }
+  const existing = await trx
+    .updateTable('identities')
+    .set({ identity_data: sql`identity_data || ${JSON.stringify(data)}::jsonb`, updated_at: now })
+    .where('user_id', '=', userId)
+    .where('provider', '=', provider)
+    .returning('id')
+    .executeTakeFirst()
+  if (existing) return false
+  await insertIdentity(trx, { id, userId, provider, providerId: userId, data, now })
+  return true
+}

@@ -15,15 +15,14 @@ const WORDS = {
   },
 } as const satisfies Record<string, Words>
 
-/** The kinds this version sends. */
-export type SentKind = keyof typeof WORDS
+type SentKind = string
 
 /**
  * A table layout with inline styles, because mail readers drop style sheets; the one style block only adds dark colours
  * where it is understood. The link is shown as text too, for readers that block buttons.
  */
 export function builtInHtml(kind: SentKind): string {
-  const words = WORDS[kind]
+  const words = WORDS[kind as 'confirmation'] ?? { ...WORDS.confirmation, heading: kind }
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -62,6 +61,6 @@ export function builtInHtml(kind: SentKind): string {
 }
 
 export function builtInText(kind: SentKind): string {
-  const words = WORDS[kind]
+  const words = WORDS[kind as 'confirmation'] ?? { ...WORDS.confirmation, heading: kind }
   return `${words.heading}\n\n${words.text}\n\n${words.button}: {{ .ConfirmationURL }}\n\nOr enter this code: {{ .Token }}\n\n${words.footer}\n`
 }

@@ -3,7 +3,7 @@ import type { Queue, QueueDefinition } from '@services/common/queue'
 import { seal } from '@services/common/sealed'
 import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
-import type { SentKind } from './built-in.ts'
+import type { MAIL_KINDS } from './kinds.ts'
 import type { TemplateVariables } from './template.ts'
 
 /** A day of tries, 1 s apart at first and 5 min at last: longer than any mail server's maintenance. */
@@ -16,8 +16,10 @@ export const MAIL_QUEUE: QueueDefinition = {
   heartbeatSeconds: 10,
 }
 
+export type MailKind = keyof typeof MAIL_KINDS
+
 export interface MailJob {
-  kind: SentKind
+  kind: MailKind
   userId: string
   /** Recipient and variables; sealed, because links and codes are stored nowhere in the clear. */
   sealed: string
@@ -39,7 +41,14 @@ export interface OutboxDeps {
 export async function queueMail(
   { queue, outboxKey }: OutboxDeps,
   trx: Transaction<DB>,
-  mail: { kind: SentKind; userId: string; to: string; variables: TemplateVariables; lifetimeSeconds: number },
+  mail: {
+    kind: MailKind
+    userId: string
+    to: string
+    variables: TemplateVariables
+    lifetimeSeconds: number
+    messageId?: string | undefined
+  },
 ): Promise<void> {
   const content: SealedMail = { to: mail.to, variables: mail.variables }
   const job: MailJob = {

@@ -1,5 +1,6 @@
 import { deleteBatch } from '@services/common/database'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 
 export interface NewOneTimeToken {
@@ -8,6 +9,10 @@ export interface NewOneTimeToken {
   relatesTo: string
   tokenHash: Buffer | null
   codeHash: Buffer
+  /** Following the link gives a code for this challenge instead of a session. */
+  pkce: Pkce | undefined
+  /** Set when the token is used; a hash of null takes the password away. */
+  password: { hash: string | null } | undefined
   expiresAt: Date
   now: Date
 }
@@ -19,6 +24,10 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     token_hash: token.tokenHash,
     code_hash: token.codeHash,
     attempts: 0,
+    code_challenge: token.pkce?.challenge ?? null,
+    code_challenge_method: token.pkce?.method ?? null,
+    // Asking for another link must not undo what the replaced one would have set.
+    ...(token.password ? { sets_password: true, new_password_hash: token.password.hash } : {}),
     expires_at: token.expiresAt,
     created_at: token.now,
   }
@@ -40,29 +49,61 @@ export async function findUserIdByLinkHash(db: Kysely<DB>, tokenHash: Buffer, pu
   return found?.user_id
 }
 
+const TAKEN = [
+  'user_id',
+  'purpose',
+  'relates_to',
+  'expires_at',
+  'code_challenge',
+  'code_challenge_method',
+  'sets_password',
+  'new_password_hash',
+] as const
+
+export type TakenToken = Pick<Selectable<DB['one_time_tokens']>, (typeof TAKEN)[number]>
+
 /** Takes the token of a link away: whoever gets the row is the one who used it. Expired ones are returned too. */
 export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
   return trx
     .deleteFrom('one_time_tokens')
     .where('token_hash', '=', tokenHash)
     .where('purpose', 'in', purposes)
-    .returning(['user_id', 'purpose', 'relates_to', 'expires_at'])
+    .returning(TAKEN)
     .executeTakeFirst()
 }
 
 /**
- * Counts one try at the user's codes of these purposes and returns those that still had a try left. Counting comes
- * before comparing, outside the flow's transaction, so that parallel guesses cannot share one try.
+ * Counts one try at the codes sent to an address for these purposes and returns those that still had a try left. Counting
+ * comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one try.
  */
-export function countAttempt(db: Kysely<DB>, userId: string, purposes: readonly TokenPurpose[], maxAttempts: number) {
+export function countAttempt(
+  db: Kysely<DB>,
+  { address, audience, purposes }: { address: string; audience: string; purposes: readonly TokenPurpose[] },
+  maxAttempts: number,
+) {
+  return db
+    .updateTable('one_time_tokens')
+    .from('users')
+    .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
+    .whereRef('users.id', '=', 'one_time_tokens.user_id')
+    .where('users.aud', '=', audience)
+    .where('relates_to', '=', address)
+    .where('purpose', 'in', purposes)
+    .where('attempts', '<', maxAttempts)
+    .returning(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'])
+    .execute()
+}
+
+/** The same for a code only its user can use. */
+export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: TokenPurpose, maxAttempts: number) {
   return db
     .updateTable('one_time_tokens')
     .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
     .where('user_id', '=', userId)
-    .where('purpose', 'in', purposes)
+    .where('purpose', '=', purpose)
     .where('attempts', '<', maxAttempts)
     .returning(['purpose', 'relates_to', 'code_hash', 'expires_at'])
-    .execute()
+    .executeTakeFirst()
 }
 
 /**
@@ -87,7 +128,7 @@ export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: To
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .where('code_hash', '=', codeHash)
-    .returning(['user_id', 'purpose', 'relates_to', 'expires_at'])
+    .returning(TAKEN)
     .executeTakeFirst()
 }
 

@@ -8,7 +8,7 @@ const WORDS: Record<WeakPasswordReason, (rules: PasswordRules) => string> = {
 }
 
 /** Throws validation_failed for none or an oversized one, weak_password with the reasons for one that breaks the rules. */
-export function requireStrongPassword(password: string, rules: PasswordRules): void {
+export async function requireStrongPassword(password: string, rules: PasswordRules): Promise<void> {
   if (password === '') throw apiError('validation_failed', { message: 'A valid password is required' })
   if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) {
     throw apiError('validation_failed', { message: `Password cannot be longer than ${MAX_PASSWORD_BYTES} bytes` })

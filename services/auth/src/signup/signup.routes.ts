@@ -1,15 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { oneAddress, refuseBoth, requireProvider, smsChannel } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { clientOf } from '../http/client.ts'
-import { redirectTarget } from '../http/redirect-target.ts'
-import { errorResponses, Field, FreeForm } from '../http/shapes.ts'
+import { mailContextOf } from '../http/mail-context.ts'
+import { errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
-import { signUpByEmail } from './signup.ts'
+import { signUp } from './signup.ts'
 import { signUpAnonymously } from './signup-anonymously.ts'
 
 const SignupBody = Type.Object({
@@ -17,6 +19,7 @@ const SignupBody = Type.Object({
   phone: Type.Optional(Field),
   password: Type.Optional(Field),
   data: Type.Optional(FreeForm),
+  channel: Type.Optional(Field),
   code_challenge: Type.Optional(Field),
   code_challenge_method: Type.Optional(Field),
 })
@@ -28,8 +31,8 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     url: '/signup',
     schema: {
       tags: ['sign-up'],
-      summary: 'Registers a user by e-mail and password; without an address, anonymously',
-      querystring: Type.Object({ redirect_to: Type.Optional(Type.String()) }),
+      summary: 'Registers a user by e-mail or phone and password; without an address, anonymously',
+      querystring: RedirectQuery,
       body: SignupBody,
       response: {
         200: Type.Union([SessionShape, UserShape]),
@@ -48,16 +51,26 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await limits.byAddress(request, 'signup')
       if (config.signup.disabled) throw apiError('signup_disabled')
-      requireStrongPassword(password, config.passwords)
-      if (email !== '' && phone !== '') {
-        throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
+      await requireStrongPassword(password, config.passwords)
+      refuseBoth({ email, phone })
+      const channel = smsChannel(phone === '' ? '' : request.body.channel)
+      if (phone !== '' && request.body.code_challenge) {
+        throw apiError('validation_failed', { message: 'PKCE not supported for phone signups' })
       }
-      if (phone !== '') throw apiError('phone_provider_disabled')
-      if (request.body.code_challenge || request.body.code_challenge_method) {
-        throw apiError('validation_failed', { message: 'The PKCE flow is not available yet' })
-      }
-      const redirectTo = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
-      const result = await signUpByEmail(deps, request.log, { email, password, data, audience, redirectTo, client })
+      const pkce = parsePkce(request.body)
+      requireProvider(config, email === '' ? 'phone' : 'email')
+      const address = oneAddress({ email, phone })
+      const context = mailContextOf(request, config)
+      const result = await signUp(deps, request.log, {
+        address,
+        password,
+        data,
+        audience,
+        client,
+        context,
+        pkce,
+        smsChannel: channel,
+      })
       return 'session' in result ? result.session : toUserBody(result.user)
     },
   })

@@ -1,65 +1,59 @@
-// Signing up by e-mail and password, or anonymously. The one rule: the answer never tells whether an account existed;
-// the only exception is autoconfirm, where the specification wants an error. Confirmation: ../verify/.
+// Signing up by e-mail or phone and password. The one rule: the answer never tells whether an account existed; the only
+// exception is autoconfirm, where the specification wants an error. Confirmation: ../verify/.
 import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
 import { audit } from '../audit/audit.ts'
+import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
+import type { SmsChannel } from '../one-time-messages/code-sms.ts'
+import { sendConfirmation } from '../one-time-messages/confirmation.ts'
+import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { refuseWithinGap, takeGap } from '../one-time-messages/send-gap.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
-import { blankUser } from '../users/blank-user.ts'
-import { parseEmail } from '../users/email-address.ts'
+import type { Address } from '../users/address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
-import { findUserByEmail, findUserById, insertUser, lockUser, type User } from '../users/users.store.ts'
-import { refuseWithinGap, sendConfirmation } from './send-confirmation.ts'
+import { type Account, confirmed, insertAccount, newAccount, unavailable } from '../users/new-account.ts'
+import { findUserById, lockUser, type User } from '../users/users.store.ts'
 
 export interface SignupInput {
-  email: string
+  address: Address
   password: string
   data: Metadata
   audience: string
-  redirectTo: string
   client: Client
+  context: MailContext
+  pkce?: Pkce | undefined
+  smsChannel?: SmsChannel | undefined
 }
 
 export type SignupResult = { session: SessionBody } | { user: User }
 
-/** The caller has checked that sign-ups are open and the password is strong. */
-export async function signUpByEmail(deps: Deps, log: FastifyBaseLogger, input: SignupInput): Promise<SignupResult> {
-  const { config } = deps
-  if (!config.signup.email) throw apiError('email_provider_disabled')
-  const email = parseEmail(input.email)
+/** The caller has checked that sign-ups are open, that the provider is on and that the password is strong. */
+export async function signUp(deps: Deps, log: FastifyBaseLogger, input: SignupInput): Promise<SignupResult> {
   requireModestMetadata(input.data)
   // Hashed whether or not the account exists: the time would tell otherwise.
-  const passwordHash = await deps.passwords.hash(input.password)
-  const account = newAccount(deps, { ...input, email }, passwordHash)
-  return config.mail.autoconfirm
-    ? signUpConfirmed(deps, log, account, input)
+  const account = newAccount(deps, input, await deps.passwords.hash(input.password))
+  const { mail, sms } = deps.config
+  const autoconfirm = input.address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
+  return autoconfirm
+    ? signUpConfirmed(deps, log, confirmed(account), input)
     : signUpUnconfirmed(deps, log, account, input)
 }
 
-interface Account {
-  user: User & { email: string }
-  passwordHash: string | null
-}
-
 async function signUpConfirmed(deps: Deps, log: FastifyBaseLogger, account: Account, input: SignupInput) {
-  const now = deps.now()
-  const user = {
-    ...account.user,
-    email_confirmed_at: now,
-    user_metadata: { ...account.user.user_metadata, email_verified: true },
-  }
+  const { user: actor } = account
+  const traits = { provider: input.address.channel }
   const session = await deps.db.transaction().execute(async (trx) => {
-    if ((await insertAccount(deps, trx, { ...account, user })) !== user.id) {
-      await audit(deps, trx, log, { action: 'user_repeated_signup', actor: user, traits: { provider: 'email' } })
+    if ((await insertAccount(deps, trx, account)) !== actor.id) {
+      await audit(deps, trx, log, { action: 'user_repeated_signup', actor, traits })
       return undefined
     }
-    await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: 'email' } })
-    await audit(deps, trx, log, { action: 'login', actor: user, traits: { provider: 'email' } })
-    const created = (await findUserById(trx, user.id)) as User
+    await audit(deps, trx, log, { action: 'user_signedup', actor, traits })
+    await audit(deps, trx, log, { action: 'login', actor, traits })
+    const created = (await findUserById(trx, actor.id)) as User
     return startSession(deps, trx, created, 'password', input.client)
   })
   if (!session) throw apiError('user_already_exists')
@@ -67,78 +61,26 @@ async function signUpConfirmed(deps: Deps, log: FastifyBaseLogger, account: Acco
 }
 
 async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Account, input: SignupInput) {
-  const { user } = account
+  const { user, address } = account
   // Looked at before the budget of all users is touched, or repeating one address would use it up.
-  await refuseWithinGap(deps, user.email)
-  await deps.limits.mailSent()
+  await refuseWithinGap(deps, gapKind(address), address.value)
+  await deps.limits.messageSent(address)
   await deps.db.transaction().execute(async (trx) => {
+    await takeGap(deps, trx, gapKind(address), address.value)
     const holderId = await insertAccount(deps, trx, account)
     const holder = holderId === user.id ? user : await lockHolder(trx, holderId)
-    const isPending = holder.email === user.email && !holder.email_confirmed_at
-    await sendConfirmation(deps, trx, { email: user.email, holder, isPending, redirectTo: input.redirectTo })
+    const { isPending } = await sendConfirmation(deps, trx, holder, { ...input, passwordHash: account.passwordHash })
     const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
-    await audit(deps, trx, log, { action, actor: holder, traits: { provider: 'email' } })
+    await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
   })
   // Built from the request alone: for an account that exists these ids are made up and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }
 }
 
+const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
+
 async function lockHolder(trx: Transaction<DB>, id: string): Promise<User> {
   await lockUser(trx, id)
   const holder = await findUserById(trx, id)
   return holder ?? unavailable()
-}
-
-/** The account that had the address was deleted in this very moment; the next try finds it free. */
-function unavailable(): never {
-  throw apiError('service_unavailable', { retryAfterSeconds: 1 })
-}
-
-/** The user and e-mail identity a sign-up would create. */
-function newAccount(deps: Deps, input: SignupInput, passwordHash: string): Account {
-  const now = deps.now()
-  const id = deps.newId()
-  const identityData = { ...input.data, sub: id, email: input.email, email_verified: false, phone_verified: false }
-  const user = {
-    ...blankUser(id, input.audience, deps.config.jwt.defaultRole, now),
-    email: input.email,
-    app_metadata: { provider: 'email', providers: ['email'] },
-    user_metadata: identityData,
-    identities: [
-      {
-        id: deps.newId(),
-        provider_id: id,
-        user_id: id,
-        identity_data: identityData,
-        provider: 'email',
-        last_sign_in_at: now.toISOString(),
-        created_at: now.toISOString(),
-        updated_at: now.toISOString(),
-        email: input.email,
-      },
-    ],
-  }
-  return { user, passwordHash }
-}
-
-/** Whose address it is now: the new user's, or that of the account that has it, as its own or through an identity. */
-async function insertAccount(deps: Deps, trx: Transaction<DB>, { user, passwordHash }: Account): Promise<string> {
-  const linked = await findUserIdByIdentityEmail(trx, user.email, user.aud)
-  if (linked) return linked
-  const { identities, confirmed_at: _generated, ...row } = user
-  if (!(await insertUser(trx, { ...row, password_hash: passwordHash }))) {
-    return (await findUserByEmail(trx, user.email, user.aud))?.id ?? unavailable()
-  }
-  for (const identity of identities) {
-    const data = user.email_confirmed_at ? { ...identity.identity_data, email_verified: true } : identity.identity_data
-    await insertIdentity(trx, {
-      id: identity.id,
-      userId: user.id,
-      provider: identity.provider,
-      providerId: identity.provider_id,
-      data,
-      now: deps.now(),
-    })
-  }
-  return user.id
 }

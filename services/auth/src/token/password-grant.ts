@@ -6,17 +6,18 @@ import { findWeaknesses, MAX_PASSWORD_BYTES } from '../passwords/password-rules.
 import { describeWeaknesses } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
-import { findUserByEmail, replaceHash, type UserWithPassword } from '../users/users.store.ts'
+import type { Address } from '../users/address.ts'
+import { findUserByEmail, findUserByPhone, replaceHash, type UserWithPassword } from '../users/users.store.ts'
 
 export interface PasswordGrantInput {
-  email: string
+  address: Address
   password: string
   audience: string
   client: Client
 }
 
 /**
- * Signs in by e-mail and password. Unknown address, no password and wrong password cost the same time and give one
+ * Signs in by e-mail or phone and password. Unknown address, no password and wrong password cost the same time and give one
  * answer; what else could be said of the account (banned, unconfirmed) is said only to who knows the password.
  */
 export async function signInWithPassword(
@@ -24,22 +25,22 @@ export async function signInWithPassword(
   log: FastifyBaseLogger,
   input: PasswordGrantInput,
 ): Promise<SessionBody> {
-  const email = input.email.toLowerCase()
-  const found = await findUserByEmail(deps.db, email, input.audience)
+  const { channel, value } = input.address
+  const found = await (channel === 'email' ? findUserByEmail : findUserByPhone)(deps.db, value, input.audience)
   // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
   const storedHash = isOversized ? null : found?.password_hash
-  const matches = await deps.limits.passwordTry(email, () =>
+  const matches = await deps.limits.passwordTry(value, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
   if (!found || !matches) throw apiError('invalid_credentials')
   const user = withoutHash(found)
   const now = deps.now()
   if (user.banned_until && user.banned_until > now) throw apiError('user_banned', { status: 400 })
-  if (!user.email_confirmed_at) throw apiError('email_not_confirmed')
+  if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
 
   const hash = found.password_hash as string
-  const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: 'email' } })
+  const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
   const session = await startSession(deps, deps.db, user, 'password', input.client, entry, hash)
   if (deps.passwords.needsRehash(hash)) {
     await replaceHash(deps.db, user.id, hash, await deps.passwords.hash(input.password))

@@ -2,14 +2,17 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { clientOf } from '../http/client.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
+import { normalisePhone } from '../users/phone-number.ts'
 import { signInWithPassword } from './password-grant.ts'
+import { exchangeAuthCode } from './pkce-grant.ts'
 import { refreshSession } from './refresh-token-grant.ts'
 
-const GRANTS = ['password', 'refresh_token']
+const GRANTS = ['password', 'refresh_token', 'pkce']
 
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
@@ -18,17 +21,19 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     url: '/token',
     schema: {
       tags: ['sign-in'],
-      summary: 'Signs in with a password, or exchanges a refresh token',
+      summary: 'Signs in with a password, or exchanges a refresh token or the code of a PKCE link',
       querystring: Type.Object({
-        grant_type: Type.Optional(Type.String({ description: 'password or refresh_token' })),
+        grant_type: Type.Optional(Type.String({ description: 'password, refresh_token or pkce' })),
       }),
       body: Type.Object({
         email: Type.Optional(Field),
         phone: Type.Optional(Field),
         password: Type.Optional(Field),
         refresh_token: Type.Optional(Field),
+        auth_code: Type.Optional(Field),
+        code_verifier: Type.Optional(Field),
       }),
-      response: { 200: SessionShape, ...errorResponses(400, 413, 422, 429) },
+      response: { 200: SessionShape, ...errorResponses(400, 404, 413, 422, 429) },
     },
     // Before the body is looked at: clients ask with bodies of other grants.
     preValidation: async (request) => {
@@ -41,14 +46,18 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       await limits.byAddress(request, 'token')
       const client = clientOf(request, config.server.trustSbForwardedFor)
       if (request.query.grant_type === 'refresh_token') return refreshSession(deps, request.log, refreshToken, client)
-      if (email !== '' && phone !== '') {
-        throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
+      if (request.query.grant_type === 'pkce') {
+        const { auth_code: authCode = '', code_verifier: codeVerifier = '' } = request.body
+        return exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client })
       }
-      if (phone !== '') throw apiError('phone_provider_disabled', { status: 422 })
-      if (!config.signup.email) throw apiError('email_provider_disabled', { status: 422 })
-      if (email === '') throw apiError('validation_failed', { message: 'missing email or phone' })
+      refuseBoth({ email, phone })
+      const channel = phone === '' ? 'email' : 'phone'
+      requireProvider(config, channel, 422)
+      if (email === '' && phone === '') throw apiError('validation_failed', { message: 'missing email or phone' })
+      // Not checked, only written as it is stored: a malformed address is an unknown one.
+      const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
       const audience = requestAudience(request, config.jwt.audience)
-      return signInWithPassword(deps, request.log, { email, password, audience, client })
+      return signInWithPassword(deps, request.log, { address, password, audience, client })
     },
   })
 }

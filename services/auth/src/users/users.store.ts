@@ -3,6 +3,7 @@ import { prepared } from '@services/common/prepared'
 import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
 import type { DB, Metadata, UsersTable } from '../db/tables.ts'
+import { refuseTakenAddress } from './address-taken.ts'
 
 /** Columns an answer is made from; the password hash is selected only where it is compared. */
 const USER_COLUMNS = [
@@ -126,6 +127,24 @@ const selectByEmail = prepared((db: Kysely<DB>, { email, aud }: { email: string;
     .where('users.aud', '=', aud),
 )
 
+/** With the password hash, like findUserByEmail. */
+export async function findUserByPhone(
+  db: Kysely<DB>,
+  phone: string,
+  aud: string,
+): Promise<UserWithPassword | undefined> {
+  const [found] = await selectByPhone(db, { phone, aud })
+  return found && { ...toUser(found.user), password_hash: found.password_hash }
+}
+
+const selectByPhone = prepared((db: Kysely<DB>, { phone, aud }: { phone: string; aud: string }) =>
+  db
+    .selectFrom('users')
+    .select(['users.password_hash', userJson])
+    .where('users.phone', '=', phone)
+    .where('users.aud', '=', aud),
+)
+
 export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<string | null | undefined> {
   const found = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst()
   return found?.password_hash
@@ -135,11 +154,25 @@ export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<stri
 export async function lockUser(trx: Transaction<DB>, id: string) {
   return trx
     .selectFrom('users')
-    .select(['id', 'email', 'password_hash', 'email_confirmed_at', 'invited_at', 'banned_until'])
+    .select([
+      'id',
+      'email',
+      'phone',
+      'password_hash',
+      'email_confirmed_at',
+      'phone_confirmed_at',
+      'email_change',
+      'phone_change',
+      'email_change_confirm_status',
+      'invited_at',
+      'banned_until',
+    ])
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()
 }
+
+export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
 
 /** Inserts the user unless the address is taken in this audience; the new id tells who won. */
 export async function insertUser(trx: Transaction<DB>, user: Insertable<UsersTable>): Promise<boolean> {
@@ -165,8 +198,134 @@ export async function confirmEmail(trx: Transaction<DB>, id: string, now: Date):
     .execute()
 }
 
-export async function setConfirmationSent(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
-  await trx.updateTable('users').set({ confirmation_sent_at: now, updated_at: now }).where('id', '=', id).execute()
+/** Marks the number as proven; who has a proven address is not anonymous. */
+export async function confirmPhone(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set((eb) => ({
+      phone_confirmed_at: eb.fn.coalesce('phone_confirmed_at', eb.val(now)),
+      user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .execute()
+}
+
+export type SentColumn =
+  | 'confirmation_sent_at'
+  | 'recovery_sent_at'
+  | 'email_change_sent_at'
+  | 'phone_change_sent_at'
+  | 'reauthentication_sent_at'
+
+/** Notes when the last message of a kind was asked for. */
+export async function setSentAt(trx: Transaction<DB>, id: string, column: SentColumn, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ [column]: now, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function setInvited(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ invited_at: now, confirmation_sent_at: now, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The address a user wants; it becomes theirs with its confirmation. */
+export async function requestEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ email_change: email, email_change_sent_at: now, email_change_confirm_status: 0, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** One of both addresses has agreed to a change; whether this call was the one that noted it. */
+export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('users')
+    .set({ email_change_confirm_status: 1, updated_at: now })
+    .where('id', '=', id)
+    .where('email_change_confirm_status', '=', 0)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** The wanted address becomes the user's, proven. Throws email_exists or phone_exists when somebody else has it by now. */
+export async function applyEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set((eb) => ({
+      email,
+      email_change: null,
+      email_change_confirm_status: 0,
+      email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
+      user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .execute()
+    .catch(refuseTakenAddress)
+}
+
+export async function requestPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ phone_change: phone, phone_change_sent_at: now, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The wanted number becomes the user's, proven. Throws email_exists or phone_exists when somebody else has it by now. */
+export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({
+      phone,
+      phone_change: null,
+      phone_confirmed_at: now,
+      user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    })
+    .where('id', '=', id)
+    .execute()
+    .catch(refuseTakenAddress)
+}
+
+/** Whether another account of the audience has the address, as its own or through an identity. */
+export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('users')
+    .select('users.id')
+    .where('users.aud', '=', aud)
+    .where('users.id', '!=', exceptId)
+    .where((eb) =>
+      eb.or([
+        eb('users.email', '=', email),
+        eb('users.id', 'in', eb.selectFrom('identities').select('user_id').where('identities.email', '=', email)),
+      ]),
+    )
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+export async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, exceptId: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('users')
+    .select('id')
+    .where('phone', '=', phone)
+    .where('aud', '=', aud)
+    .where('id', '!=', exceptId)
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /** `app_metadata.provider` is the oldest identity's, `providers` all of them in that order. */
@@ -210,10 +369,10 @@ export async function mergeAppMetadata(trx: Transaction<DB>, id: string, data: M
 }
 
 /**
- * Sets a new password and forgets when messages were sent, so that a new code can be asked for at once; the caller ends
+ * Sets a new password, or none, and forgets when messages were sent, so that a new code can be asked for at once; the caller ends
  * the other sessions and the open one-time tokens.
  */
-export async function setPassword(trx: Transaction<DB>, id: string, hash: string, now: Date): Promise<void> {
+export async function setPassword(trx: Transaction<DB>, id: string, hash: string | null, now: Date): Promise<void> {
   await trx
     .updateTable('users')
     .set({

@@ -1,6 +1,11 @@
 import type { ApiError } from '@services/common/errors'
 import type { SessionBody } from '../sessions/session-shape.ts'
 
+/** How a link was asked for: with a code challenge (answers go into the query) or without (into the fragment). */
+export type Flow = 'implicit' | 'pkce'
+
+export const flowOf = (linkToken: string): Flow => (linkToken.startsWith('pkce_') ? 'pkce' : 'implicit')
+
 /** `error` of an error redirect by status; other statuses have none (contract/auth-core.md 2.2). */
 const ERROR_NAMES: Record<number, string> = {
   400: 'invalid_request',
@@ -24,14 +29,36 @@ export function sessionRedirect(target: string, session: SessionBody): string {
   return `${target}#${new URLSearchParams(parameters)}`
 }
 
-/** The target with the error in its fragment, which replaces one it may have. */
-export function errorRedirect(target: string, error: ApiError): string {
+/** The target with the code added to its query. */
+export const codeRedirect = (target: string, code: string): string => withQuery(target, { code })
+
+/** The target with a message for the user: for PKCE in the query and the fragment, else in the fragment alone. */
+export const messageRedirect = (target: string, message: string, flow: Flow): string =>
+  redirect(target, { message }, flow)
+
+/** The target with the error, in the same places; a fragment it may have is replaced. */
+export function errorRedirect(target: string, error: ApiError, flow: Flow): string {
   const name = ERROR_NAMES[error.status]
-  const parameters = new URLSearchParams({
-    ...(name ? { error: name } : {}),
-    error_code: error.code,
-    error_description: error.message,
-    sb: '',
-  })
-  return `${target.split('#', 1)[0]}#${parameters}`
+  return redirect(
+    target,
+    { ...(name ? { error: name } : {}), error_code: error.code, error_description: error.message },
+    flow,
+  )
+}
+
+function redirect(target: string, parameters: Record<string, string>, flow: Flow): string {
+  const [withoutFragment = ''] = (flow === 'pkce' ? withQuery(target, parameters) : target).split('#', 1)
+  return `${withoutFragment}#${new URLSearchParams({ ...parameters, sb: '' })}`
+}
+
+/** Overrides parameters of the same name, keeps all others as they were written. */
+function withQuery(target: string, parameters: Record<string, string>): string {
+  const [beforeFragment = '', ...fragment] = target.split('#')
+  const [path = '', ...query] = beforeFragment.split('?')
+  const kept = query
+    .join('?')
+    .split('&')
+    .filter((pair) => pair !== '' && !Object.hasOwn(parameters, pair.split('=', 1)[0] as string))
+  const joined = [...kept, new URLSearchParams(parameters).toString()].join('&')
+  return `${path}?${joined}${fragment.length > 0 ? `#${fragment.join('#')}` : ''}`
 }

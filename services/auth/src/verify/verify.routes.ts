@@ -11,15 +11,18 @@ import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { parseEmail } from '../users/email-address.ts'
+import { parsePhone } from '../users/phone-number.ts'
 import { CONFIRMATION_PAGE_CSP, confirmationPage } from './confirmation-page.ts'
-import { verifyCode, verifyLink } from './verify.ts'
-import { errorRedirect, sessionRedirect } from './verify-redirect.ts'
+import { type Confirmed, verifyCode, verifyLink } from './verify.ts'
+import { codeRedirect, errorRedirect, type Flow, flowOf, messageRedirect, sessionRedirect } from './verify-redirect.ts'
 
 const LinkQuery = Type.Object({
   token: Type.Optional(Type.String({ description: "The link's token." })),
   type: Type.Optional(Type.String()),
   redirect_to: Type.Optional(Type.String()),
 })
+/** The first of the two confirmations a change of address needs. */
+const OtherAddressToo = Type.Object({ code: Type.Literal('200'), msg: Type.String() })
 type LinkRequest = FastifyRequest<{ Querystring: Type.Static<typeof LinkQuery> }>
 
 export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -29,14 +32,15 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     const { token, type } = request.query
     if (!token || !type) throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
     const target = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
+    const flow = flowOf(token)
     reply.header('referrer-policy', 'no-referrer')
     try {
       await limits.byAddress(request, 'verify')
       const client = clientOf(request, config.server.trustSbForwardedFor)
-      const session = await verifyLink(deps, request.log, token, { type, client })
-      return reply.redirect(sessionRedirect(target, session), 303)
+      const confirmed = await verifyLink(deps, request.log, token, { type, client, givesCode: true })
+      return reply.redirect(confirmedRedirect(target, confirmed, flow), 303)
     } catch (error) {
-      return reply.redirect(errorRedirect(target, asApiError(error, request)), 303)
+      return reply.redirect(errorRedirect(target, asApiError(error, request), flow), 303)
     }
   }
 
@@ -83,8 +87,10 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         password: Type.Optional(Field),
         redirect_to: Type.Optional(Field),
       }),
-      response: { 200: SessionShape, ...errorResponses(400, 403, 413, 422, 429) },
+      response: { 200: Type.Union([SessionShape, OtherAddressToo]), ...errorResponses(400, 403, 413, 422, 429) },
     },
+    // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
+    serializerCompiler: () => JSON.stringify,
     // The button of the confirmation page posts an empty form to the link's own address.
     preValidation: async (request) => {
       if (isLinkForm(request)) request.body ??= {}
@@ -103,16 +109,28 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })
         }
-        return verifyLink(deps, request.log, tokenHash, confirmation)
+        return toAnswer(await verifyLink(deps, request.log, tokenHash, confirmation))
       }
       if ((email === '') === (phone === '')) {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
       }
-      if (phone !== '') throw apiError('otp_expired')
+      const address = email === '' ? parsePhone(phone) : parseEmail(email, 422)
       const audience = requestAudience(request, config.jwt.audience)
-      return verifyCode(deps, request.log, { email: parseEmail(email, 422), audience, code: token }, confirmation)
+      return toAnswer(await verifyCode(deps, request.log, { address, audience, code: token }, confirmation))
     },
   })
+}
+
+const OTHER_ADDRESS_TOO = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
+
+/** `code` is text here, as the reference has it. */
+const toAnswer = (confirmed: Confirmed) =>
+  'session' in confirmed ? confirmed.session : { code: '200' as const, msg: OTHER_ADDRESS_TOO }
+
+function confirmedRedirect(target: string, confirmed: Confirmed, flow: Flow): string {
+  if ('session' in confirmed) return sessionRedirect(target, confirmed.session)
+  if ('authCode' in confirmed) return codeRedirect(target, confirmed.authCode)
+  return messageRedirect(target, OTHER_ADDRESS_TOO, flow)
 }
 
 const isPrefetch = (request: FastifyRequest) =>

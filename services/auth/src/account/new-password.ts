@@ -1,0 +1,61 @@
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
+import { countAttemptOfUser } from '../one-time-tokens/one-time-tokens.store.ts'
+import { requireStrongPassword } from '../passwords/require-strong-password.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { findPasswordHash, type User } from '../users/users.store.ts'
+
+export interface NewPassword {
+  password?: string | undefined
+  currentPassword?: string | undefined
+  nonce?: string | undefined
+  /** An anonymous user may set a password only together with an address. */
+  email?: string | undefined
+  phone?: string | undefined
+}
+
+export interface CheckedPassword {
+  passwordHash: string
+  /** Of the nonce that allowed it; used up with the change itself, so that a later failure does not cost another one. */
+  nonceHash: Buffer | undefined
+}
+
+/** A session begun by a mailed link or code: who comes through their mailbox may have forgotten the password. */
+const MAILBOX_METHODS = ['otp', 'magiclink', 'recovery']
+
+/** Checks strength, nonce, current password and novelty of a new password, in this order (contract/auth-core.md 11.11). */
+export async function checkNewPassword(
+  deps: Deps,
+  { user, session }: Caller,
+  { password = '', currentPassword, nonce, email, phone }: NewPassword,
+): Promise<CheckedPassword> {
+  const { config, db, passwords, limits } = deps
+  if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
+  await requireStrongPassword(password, config.passwords)
+  if (user.is_anonymous && !email && !phone) {
+    throw apiError('validation_failed', {
+      status: 422,
+      message: 'Updating password of an anonymous user without an email or phone is not allowed',
+    })
+  }
+  const nonceHash = config.passwords.requireReauthentication ? await checkNonce(deps, user, nonce) : undefined
+  const current = await findPasswordHash(db, user.id)
+  const cameThroughMailbox = session?.amr.some(({ method }) => MAILBOX_METHODS.includes(method))
+  if (current && config.passwords.requireCurrent && !cameThroughMailbox) {
+    if (!currentPassword) throw apiError('current_password_required')
+    const isRight = await limits.passwordTry(user.id, () => passwords.verify(current, currentPassword))
+    if (!isRight) throw apiError('current_password_invalid')
+  }
+  if (current && (await passwords.verify(current, password))) throw apiError('same_password')
+  return { passwordHash: await passwords.hash(password), nonceHash }
+}
+
+async function checkNonce(deps: Deps, user: User, nonce: string | undefined): Promise<Buffer> {
+  if (!nonce) throw apiError('reauthentication_needed')
+  const token = await countAttemptOfUser(deps.db, user.id, 'reauthentication', MAX_ATTEMPTS)
+  const matches =
+    token?.code_hash && isSameHash(token.code_hash, hashCode(deps.codeKey, token.purpose, token.relates_to, nonce))
+  if (!token?.code_hash || !matches || token.expires_at <= deps.now()) throw apiError('reauthentication_not_valid')
+  return token.code_hash
+}

@@ -1,0 +1,65 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { adminOf } from '../http/admin-only.ts'
+import { requestAudience } from '../http/authenticate.ts'
+import { mailContextOf } from '../http/mail-context.ts'
+import { isPermitted } from '../http/redirect-target.ts'
+import { errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { GENERATED_TYPES, type GeneratedType, generateLink } from './generate-link.ts'
+
+const GeneratedLink = Type.Object({
+  ...UserShape.properties,
+  action_link: Type.String({ description: 'What the mail would link to.' }),
+  email_otp: Type.String(),
+  hashed_token: Type.String({ description: 'For POST /verify as token_hash.' }),
+  verification_type: Type.String(),
+  redirect_to: Type.String(),
+})
+
+/** POST /admin/generate_link: the link of a mail, for admins who send it themselves. */
+export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config } = deps
+  app.route({
+    method: 'POST',
+    url: '/admin/generate_link',
+    schema: {
+      tags: ['admin'],
+      summary: 'Makes the link of a mail without sending it',
+      security: [{ admin: [] }],
+      querystring: RedirectQuery,
+      body: Type.Object({
+        type: Type.Optional(Type.String({ description: GENERATED_TYPES.join(', ') })),
+        email: Type.Optional(Field),
+        new_email: Type.Optional(Field),
+        password: Type.Optional(Field),
+        data: Type.Optional(FreeForm),
+        redirect_to: Type.Optional(Field),
+      }),
+      response: { 200: GeneratedLink, ...errorResponses(400, 401, 403, 404, 413, 422) },
+    },
+    handler: async (request) => {
+      const { type = '', email = '', new_email: newEmail = '', password = '', data = {} } = request.body
+      const { redirect_to: asked = '' } = request.body
+      const address = parseEmail(email)
+      if (!isGeneratedType(type)) throw apiError('validation_failed', { message: 'Invalid email action link type' })
+      const rules = { siteUrl: config.siteUrl, allowList: config.redirectAllowList }
+      const context = mailContextOf(request, config)
+      const link = await generateLink(deps, request.log, adminOf(request), {
+        type,
+        email: address,
+        newEmail,
+        password,
+        data,
+        audience: requestAudience(request, config.jwt.audience),
+        context: isPermitted(asked, rules) ? { ...context, redirectTo: asked } : context,
+      })
+      return { ...toUserBody(link.user), ...link.properties }
+    },
+  })
+}
+
+const isGeneratedType = (type: string): type is GeneratedType => (GENERATED_TYPES as readonly string[]).includes(type)

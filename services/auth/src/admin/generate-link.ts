@@ -1,0 +1,183 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Transaction } from 'kysely'
+import { type Actor, audit } from '../audit/audit.ts'
+import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import {
+  confirmationUrl,
+  LINK_KINDS,
+  type LinkKind,
+  linkLifetime,
+  type MailContext,
+} from '../one-time-messages/link-mail.ts'
+import { issueToken } from '../one-time-tokens/issue-token.ts'
+import { requireStrongPassword } from '../passwords/require-strong-password.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { requireModestMetadata } from '../users/metadata.ts'
+import { insertAccount, newAccount } from '../users/new-account.ts'
+import {
+  findUserByEmail,
+  findUserById,
+  isEmailTaken,
+  lockUser,
+  mergeUserMetadata,
+  requestEmailChange,
+  setInvited,
+  setSentAt,
+  type User,
+} from '../users/users.store.ts'
+import { auditInvitation, lockInvitee } from './invite-user.ts'
+
+export const GENERATED_TYPES = [
+  'signup',
+  'invite',
+  'magiclink',
+  'recovery',
+  'email_change_current',
+  'email_change_new',
+] as const
+export type GeneratedType = (typeof GENERATED_TYPES)[number]
+
+export interface LinkOrder {
+  type: GeneratedType
+  email: string
+  /** email_change_* only. */
+  newEmail: string
+  /** signup of a new address only. */
+  password: string
+  data: Metadata
+  audience: string
+  context: MailContext
+}
+
+export interface GeneratedLink {
+  user: User
+  properties: {
+    action_link: string
+    email_otp: string
+    hashed_token: string
+    verification_type: string
+    redirect_to: string
+  }
+}
+
+/** What is made for a type: the mail it stands for, the token it spends and the address it proves. */
+interface Made {
+  kind: LinkKind
+  purpose: TokenPurpose
+  relatesTo: string
+  user: User
+  password?: { hash: string | null }
+}
+
+/** Makes a link and code as a mail would carry them, without sending; a magic link for an unknown address signs up. */
+export async function generateLink(
+  deps: Deps,
+  log: FastifyBaseLogger,
+  admin: Actor,
+  order: LinkOrder,
+): Promise<GeneratedLink> {
+  requireModestMetadata(order.data)
+  const known = await findUserByEmail(deps.db, order.email, order.audience)
+  const type = order.type === 'magiclink' && !known ? 'signup' : order.type
+  const passwordHash = await passwordOf(deps, order, type, known !== undefined)
+  return deps.db.transaction().execute(async (trx) => {
+    const made = await MAKERS[type](deps, trx, log, admin, order, passwordHash)
+    const token = await issueToken(deps, trx, {
+      userId: made.user.id,
+      purpose: made.purpose,
+      relatesTo: made.relatesTo,
+      codeLength: deps.config.mail.codeLength,
+      lifetimeSeconds: linkLifetime(deps.config, made.kind),
+      ...(made.password ? { password: made.password } : {}),
+    })
+    const user = await findUserById(trx, made.user.id)
+    if (!user) throw apiError('user_not_found', { status: 404 })
+    const properties = {
+      action_link: confirmationUrl(deps.config, made.kind, token, order.context),
+      email_otp: token.code,
+      hashed_token: token.linkToken,
+      verification_type: type,
+      redirect_to: order.context.redirectTo,
+    }
+    return { user, properties }
+  })
+}
+
+/** Of a sign-up; a magic link that became one needs none. Hashed before the transaction. */
+async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isKnown: boolean): Promise<string | null> {
+  if (type !== 'signup' || isKnown || order.type === 'magiclink') return null
+  if (order.password === '') {
+    throw apiError('validation_failed', { message: 'Signup requires a valid password' })
+  }
+  await requireStrongPassword(order.password, deps.config.passwords)
+  return deps.passwords.hash(order.password)
+}
+
+type Maker = (
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: FastifyBaseLogger,
+  admin: Actor,
+  order: LinkOrder,
+  passwordHash: string | null,
+) => Promise<Made>
+
+const MAKERS: Record<GeneratedType, Maker> = {
+  signup: async (deps, trx, _log, _admin, { email, data, audience }, passwordHash) => {
+    const account = newAccount(deps, { address: { channel: 'email', value: email }, data, audience }, passwordHash)
+    const id = await insertAccount(deps, trx, account)
+    await lockUser(trx, id)
+    const user = await findUserById(trx, id)
+    if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')
+    if (id !== account.user.id) await mergeUserMetadata(trx, id, data, deps.now())
+    await setSentAt(trx, id, 'confirmation_sent_at', deps.now())
+    return { kind: 'confirmation', purpose: LINK_KINDS.confirmation.purpose, relatesTo: email, user }
+  },
+  invite: async (deps, trx, log, admin, order) => {
+    const user = await lockInvitee(deps, trx, order)
+    await setInvited(trx, user.id, deps.now())
+    await auditInvitation(deps, trx, log, admin, user)
+    const { purpose } = LINK_KINDS.invite
+    return { kind: 'invite', purpose, relatesTo: order.email, user, password: { hash: null } }
+  },
+  magiclink: (...order) => makeSignInLink('magic_link', ...order),
+  recovery: (...order) => makeSignInLink('recovery', ...order),
+  email_change_current: (...order) => makeEmailChange('email_change_current', ...order),
+  email_change_new: (...order) => makeEmailChange('email_change_new', ...order),
+}
+
+async function makeSignInLink(
+  kind: 'magic_link' | 'recovery',
+  ...[deps, trx, log, _admin, order]: Parameters<Maker>
+): Promise<Made> {
+  const user = await lockKnown(trx, order)
+  await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
+  await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
+  return { kind, purpose: LINK_KINDS[kind].purpose, relatesTo: order.email, user }
+}
+
+async function makeEmailChange(
+  purpose: 'email_change_current' | 'email_change_new',
+  ...[deps, trx, _log, _admin, order]: Parameters<Maker>
+): Promise<Made> {
+  if (purpose === 'email_change_current' && !deps.config.mail.secureEmailChange) {
+    throw apiError('validation_failed', { message: 'Enable secure email change to generate link for current email' })
+  }
+  const newEmail = parseEmail(order.newEmail)
+  const user = await lockKnown(trx, order)
+  if (await isEmailTaken(trx, newEmail, user.aud, user.id)) throw apiError('email_exists')
+  await requestEmailChange(trx, user.id, newEmail, deps.now())
+  const relatesTo = purpose === 'email_change_current' ? order.email : newEmail
+  return { kind: 'email_change', purpose, relatesTo, user }
+}
+
+async function lockKnown(trx: Transaction<DB>, { email, audience }: LinkOrder): Promise<User> {
+  const found = await findUserByEmail(trx, email, audience)
+  if (!found) throw apiError('user_not_found', { status: 404, message: 'User with this email not found' })
+  await lockUser(trx, found.id)
+  const user = await findUserById(trx, found.id)
+  if (!user || user.email !== email) throw apiError('user_not_found', { status: 404 })
+  return user
+}

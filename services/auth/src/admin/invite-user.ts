@@ -1,0 +1,56 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Transaction } from 'kysely'
+import { type Actor, audit } from '../audit/audit.ts'
+import type { DB, Metadata } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { type MailContext, sendLinkMail } from '../one-time-messages/link-mail.ts'
+import { requireModestMetadata } from '../users/metadata.ts'
+import { insertAccount, newAccount } from '../users/new-account.ts'
+import { findUserById, lockUser, setInvited, type User } from '../users/users.store.ts'
+
+export interface Invitation {
+  email: string
+  data: Metadata
+  audience: string
+  context: MailContext
+}
+
+/** Invites a new address, or again one that has not confirmed yet; whoever follows the link chooses the password. */
+export async function inviteUser(
+  deps: Deps,
+  log: FastifyBaseLogger,
+  admin: Actor,
+  { email, data, audience, context }: Invitation,
+): Promise<User> {
+  requireModestMetadata(data)
+  await deps.limits.messageSent({ channel: 'email', value: email })
+  return deps.db.transaction().execute(async (trx) => {
+    const user = await lockInvitee(deps, trx, { email, data, audience })
+    await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, password: { hash: null }, ...context })
+    await setInvited(trx, user.id, deps.now())
+    await auditInvitation(deps, trx, log, admin, user)
+    return (await findUserById(trx, user.id)) as User
+  })
+}
+
+/** The unconfirmed account of the address, made if need be. Throws email_exists when somebody has proven it. */
+export async function lockInvitee(
+  deps: Deps,
+  trx: Transaction<DB>,
+  { email, data, audience }: Omit<Invitation, 'context'>,
+): Promise<User> {
+  const account = newAccount(deps, { address: { channel: 'email', value: email }, data, audience }, null)
+  const id = await insertAccount(deps, trx, account)
+  await lockUser(trx, id)
+  const user = await findUserById(trx, id)
+  if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')
+  return user
+}
+
+export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: FastifyBaseLogger, admin: Actor, user: User) =>
+  audit(deps, trx, log, {
+    action: 'user_invited',
+    actor: admin,
+    traits: { user_id: user.id, user_email: user.email ?? '' },
+  })

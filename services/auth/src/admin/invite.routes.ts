@@ -1,0 +1,36 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Deps } from '../deps.ts'
+import { adminOf } from '../http/admin-only.ts'
+import { requestAudience } from '../http/authenticate.ts'
+import { mailContextOf } from '../http/mail-context.ts'
+import { errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { inviteUser } from './invite-user.ts'
+
+/** POST /invite: an account for an address, and a mail with the link to take it over. */
+export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'POST',
+    url: '/invite',
+    schema: {
+      tags: ['admin'],
+      summary: 'Invites somebody by mail',
+      security: [{ admin: [] }],
+      querystring: RedirectQuery,
+      body: Type.Object({ email: Type.Optional(Field), data: Type.Optional(FreeForm) }),
+      response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const { email = '', data = {} } = request.body
+      const user = await inviteUser(deps, request.log, adminOf(request), {
+        email: parseEmail(email),
+        data,
+        audience: requestAudience(request, deps.config.jwt.audience),
+        context: mailContextOf(request, deps.config),
+      })
+      return toUserBody(user)
+    },
+  })
+}

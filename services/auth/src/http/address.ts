@@ -1,0 +1,32 @@
+import type { Config } from '../config.ts'
+import { apiError } from '../errors.ts'
+import type { SmsChannel } from '../one-time-messages/code-sms.ts'
+import type { Address } from '../users/address.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { parsePhone } from '../users/phone-number.ts'
+
+/** The one address a request names. Throws validation_failed for both and for none, and for one that is malformed. */
+export function oneAddress({ email = '', phone = '' }: { email?: string; phone?: string }): Address {
+  refuseBoth({ email, phone })
+  if (email !== '') return { channel: 'email', value: parseEmail(email) }
+  if (phone !== '') return { channel: 'phone', value: parsePhone(phone) }
+  throw apiError('validation_failed', { message: 'An email address or phone number is required' })
+}
+
+export function refuseBoth({ email = '', phone = '' }: { email?: string; phone?: string }): void {
+  if (email === '' || phone === '') return
+  throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
+}
+
+/** Throws when addresses of this kind cannot sign up or in here. */
+export function requireProvider({ signup }: Config, channel: Address['channel'], status = 400): void {
+  if (channel === 'email' && !signup.email) throw apiError('email_provider_disabled', { status })
+  if (channel === 'phone' && !signup.phone) throw apiError('phone_provider_disabled', { status })
+}
+
+/** How a code is to reach a phone. Throws validation_failed for an unknown way. */
+export function smsChannel(channel = ''): SmsChannel {
+  if (channel === '' || channel === 'sms') return 'sms'
+  if (channel === 'whatsapp') return 'whatsapp'
+  throw apiError('validation_failed', { message: 'Invalid channel, supported values are sms and whatsapp' })
+}

@@ -1,0 +1,16 @@
+import type { FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
+import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { redirectTarget } from './redirect-target.ts'
+
+/** Longest Accept-Language looked at; it waits in the queue with the message. */
+const MAX_ACCEPT_LANGUAGE = 200
+
+/** What a mail takes over from the request that causes it. */
+export function mailContextOf(request: FastifyRequest, config: Config): MailContext {
+  return {
+    redirectTo: redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList }),
+    externalUrl: config.server.externalUrl,
+    acceptLanguage: request.headers['accept-language']?.slice(0, MAX_ACCEPT_LANGUAGE),
+  }
+}

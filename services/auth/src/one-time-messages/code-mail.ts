@@ -1,0 +1,38 @@
+import type { Transaction } from 'kysely'
+import type { Config } from '../config.ts'
+import type { DB } from '../db/tables.ts'
+import { type OutboxDeps, queueMail } from '../mail/outbox.ts'
+import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
+import type { User } from '../users/users.store.ts'
+
+export interface CodeMail {
+  user: User
+  to: string
+  purpose: 'reauthentication'
+  acceptLanguage: string | undefined
+  messageId?: string | undefined
+}
+
+/** Issues a code without a link and writes its mail into the outbox, in the caller's transaction. */
+export async function sendCodeMail(
+  deps: IssueTokenDeps & OutboxDeps & { config: Config },
+  trx: Transaction<DB>,
+  { user, to, purpose, messageId }: CodeMail,
+): Promise<void> {
+  const { codeLength, codeLifetimeSeconds: lifetimeSeconds } = deps.config.mail
+  const { code, linkToken } = await issueToken(deps, trx, {
+    userId: user.id,
+    purpose,
+    relatesTo: to,
+    codeLength,
+    lifetimeSeconds,
+  })
+  const variables = {
+    SiteURL: deps.config.siteUrl,
+    Email: to,
+    Token: code,
+    TokenHash: linkToken,
+    Data: user.user_metadata,
+  }
+  await queueMail(deps, trx, { kind: purpose, userId: user.id, to, lifetimeSeconds, messageId, variables })
+}

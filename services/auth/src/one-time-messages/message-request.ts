@@ -1,0 +1,73 @@
+// A message somebody asks for without being signed in. The one rule: the request does the same for every address, known or
+// not; a worker looks the account up and sends what fits it. So neither answer nor time tells who has an account.
+
+import { PermanentFailure, type QueueDefinition } from '@services/common/queue'
+import { seal, unseal } from '@services/common/sealed'
+import type { Pkce } from '../auth-codes/pkce.ts'
+import type { Metadata } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import type { Address } from '../users/address.ts'
+import type { SmsChannel } from './code-sms.ts'
+import type { MailContext } from './link-mail.ts'
+import { type GapKind, refuseWithinGap, takeGap } from './send-gap.ts'
+
+export interface MessageRequest {
+  type: 'recovery' | 'sign_in' | 'confirmation' | 'email_change' | 'phone_change'
+  /** Id of the message, promised to the caller whether or not one is sent. */
+  messageId: string
+  address: Address
+  audience: string
+  context: MailContext
+  pkce?: Pkce | undefined
+  smsChannel?: SmsChannel | undefined
+  /** sign_in only: whether an unknown address becomes an account, and its user_metadata. */
+  createUser?: boolean
+  data?: Metadata
+}
+
+/** Requests are answered within milliseconds; a worker that dies gives its request to another. */
+export const MESSAGE_REQUEST_QUEUE: QueueDefinition = {
+  name: 'message-requests',
+  retryLimit: 100,
+  retryDelaySeconds: 1,
+  retryDelayMaxSeconds: 60,
+  expireInSeconds: 60,
+  heartbeatSeconds: 10,
+}
+
+/** Sealed, because it holds an address. */
+export interface MessageRequestJob {
+  sealed: string
+}
+
+const GAPS: Record<MessageRequest['type'], GapKind> = {
+  recovery: 'sign_in_link',
+  sign_in: 'sign_in_link',
+  confirmation: 'confirmation',
+  email_change: 'email_change',
+  phone_change: 'phone_change',
+}
+
+/** Notes the request for a worker. Throws while the address is within its gap or the budget of all users is used up. */
+export async function requestMessage(deps: Deps, request: Omit<MessageRequest, 'messageId'>): Promise<string> {
+  const { address } = request
+  const gap = address.channel === 'phone' && request.type !== 'phone_change' ? 'sms' : GAPS[request.type]
+  await refuseWithinGap(deps, gap, address.value)
+  await deps.limits.messageSent(address)
+  const messageId = deps.newId()
+  await deps.db.transaction().execute(async (trx) => {
+    await takeGap(deps, trx, gap, address.value)
+    const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId }) }
+    await deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job)
+  })
+  return messageId
+}
+
+/** The request a job holds. */
+export function openRequest({ outboxKey }: Pick<Deps, 'outboxKey'>, { sealed }: MessageRequestJob): MessageRequest {
+  try {
+    return unseal<MessageRequest>(outboxKey, sealed)
+  } catch (error) {
+    throw new PermanentFailure('the request was sealed under another JWT_SECRET', { cause: error })
+  }
+}

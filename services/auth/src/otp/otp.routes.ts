@@ -1,0 +1,108 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { parsePkce } from '../auth-codes/pkce.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { oneAddress, refuseBoth, requireProvider, smsChannel } from '../http/address.ts'
+import { requestAudience } from '../http/authenticate.ts'
+import { mailContextOf } from '../http/mail-context.ts'
+import { Empty, errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
+import { requestMessage } from '../one-time-messages/message-request.ts'
+import { requireModestMetadata } from '../users/metadata.ts'
+
+const SignInBody = Type.Object({
+  email: Type.Optional(Field),
+  data: Type.Optional(FreeForm),
+  code_challenge: Type.Optional(Field),
+  code_challenge_method: Type.Optional(Field),
+})
+const OtpBody = Type.Object({
+  ...SignInBody.properties,
+  phone: Type.Optional(Field),
+  channel: Type.Optional(Field),
+  create_user: Type.Optional(
+    Type.Boolean({ description: 'Whether an unknown address becomes an account.', default: true }),
+  ),
+})
+type OtpBody = Type.Static<typeof OtpBody>
+
+/**
+ * POST /otp and its elder POST /magiclink: a link or code to sign in with. Known and unknown addresses are answered alike
+ * (design.md 5.7), also where `create_user` is false or sign-ups are closed: then nothing is sent to unknown ones.
+ */
+export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+
+  async function requestSignIn(request: FastifyRequest, body: OtpBody): Promise<void> {
+    const { data = {}, create_user: createUser = true } = body
+    const pkce = parsePkce(body)
+    const address = oneAddress(body)
+    const channel = smsChannel(body.channel)
+    requireModestMetadata(data)
+    await requestMessage(deps, {
+      type: 'sign_in',
+      address,
+      audience: requestAudience(request, config.jwt.audience),
+      context: mailContextOf(request, config),
+      pkce,
+      smsChannel: channel,
+      createUser,
+      data,
+    })
+  }
+
+  app.route({
+    method: 'POST',
+    url: '/otp',
+    schema: {
+      tags: ['sign-in'],
+      summary: 'Sends a link or code to sign in with',
+      querystring: RedirectQuery,
+      body: OtpBody,
+      response: { 200: Empty, ...errorResponses(400, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      await limits.byAddress(request, 'otp')
+      const { email = '', phone = '', channel = '' } = request.body
+      refuseBoth({ email, phone })
+      if (email !== '' && channel !== '') {
+        throw apiError('validation_failed', { message: 'Channel should only be specified with a phone number' })
+      }
+      if (phone !== '') requireProvider(config, 'phone')
+      else requireMagicLinks()
+      await requestSignIn(request, request.body)
+      return {}
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/magiclink',
+    schema: {
+      tags: ['sign-in'],
+      summary: 'Sends a link to sign in with; deprecated in favour of /otp',
+      deprecated: true,
+      querystring: RedirectQuery,
+      body: SignInBody,
+      response: { 200: Empty, ...errorResponses(400, 413, 422, 429) },
+    },
+    handler: async (request, reply) => {
+      request.log.warn('POST /magiclink is deprecated, use POST /otp')
+      // RFC 9745: the date it was deprecated on; RFC 8288: what to use instead.
+      reply.header('deprecation', '@1763683200').header('link', '</otp>; rel="successor-version"')
+      await limits.byAddress(request, 'magiclink')
+      requireMagicLinks()
+      if (!request.body.email) {
+        throw apiError('validation_failed', { status: 422, message: 'Password recovery requires an email' })
+      }
+      await requestSignIn(request, request.body)
+      return {}
+    },
+  })
+
+  function requireMagicLinks() {
+    requireProvider(config, 'email', 422)
+    if (!config.signup.magicLinks) throw apiError('email_provider_disabled', { status: 422 })
+  }
+}

@@ -1,0 +1,71 @@
+// The worker's half of POST /otp and /magiclink: a link or code to sign in with, for the account of the address or a new
+// one. An account without a proven address is confirmed by it, and loses a password that somebody else may have chosen.
+import type { FastifyBaseLogger } from 'fastify'
+import type { Transaction } from 'kysely'
+import { audit } from '../audit/audit.ts'
+import type { DB } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { sendCodeSms } from '../one-time-messages/code-sms.ts'
+import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
+import { sendLinkMail } from '../one-time-messages/link-mail.ts'
+import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { confirmed, insertAccount, newAccount } from '../users/new-account.ts'
+import { findUserByEmail, findUserById, findUserByPhone, lockUser, setSentAt, type User } from '../users/users.store.ts'
+
+export async function sendSignIn(deps: Deps, log: FastifyBaseLogger, request: MessageRequest): Promise<void> {
+  const { address } = request
+  await deps.db.transaction().execute(async (trx) => {
+    const user = (await lockExisting(trx, request)) ?? (await register(deps, trx, log, request))
+    if (!user) return
+    if (isUnconfirmed(user, address)) {
+      await sendConfirmation(deps, trx, user, { ...request, passwordHash: null })
+      const traits = { provider: address.channel }
+      await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: user, traits })
+    } else await sendToConfirmed(deps, trx, log, user, request)
+  })
+}
+
+async function sendToConfirmed(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: FastifyBaseLogger,
+  user: User,
+  { address, context, pkce, smsChannel = 'sms', messageId }: MessageRequest,
+): Promise<void> {
+  const message = { user, to: address.value, messageId }
+  if (address.channel === 'email') {
+    await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
+    await sendLinkMail(deps, trx, { ...message, ...context, kind: 'magic_link', pkce })
+    await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
+  } else {
+    await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user, traits: { channel: smsChannel } })
+    await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: smsChannel })
+    await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
+  }
+}
+
+/** The account whose own address it is. */
+async function lockExisting(trx: Transaction<DB>, { address, audience }: MessageRequest): Promise<User | undefined> {
+  const found = await (address.channel === 'email' ? findUserByEmail : findUserByPhone)(trx, address.value, audience)
+  if (!found) return undefined
+  await lockUser(trx, found.id)
+  return findUserById(trx, found.id)
+}
+
+/** A new account without a password, where the caller and the settings allow one. */
+async function register(deps: Deps, trx: Transaction<DB>, log: FastifyBaseLogger, request: MessageRequest) {
+  const { mail, sms, signup } = deps.config
+  if (!request.createUser || signup.disabled) return undefined
+  const { address, audience, data = {} } = request
+  const made = newAccount(deps, { address, data, audience }, null)
+  const autoconfirm = address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
+  const account = autoconfirm ? confirmed(made) : made
+  const id = await insertAccount(deps, trx, account)
+  // Somebody else's by an identity of theirs: as if it were taken, which nobody is told.
+  if (id !== account.user.id) return undefined
+  if (autoconfirm) {
+    const traits = { provider: address.channel }
+    await audit(deps, trx, log, { action: 'user_signedup', actor: account.user, traits })
+  }
+  return account.user
+}

@@ -1,0 +1,44 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { audit } from '../audit/audit.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { sendCodeMail } from '../one-time-messages/code-mail.ts'
+import { sendCodeSms } from '../one-time-messages/code-sms.ts'
+import { takeGap } from '../one-time-messages/send-gap.ts'
+import type { Address } from '../users/address.ts'
+import { setSentAt, type User } from '../users/users.store.ts'
+
+/** Sends the nonce to the user's proven address, the e-mail address if there is one; the message's id. */
+export async function sendNonce(
+  deps: Deps,
+  log: FastifyBaseLogger,
+  user: User,
+  acceptLanguage: string | undefined,
+): Promise<string> {
+  const address = provenAddress(user)
+  const messageId = deps.newId()
+  await deps.limits.messageSent(address)
+  await deps.db.transaction().execute(async (trx) => {
+    await takeGap(deps, trx, 'reauthentication', address.value)
+    const message = { user, to: address.value, purpose: 'reauthentication', messageId } as const
+    if (address.channel === 'email') await sendCodeMail(deps, trx, { ...message, acceptLanguage })
+    else await sendCodeSms(deps, trx, { ...message, channel: 'sms' })
+    await setSentAt(trx, user.id, 'reauthentication_sent_at', deps.now())
+    await audit(deps, trx, log, { action: 'user_reauthenticate_requested', actor: user })
+  })
+  return messageId
+}
+
+function provenAddress(user: User): Address {
+  if (user.email) {
+    if (!user.email_confirmed_at) throw apiError('email_not_confirmed', { status: 422 })
+    return { channel: 'email', value: user.email }
+  }
+  if (user.phone) {
+    if (!user.phone_confirmed_at) throw apiError('phone_not_confirmed', { status: 422 })
+    return { channel: 'phone', value: user.phone }
+  }
+  throw apiError('validation_failed', {
+    message: 'Reauthentication requires the user to have an email or a phone number',
+  })
+}

@@ -1,0 +1,43 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { parsePkce } from '../auth-codes/pkce.ts'
+import type { Deps } from '../deps.ts'
+import { requireProvider } from '../http/address.ts'
+import { requestAudience } from '../http/authenticate.ts'
+import { mailContextOf } from '../http/mail-context.ts'
+import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
+import { requestMessage } from '../one-time-messages/message-request.ts'
+import { parseEmail } from '../users/email-address.ts'
+
+/** POST /recover: a link to set a new password with, for whoever has the address. */
+export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+  app.route({
+    method: 'POST',
+    url: '/recover',
+    schema: {
+      tags: ['sign-in'],
+      summary: 'Sends a link to set a new password with',
+      querystring: RedirectQuery,
+      body: Type.Object({
+        email: Type.Optional(Field),
+        code_challenge: Type.Optional(Field),
+        code_challenge_method: Type.Optional(Field),
+      }),
+      response: { 200: Empty, ...errorResponses(400, 413, 429) },
+    },
+    handler: async (request) => {
+      await limits.byAddress(request, 'recover')
+      requireProvider(config, 'email')
+      const email = parseEmail(request.body.email ?? '')
+      await requestMessage(deps, {
+        type: 'recovery',
+        address: { channel: 'email', value: email },
+        audience: requestAudience(request, config.jwt.audience),
+        context: mailContextOf(request, config),
+        pkce: parsePkce(request.body),
+      })
+      return {}
+    },
+  })
+}

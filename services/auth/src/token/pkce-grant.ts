@@ -1,0 +1,41 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { auditEntry } from '../audit/audit.ts'
+import { findAuthCode, takeAuthCode } from '../auth-codes/auth-codes.store.ts'
+import { isVerifierOf } from '../auth-codes/pkce.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import type { SessionBody } from '../sessions/session-shape.ts'
+import { type Client, startSession } from '../sessions/start-session.ts'
+import { findUserById } from '../users/users.store.ts'
+
+/**
+ * Exchanges the code a PKCE link redirected with, together with the verifier only the application has (RFC 7636 4.6).
+ * A wrong verifier leaves the code as it is; the right one uses it up.
+ */
+export async function exchangeAuthCode(
+  deps: Deps,
+  log: FastifyBaseLogger,
+  { authCode, codeVerifier, client }: { authCode: string; codeVerifier: string; client: Client },
+): Promise<SessionBody> {
+  if (authCode === '' || codeVerifier === '') {
+    throw apiError('validation_failed', {
+      message: 'invalid request: both auth code and code verifier should be non-empty',
+    })
+  }
+  const codeHash = hashLinkToken(authCode)
+  const found = await findAuthCode(deps.db, codeHash)
+  if (!found) throw apiError('flow_state_not_found')
+  const now = deps.now()
+  if (found.expires_at <= now) throw apiError('flow_state_expired')
+  const pkce = { challenge: found.code_challenge, method: found.code_challenge_method }
+  if (!isVerifierOf(pkce, codeVerifier)) throw apiError('bad_code_verifier')
+  return deps.db.transaction().execute(async (trx) => {
+    if (!(await takeAuthCode(trx, codeHash))) throw apiError('flow_state_not_found')
+    const user = await findUserById(trx, found.user_id)
+    if (!user) throw apiError('flow_state_not_found')
+    if (user.banned_until && user.banned_until > now) throw apiError('user_banned', { status: 400 })
+    const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider_type: 'email' } })
+    return startSession(deps, trx, user, found.authentication_method, client, entry)
+  })
+}

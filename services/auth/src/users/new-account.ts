@@ -1,0 +1,97 @@
+import type { Transaction } from 'kysely'
+import type { DB, Metadata } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
+import type { Address } from './address.ts'
+import { blankUser } from './blank-user.ts'
+import { findUserByEmail, findUserByPhone, insertUser, type User } from './users.store.ts'
+
+export interface Account {
+  user: User
+  address: Address
+  passwordHash: string | null
+}
+
+/** The user and identity a sign-up would create. Data of the caller never overrides what the service knows. */
+export function newAccount(
+  deps: Deps,
+  { address, data, audience }: { address: Address; data: Metadata; audience: string },
+  passwordHash: string | null,
+): Account {
+  const { channel, value } = address
+  const now = deps.now()
+  const id = deps.newId()
+  const identityData = { ...data, sub: id, [channel]: value, email_verified: false, phone_verified: false }
+  const user = {
+    ...blankUser(id, audience, deps.config.jwt.defaultRole, now),
+    [channel]: value,
+    app_metadata: { provider: channel, providers: [channel] },
+    user_metadata: identityData,
+    identities: [
+      {
+        id: deps.newId(),
+        provider_id: id,
+        user_id: id,
+        identity_data: identityData,
+        provider: channel,
+        last_sign_in_at: now.toISOString(),
+        created_at: now.toISOString(),
+        updated_at: now.toISOString(),
+        email: channel === 'email' ? value : null,
+      },
+    ],
+  }
+  return { user, address, passwordHash }
+}
+
+/** The same account with its address taken as proven (autoconfirm). */
+export function confirmed({ user, address, passwordHash }: Account): Account {
+  const verified = { [`${address.channel}_verified`]: true }
+  return {
+    address,
+    passwordHash,
+    user: {
+      ...user,
+      [`${address.channel}_confirmed_at`]: user.created_at,
+      user_metadata: { ...user.user_metadata, ...verified },
+      identities: user.identities.map((identity) => ({
+        ...identity,
+        identity_data: { ...identity.identity_data, ...verified },
+      })),
+    },
+  }
+}
+
+/** Whose address it is now: the new user's, or that of the account that has it, as its own or through an identity. */
+export async function insertAccount(deps: Deps, trx: Transaction<DB>, account: Account): Promise<string> {
+  const { user, address, passwordHash } = account
+  const holder = await holderOf(trx, address, user.aud)
+  if (holder) return holder
+  const { identities, confirmed_at: _generated, ...row } = user
+  if (!(await insertUser(trx, { ...row, password_hash: passwordHash }))) {
+    return (await ownerOf(trx, address, user.aud)) ?? unavailable()
+  }
+  for (const identity of identities) {
+    await insertIdentity(trx, {
+      id: identity.id,
+      userId: user.id,
+      provider: identity.provider,
+      providerId: identity.provider_id,
+      data: identity.identity_data,
+      now: deps.now(),
+    })
+  }
+  return user.id
+}
+
+const holderOf = (trx: Transaction<DB>, { channel, value }: Address, audience: string) =>
+  channel === 'email' ? findUserIdByIdentityEmail(trx, value, audience) : ownerOf(trx, { channel, value }, audience)
+
+const ownerOf = async (trx: Transaction<DB>, { channel, value }: Address, audience: string) =>
+  (await (channel === 'email' ? findUserByEmail : findUserByPhone)(trx, value, audience))?.id
+
+/** The account that had the address was deleted in this very moment; the next try finds it free. */
+export function unavailable(): never {
+  throw apiError('service_unavailable', { retryAfterSeconds: 1 })
+}

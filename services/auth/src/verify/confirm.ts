@@ -1,0 +1,155 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Transaction } from 'kysely'
+import { type AuditAction, audit } from '../audit/audit.ts'
+import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { putAddressIdentity, setIdentityEmailVerified } from '../identities/identities.store.ts'
+import { notify } from '../mail/notify.ts'
+import { needsBothAddresses } from '../one-time-messages/address-change.ts'
+import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
+import {
+  applyEmailChange,
+  applyPhoneChange,
+  confirmEmail,
+  confirmPhone,
+  findUserById,
+  isEmailTaken,
+  isPhoneTaken,
+  type LockedUser,
+  noteFirstConfirmation,
+  refreshProviders,
+  setPassword,
+  type User,
+} from '../users/users.store.ts'
+
+export interface Redemption {
+  user: LockedUser
+  token: TakenToken
+  /** As the caller named it. */
+  type: string
+  /** Of the password given with the confirmation. */
+  passwordHash: string | undefined
+}
+
+interface Effect {
+  action: AuditAction
+  traits?: Metadata
+}
+
+type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption) => Promise<Effect | undefined>
+
+/**
+ * What using a token changes, by its purpose. Returns the user as they are now; undefined when the other address of an
+ * e-mail change has to agree too. A token that has done its work takes all others of its user with it.
+ */
+export async function confirm(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: FastifyBaseLogger,
+  redemption: Redemption,
+): Promise<User | undefined> {
+  const { user } = redemption
+  const effect = await EFFECTS[redemption.token.purpose](deps, trx, redemption)
+  if (!effect) return undefined
+  await deleteOneTimeTokens(trx, user.id)
+  await refreshProviders(trx, user.id, deps.now())
+  const confirmed = (await findUserById(trx, user.id)) as User
+  await audit(deps, trx, log, { ...effect, actor: confirmed })
+  return confirmed
+}
+
+const EFFECTS: Record<TokenPurpose, Apply> = {
+  confirmation: async (deps, trx, redemption) => {
+    const { user, token, type, passwordHash } = redemption
+    const now = deps.now()
+    requireOwnAddress(user.email, token)
+    const isInvitedWithoutPassword = user.invited_at && !user.password_hash
+    if (isInvitedWithoutPassword && type === 'signup' && !passwordHash) {
+      throw apiError('validation_failed', { message: 'Invited users must specify a password in the signup type' })
+    }
+    if (isInvitedWithoutPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
+    else await setRequestedPassword(deps, trx, redemption)
+    await confirmEmail(trx, user.id, now)
+    await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
+    return { action: 'user_signedup', traits: { provider: 'email' } }
+  },
+
+  recovery: async (deps, trx, redemption) => {
+    const { user, token } = redemption
+    requireOwnAddress(user.email, token)
+    if (user.email_confirmed_at) return { action: 'login', traits: { provider: 'email' } }
+    await setRequestedPassword(deps, trx, redemption)
+    await confirmEmail(trx, user.id, deps.now())
+    await setIdentityEmailVerified(trx, user.id, token.relates_to, deps.now())
+    return { action: 'user_signedup', traits: { provider: 'email' } }
+  },
+
+  email_change_current: changeEmail,
+  email_change_new: changeEmail,
+
+  phone_confirmation: async (deps, trx, redemption) => {
+    const { user, token } = redemption
+    requireOwnAddress(user.phone, token)
+    const traits = { provider: 'phone' }
+    if (user.phone_confirmed_at) return { action: 'login', traits }
+    await setRequestedPassword(deps, trx, redemption)
+    await confirmPhone(trx, user.id, deps.now())
+    const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: user.phone ?? '' } as const
+    await putAddressIdentity(trx, { ...identity, now: deps.now() })
+    return { action: 'user_signedup', traits }
+  },
+
+  phone_change: async (deps, trx, { user, token }) => {
+    const phone = token.relates_to
+    if (user.phone_change !== phone) throw apiError('otp_expired')
+    const before = (await findUserById(trx, user.id)) as User
+    if (await isPhoneTaken(trx, phone, before.aud, user.id)) throw apiError('phone_exists')
+    await applyPhoneChange(trx, user.id, phone, deps.now())
+    const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
+    const isNew = await putAddressIdentity(trx, { ...identity, now: deps.now() })
+    if (before.phone && before.phone !== phone) {
+      await notify(deps, trx, before, 'phone_changed_notification', { Phone: phone, OldPhone: before.phone })
+    }
+    if (isNew) await notify(deps, trx, before, 'identity_linked_notification', { Provider: 'phone' })
+    return { action: 'user_modified' }
+  },
+
+  // Used up where the password is changed (../account/), never here.
+  reauthentication: async () => {
+    throw apiError('otp_expired')
+  },
+}
+
+/** The first of two addresses only notes that it agrees; the last one makes the change. */
+async function changeEmail(deps: Deps, trx: Transaction<DB>, { user }: Redemption): Promise<Effect | undefined> {
+  const email = user.email_change
+  if (!email) throw apiError('otp_expired')
+  const now = deps.now()
+  if (needsBothAddresses(deps, user) && (await noteFirstConfirmation(trx, user.id, now))) return undefined
+  const before = (await findUserById(trx, user.id)) as User
+  if (await isEmailTaken(trx, email, before.aud, user.id)) throw apiError('email_exists')
+  await applyEmailChange(trx, user.id, email, now)
+  await putAddressIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
+  if (before.email && before.email !== email) {
+    await notify(
+      deps,
+      trx,
+      { ...before, email },
+      'email_changed_notification',
+      { OldEmail: before.email },
+      before.email,
+    )
+  }
+  return { action: 'user_modified' }
+}
+
+/** An admin may have given the account another address since: what was proven is not what it has now. */
+function requireOwnAddress(address: string | null, token: TakenToken): void {
+  if (address !== token.relates_to) throw apiError('otp_expired')
+}
+
+/** The password of the request that sent the token: whoever proves the address decides, not whoever was first. */
+async function setRequestedPassword(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<void> {
+  if (token.sets_password) await setPassword(trx, user.id, token.new_password_hash, deps.now())
+}
