@@ -123,7 +123,9 @@ export const variables = {
       positive: true,
     },
   ),
-  EXTERNAL_PHONE_ENABLED: boolean('Phone sign-up and sign-in.', { default: 'true' }),
+  EXTERNAL_PHONE_ENABLED: boolean('Phone sign-up and sign-in, where an SMS gateway is configured.', {
+    default: 'true',
+  }),
   EXTERNAL_ANONYMOUS_USERS_ENABLED: boolean('Anonymous sign-in.', { default: 'false' }),
   PASSWORD_MIN_LENGTH: integer('Shortest password, in bytes.', { default: '6', min: 1, max: 1024 }),
   PASSWORD_REQUIRED_CHARACTERS: parsed(
@@ -347,7 +349,8 @@ function groupConfig(values: RawConfig) {
       email: values.EXTERNAL_EMAIL_ENABLED,
       magicLinks: values.EXTERNAL_EMAIL_MAGIC_LINK_ENABLED,
       pkceCodeLifetimeSeconds: values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION,
-      phone: values.EXTERNAL_PHONE_ENABLED,
+      // Without a gateway a code could reach nobody.
+      phone: values.EXTERNAL_PHONE_ENABLED && (values.SMS_PROVIDER !== undefined || values.SMS_AUTOCONFIRM),
       anonymous: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
     },
     passwords: {

@@ -3,6 +3,7 @@ import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import type { FastifyInstance, InjectOptions } from 'fastify'
+import { SignJWT } from 'jose'
 import { test as base, inject } from 'vitest'
 import { createApp } from '../src/app.ts'
 import { type Config, readConfig } from '../src/config.ts'
@@ -19,6 +20,9 @@ export interface TestService {
   post(url: string, body?: object, headers?: Record<string, string>): Promise<Answer>
   get(url: string, headers?: Record<string, string>): Promise<Answer>
   put(url: string, body: object, headers?: Record<string, string>): Promise<Answer>
+  delete(url: string, headers?: Record<string, string>): Promise<Answer>
+  /** Authorization of an admin token made from the secret. */
+  admin: { authorization: string }
   /** Signs up and confirms; the answer of the sign-in that follows. */
   signedIn(email?: string, password?: string): Promise<SignedIn>
   close(): Promise<void>
@@ -97,6 +101,8 @@ export async function startTestService(settings: Record<string, string> = {}): P
     post,
     get: (url, headers = {}) => call({ method: 'GET', url, headers }),
     put: (url, body, headers = {}) => call({ method: 'PUT', url, payload: body, headers }),
+    delete: (url, headers = {}) => call({ method: 'DELETE', url, headers }),
+    admin: await bearer({ role: 'service_role' }),
     async signedIn(email = `user-${Math.random().toString(36).slice(2)}@example.com`, password = 'correct horse') {
       await post('/signup', { email, password })
       const mail = await mailbox.waitFor(email)
@@ -114,6 +120,14 @@ export async function startTestService(settings: Record<string, string> = {}): P
   }
 }
 
+/** Authorization with a token made from the secret, as operators make them. */
+export async function bearer(claims: object) {
+  const token = await new SignJWT({ ...claims })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(new TextEncoder().encode(SECRET))
+  return { authorization: `Bearer ${token}` }
+}
+
 export function toSignedIn(body: { access_token: string; refresh_token: string; user: { id: string } }): SignedIn {
   return {
     accessToken: body.access_token,
@@ -128,6 +142,17 @@ export function linkPath(text: string): string {
   const { pathname, search } = new URL(/https?:\/\/\S+\/verify\?\S+/.exec(text)?.[0] as string)
   return pathname + search
 }
+
+/** The token of the first link in a mail's text. */
+export const tokenIn = (text: string): string =>
+  new URLSearchParams(linkPath(text).split('?')[1]).get('token') as string
+
+/** What a redirect says in its fragment. */
+export const fragmentOf = (answer: Answer) =>
+  Object.fromEntries(new URLSearchParams(String(answer.headers.location).split('#')[1]))
+
+/** What a redirect says in its query. */
+export const queryOf = (answer: Answer) => Object.fromEntries(new URL(String(answer.headers.location)).searchParams)
 
 export const codeIn = (text: string): string => /code: (\d+)/.exec(text)?.[1] as string
 

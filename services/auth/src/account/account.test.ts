@@ -1,7 +1,6 @@
 import { SignJWT } from 'jose'
 import { describe, expect } from 'vitest'
-import { SECRET, startTestService, type TestService, test, toSignedIn } from '../../test/service.ts'
-import { hashCode } from '../one-time-tokens/one-time-token.ts'
+import { codeIn, SECRET, startTestService, type TestService, test, toSignedIn } from '../../test/service.ts'
 
 const password = 'correct horse'
 const sign = (claims: object) =>
@@ -113,7 +112,10 @@ describe('PUT /user', () => {
     ['a short password', { password: '123' }, 422, 'weak_password'],
     ['app_metadata', { app_metadata: { role: 'admin' } }, 403, 'not_admin'],
     ['a list as data', { data: [] }, 400, 'bad_json'],
-    ['another address', { email: 'elsewhere@example.com' }, 400, 'validation_failed'],
+    ['a malformed address', { email: 'elsewhere' }, 400, 'validation_failed'],
+    ['a malformed number', { phone: '0049' }, 400, 'validation_failed'],
+    ['an unknown channel', { channel: 'pigeon' }, 400, 'validation_failed'],
+    ['half a code challenge', { email: 'e@example.com', code_challenge: 'x'.repeat(43) }, 400, 'validation_failed'],
   ])('%s is refused', async ([, body, status, code], { service }) => {
     const { auth } = await service.signedIn()
     expect(await service.put('/user', body, auth)).toMatchObject({ status, body: { error_code: code } })
@@ -121,27 +123,24 @@ describe('PUT /user', () => {
 
   test('where reauthentication is required, a password needs the right nonce', async () => {
     const service = await startTestService({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' })
-    const { auth, userId } = await service.signedIn('nonce@example.com')
+    const { auth } = await service.signedIn('nonce@example.com')
     const change = (body: object) => service.put('/user', { password: 'a new horse', ...body }, auth)
     expect(await change({})).toMatchObject({ status: 400, body: { error_code: 'reauthentication_needed' } })
-    expect(await change({ nonce: '123456' })).toMatchObject({
+    const refused = { status: 422, body: { error_code: 'reauthentication_not_valid' } }
+    expect(await change({ nonce: '123456' })).toMatchObject(refused)
+
+    const asked = await service.get('/reauthenticate', auth)
+    expect(asked).toMatchObject({ status: 200, body: { message_id: expect.any(String) } })
+    const mail = await service.mailbox.waitFor('nonce@example.com', { after: { id: 1 } })
+    const nonce = codeIn(mail.text)
+    expect(await change({ nonce: nonce === '000000' ? '111111' : '000000' })).toMatchObject(refused)
+    // A change that fails for another reason does not cost the nonce.
+    expect(await change({ nonce, password: 'correct horse' })).toMatchObject({
       status: 422,
-      body: { error_code: 'reauthentication_not_valid' },
+      body: { error_code: 'same_password' },
     })
-    const { deps, clock } = service
-    await deps.db
-      .insertInto('one_time_tokens')
-      .values({
-        user_id: userId,
-        purpose: 'reauthentication',
-        relates_to: 'nonce@example.com',
-        code_hash: hashCode(deps.codeKey, 'reauthentication', 'nonce@example.com', '123456'),
-        expires_at: new Date(clock.now().getTime() + 60_000),
-        created_at: clock.now(),
-      })
-      .execute()
-    expect((await change({ nonce: '654321' })).status).toBe(422)
-    expect((await change({ nonce: '123456' })).status).toBe(200)
+    expect((await change({ nonce })).status).toBe(200)
+    expect(await change({ nonce, password: 'one more horse' })).toMatchObject(refused)
     await service.close()
   })
 })
