@@ -23,6 +23,7 @@ export const errorCatalogue = {
   not_admin: { status: 403, message: 'This operation is for admins' },
   invalid_credentials: { status: 400, message: 'Invalid login credentials' },
   email_not_confirmed: { status: 400, message: 'Email not confirmed' },
+  phone_not_confirmed: { status: 400, message: 'Phone not confirmed' },
   refresh_token_not_found: { status: 400, message: 'Invalid Refresh Token: Refresh Token Not Found' },
   refresh_token_already_used: { status: 400, message: 'Invalid Refresh Token: Already Used' },
   signup_disabled: { status: 422, message: 'Signups not allowed for this instance' },
@@ -37,6 +38,8 @@ export const errorCatalogue = {
   otp_expired: { status: 403, message: 'The link or code is invalid or has expired' },
   over_request_rate_limit: { status: 429, message: 'Request rate limit reached' },
   over_email_send_rate_limit: { status: 429, message: 'Email rate limit exceeded' },
+  over_sms_send_rate_limit: { status: 429, message: 'SMS rate limit exceeded' },
+  sms_send_failed: { status: 422, message: 'The message could not be sent' },
 } as const
 
 export type ErrorCode = keyof typeof errorCatalogue

@@ -88,7 +88,8 @@ export function createLimits(
   }
 }
 
-function openLimiter(
+/** A counter shared by all replicas; `name` is its own among all counters. */
+export function openLimiter(
   pool: pg.Pool,
   namespace: string,
   name: string,
@@ -108,7 +109,8 @@ function openLimiter(
   })
 }
 
-async function consume(limiter: RateLimiterAbstract, key: string, code: ErrorCode): Promise<void> {
+/** Counts one; throws `code` with the time left when there were too many. */
+export async function consume(limiter: RateLimiterAbstract, key: string, code: ErrorCode): Promise<void> {
   try {
     await limiter.consume(key)
   } catch (refusal) {
@@ -121,7 +123,7 @@ const limitError = (refusal: RateLimiterRes | null, code: ErrorCode) =>
   apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil((refusal?.msBeforeNext ?? 0) / 1000)) })
 
 /** Addresses of people are not stored as counter keys. */
-const keyOf = (identifier: string) => createHash('sha256').update(identifier).digest('base64url')
+export const keyOf = (identifier: string) => createHash('sha256').update(identifier).digest('base64url')
 
 /** The address a trusted proxy vouches for; X-Forwarded-For is never used, a client can write it. */
 function limitedAddress(request: FastifyRequest, header: string | undefined, trustSbForwardedFor: boolean) {

@@ -17,7 +17,7 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config }> = asy
     email_enabled: config.signup.email,
     phone_enabled: false,
     anonymous_users_enabled: config.signup.anonymous,
-    sms_provider: config.sms.provider ?? '',
+    sms_provider: config.sms.providers.join(','),
   }
   app.route({
     method: 'GET',
