@@ -41,9 +41,9 @@ export function failureOfStatus(gateway: string, status: number, code?: unknown)
   return passes ? new Error(text) : new GatewayRefusal(text)
 }
 
-/** Text that may be logged: the far side's code only if it looks like one; its sentences quote numbers and codes. */
+/** Text that may be logged: the far side's code only if it looks like one; its sentences quote numbers, and six digits could be a code we sent. */
 export function describe(gateway: string, status: number, code?: unknown): string {
-  const shown = /^[0-9]{1,6}$/.test(String(code)) ? `, code ${code}` : ''
+  const shown = /^[0-9]{1,5}$/.test(String(code)) ? `, code ${code}` : ''
   return `${gateway}: answered ${status}${shown}`
 }
 
