@@ -13,6 +13,13 @@ const REQUIRED = {
   AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
 }
 
+const TWILIO = {
+  AUTH_SMS_PROVIDER: 'twilio',
+  AUTH_SMS_TWILIO_AUTH_TOKEN: 'x',
+  AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG1',
+}
+const HTTP = { AUTH_SMS_PROVIDER: 'http', AUTH_SMS_HTTP_URL: 'https://sms.example/' }
+
 function problemsOf(settings: Record<string, string>): readonly string[] {
   try {
     readConfig({ ...REQUIRED, ...settings })
@@ -78,11 +85,49 @@ describe('a start is refused', () => {
     ['with a key of alg none', { AUTH_JWT_KEYS: '[{"kid":"a","alg":"none","key_ops":["sign"]}]' }, 'AUTH_JWT_KEYS'],
     ['with a rate that is none', { AUTH_RATE_LIMIT_EMAIL_SENT: 'many' }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
     ['with an unbalanced redirect pattern', { AUTH_URI_ALLOW_LIST: 'https://{a.example/**' }, 'AUTH_URI_ALLOW_LIST'],
+    ['with an SMS gateway nobody knows', { AUTH_SMS_PROVIDER: 'twilio2' }, 'AUTH_SMS_PROVIDER'],
+    ['with an SMS gateway twice', { AUTH_SMS_PROVIDER: 'http,http' }, 'AUTH_SMS_PROVIDER'],
+    ['with an SMS gateway but no address', { AUTH_SMS_PROVIDER: 'http' }, 'AUTH_SMS_HTTP_URL'],
+    ['with another account id than Twilio has', { ...TWILIO, AUTH_SMS_TWILIO_ACCOUNT_SID: 'SK1' }, 'ACCOUNT_SID'],
+    ['with an SMS text without its code', { AUTH_SMS_TEMPLATE: 'Hello' }, 'AUTH_SMS_TEMPLATE'],
+    ['with countries that are none', { AUTH_SMS_COUNTRIES: 'DE' }, 'AUTH_SMS_COUNTRIES'],
+    ['with test numbers that are none', { AUTH_SMS_TEST_OTP: 'x' }, 'AUTH_SMS_TEST_OTP'],
+    ['with an end that is no time', { AUTH_SMS_TEST_OTP_VALID_UNTIL: 'May' }, 'AUTH_SMS_TEST_OTP_VALID_UNTIL'],
+    ['with a cap per number that is none', { AUTH_SMS_MAX_PER_NUMBER: '5/1h,7/60m' }, 'AUTH_SMS_MAX_PER_NUMBER'],
+    ['with headers that are no JSON', { AUTH_SMS_HTTP_HEADERS: 'a: b' }, 'AUTH_SMS_HTTP_HEADERS'],
+    ['with a header of two lines', { AUTH_SMS_HTTP_HEADERS: '{"a":"b\\r\\nc: d"}' }, 'AUTH_SMS_HTTP_HEADERS'],
+    ['with a body of unknown placeholders', { AUTH_SMS_HTTP_BODY: '{{ .Phone }}' }, 'AUTH_SMS_HTTP_BODY'],
+    ['with a success rule that is none', { AUTH_SMS_HTTP_SUCCESS: '200,ok' }, 'AUTH_SMS_HTTP_SUCCESS'],
+    ['with a success rule without a status', { AUTH_SMS_HTTP_SUCCESS: 'a=b' }, 'AUTH_SMS_HTTP_SUCCESS'],
+    ['with a number that chooses the host', { AUTH_SMS_HTTP_URL: 'http://{{ .To }}.example/' }, 'AUTH_SMS_HTTP_URL'],
+    [
+      'with a body that is no JSON',
+      { ...HTTP, AUTH_SMS_HTTP_BODY: 'to={{ .To }}&c={{ .Code }}' },
+      'AUTH_SMS_HTTP_BODY',
+    ],
+    ['with a code outside quotes', { ...HTTP, AUTH_SMS_HTTP_BODY: '[{{ .To }},{{ .Code }}]' }, 'AUTH_SMS_HTTP_BODY'],
+    ['with a body without a number', { ...HTTP, AUTH_SMS_HTTP_BODY: '"{{ .Text }}"' }, 'AUTH_SMS_HTTP_BODY'],
+    ['with a body without a code', { ...HTTP, AUTH_SMS_HTTP_BODY: '"{{ .To }}"' }, 'AUTH_SMS_HTTP_BODY'],
+    ['with a body of XML', { ...HTTP, AUTH_SMS_HTTP_HEADERS: '{"Content-Type":"text/xml"}' }, 'AUTH_SMS_HTTP_HEADERS'],
     ['with a boolean that is none', { AUTH_DISABLE_SIGNUP: 'maybe' }, 'AUTH_DISABLE_SIGNUP'],
   ])('%s', ([, settings, name]) => {
     const problems = problemsOf(settings)
     expect(problems).toHaveLength(name === 'AUTH_EXTERNAL_GITHUB_CLIENT_ID' ? 3 : 1)
     expect(problems[0]).toContain(name)
+  })
+
+  test('naming every credential that a listed SMS gateway lacks', () => {
+    const all = { AUTH_SMS_PROVIDER: 'twilio, messagebird ,vonage,textlocal,http', AUTH_SMS_VONAGE_FROM: 'Site' }
+    const names = problemsOf(all).map((problem) => problem.split(' ')[0])
+    expect(names).toEqual(
+      `AUTH_SMS_TWILIO_ACCOUNT_SID AUTH_SMS_TWILIO_AUTH_TOKEN AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID
+      AUTH_SMS_MESSAGEBIRD_ACCESS_KEY AUTH_SMS_MESSAGEBIRD_ORIGINATOR AUTH_SMS_VONAGE_API_KEY AUTH_SMS_VONAGE_API_SECRET
+      AUTH_SMS_TEXTLOCAL_API_KEY AUTH_SMS_TEXTLOCAL_SENDER AUTH_SMS_HTTP_URL`.split(/\s+/),
+    )
+  })
+
+  test('not by the credentials of an SMS gateway that is not listed', () => {
+    expect(problemsOf({ AUTH_SMS_TWILIO_AUTH_TOKEN: 'x', AUTH_SMS_HTTP_BODY: 'not JSON' })).toEqual([])
   })
 
   test('not by the mail server when e-mail is off', () => {
@@ -111,4 +156,20 @@ test('switches of features that are not there yet are warned about, so that nobo
     AUTH_SECURITY_CAPTCHA_SECRET: 'x',
   })
   expect(warnings).toEqual([expect.stringContaining('AUTH_SECURITY_CAPTCHA_ENABLED has no effect in this version')])
+})
+
+test('SMS gateways are kept in the order they are listed', () => {
+  const settings = { ...TWILIO, ...HTTP, AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC1', AUTH_SMS_PROVIDER: 'HTTP, twilio' }
+  expect(readConfig({ ...REQUIRED, ...settings }).config.sms.providers).toEqual(['http', 'twilio'])
+})
+
+test('numbers with a fixed code are warned about, without number and code', () => {
+  const warningsFor = (settings: Record<string, string>) => readConfig({ ...REQUIRED, ...settings }).warnings
+  const numbers = { AUTH_SMS_TEST_OTP: '+49 151 00000001:123456,15550001111:654321' }
+  expect(warningsFor(numbers)).toEqual([
+    'AUTH_SMS_TEST_OTP lets 2 phone number(s) sign in with a fixed code, without an end (AUTH_SMS_TEST_OTP_VALID_UNTIL)',
+  ])
+  expect(warningsFor({ ...numbers, AUTH_SMS_TEST_OTP_VALID_UNTIL: '2030-01-31T00:00:00Z' })).toEqual([
+    'AUTH_SMS_TEST_OTP lets 2 phone number(s) sign in with a fixed code, until 2030-01-31T00:00:00.000Z',
+  ])
 })

@@ -20,6 +20,11 @@ import { parseAllowList } from './http/redirect-target.ts'
 import { parseJwtKeys } from './jwks/jwt-keys.ts'
 import { MAIL_KINDS, NOTIFICATION_KINDS, settingName } from './mail/kinds.ts'
 import { parseRequiredCharacters } from './passwords/password-rules.ts'
+import { parseCountries } from './sms/countries.ts'
+import { httpGatewayProblems } from './sms/http-gateway.ts'
+import { parseHttpBody, parseHttpGatewayUrl, parseHttpHeaders, parseSuccessRule } from './sms/http-settings.ts'
+import { parseSmsTemplate } from './sms/sms-text.ts'
+import { parseMoment, parseTestNumbers } from './sms/test-numbers.ts'
 
 /** The eighteen external providers, as they are named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
 export const EXTERNAL_PROVIDERS = [
@@ -43,6 +48,10 @@ export const EXTERNAL_PROVIDERS = [
   'workos',
 ] as const
 export type ExternalProvider = (typeof EXTERNAL_PROVIDERS)[number]
+
+/** Who can deliver SMS, as SMS_PROVIDER lists them; `http` is any other one, described by SMS_HTTP_…. */
+export const SMS_PROVIDERS = ['twilio', 'messagebird', 'vonage', 'textlocal', 'http'] as const
+export type SmsProvider = (typeof SMS_PROVIDERS)[number]
 
 /** Every variable of the service; the README's table is made from it. Read as `AUTH_<NAME>`, then as bare `<NAME>`. */
 export const variables = {
@@ -164,6 +173,12 @@ export const variables = {
     { default: '360' },
     rate,
   ),
+  RATE_LIMIT_SMS_SENT: parsed(
+    'rate',
+    'SMS to all numbers: so many per hour, or `N/duration` for N per duration.',
+    { default: '360' },
+    rate,
+  ),
   RATE_LIMIT_TOKEN_REFRESH: integer('POST /token per address and 5 minutes.', { default: '150', min: 1 }),
   RATE_LIMIT_VERIFY: integer('/verify per address and 5 minutes.', { default: '30', min: 1 }),
   RATE_LIMIT_OTP: integer('Sign-up, mail-sending and PUT /user calls per address and 5 minutes.', {
@@ -220,17 +235,81 @@ export const variables = {
   SMS_MAX_FREQUENCY: duration('Least time between codes to one number.', { default: '60' }),
   SMS_OTP_EXP: duration('Validity of SMS codes.', { default: '600', positive: true }),
   SMS_OTP_LENGTH: integer('Digits of SMS codes.', { default: '6', min: 6, max: 10 }),
-  SMS_PROVIDER: oneOf(['twilio', 'messagebird', 'vonage', 'textlocal'], 'Who delivers SMS.'),
-  SMS_TWILIO_ACCOUNT_SID: text('Twilio account.'),
-  SMS_TWILIO_AUTH_TOKEN: text('Twilio token.'),
-  SMS_TWILIO_MESSAGE_SERVICE_SID: text('Twilio messaging service or sender.'),
-  SMS_MESSAGEBIRD_ACCESS_KEY: text('MessageBird access key.'),
-  SMS_MESSAGEBIRD_ORIGINATOR: text('MessageBird originator.'),
-  SMS_VONAGE_API_KEY: text('Vonage key.'),
-  SMS_VONAGE_API_SECRET: text('Vonage secret.'),
-  SMS_VONAGE_FROM: text('Vonage sender.'),
-  SMS_TEXTLOCAL_API_KEY: text('TextLocal key.'),
-  SMS_TEXTLOCAL_SENDER: text('TextLocal sender.'),
+  SMS_TEMPLATE: parsed(
+    'template',
+    'Text of SMS; `{{ .Code }}` is the code.',
+    { default: 'Your code is {{ .Code }}' },
+    parseSmsTemplate,
+  ),
+  SMS_TEST_OTP: parsed(
+    'list',
+    'Numbers with a fixed code, to which nothing is sent: `phone:code,phone:code`.',
+    { default: '' },
+    parseTestNumbers,
+  ),
+  SMS_TEST_OTP_VALID_UNTIL: parsed('time', 'End of the fixed codes, such as `2030-01-31T00:00:00Z`.', {}, parseMoment),
+  SMS_COUNTRIES: parsed(
+    'list',
+    'Calling codes that get SMS, such as `+49,+1,!+1876`; `!` excludes, the longest match decides. Empty: all.',
+    { default: '' },
+    parseCountries,
+  ),
+  SMS_MAX_PER_NUMBER: parsed('rates', 'SMS to one number, known or not.', { default: '5/1h,10/24h' }, rates),
+  SMS_MAX_PER_PREFIX: parsed(
+    'rate',
+    'SMS to numbers that differ in the last four digits only: so many per hour, or `N/duration`.',
+    { default: '20' },
+    rate,
+  ),
+  SMS_DAILY_BUDGET: integer('SMS to all numbers in 24 hours; no limit when unset.', {}),
+  SMS_TIMEOUT: duration('Longest wait for a gateway.', { default: '10s', positive: true }),
+  SMS_PROVIDER: parsed(
+    `list of ${SMS_PROVIDERS.join(', ')}`,
+    'Who delivers SMS; the next one is tried when one fails.',
+    { default: '' },
+    smsProviders,
+  ),
+  SMS_TWILIO_ACCOUNT_SID: text('Twilio account; required when listed.'),
+  SMS_TWILIO_AUTH_TOKEN: text('Twilio token; required when listed.'),
+  SMS_TWILIO_MESSAGE_SERVICE_SID: text('Twilio messaging service (`MG…`) or sender; required when listed.'),
+  SMS_TWILIO_CONTENT_SID: text('Twilio content template of WhatsApp messages; its variable 1 is the code.'),
+  SMS_TWILIO_URL: httpUrl('Base address of Twilio.', { default: 'https://api.twilio.com' }),
+  SMS_MESSAGEBIRD_ACCESS_KEY: text('MessageBird access key; required when listed.'),
+  SMS_MESSAGEBIRD_ORIGINATOR: text('MessageBird originator; required when listed.'),
+  SMS_MESSAGEBIRD_URL: httpUrl('Base address of MessageBird.', { default: 'https://rest.messagebird.com' }),
+  SMS_VONAGE_API_KEY: text('Vonage key; required when listed.'),
+  SMS_VONAGE_API_SECRET: text('Vonage secret; required when listed.'),
+  SMS_VONAGE_FROM: text('Vonage sender; required when listed.'),
+  SMS_VONAGE_URL: httpUrl('Base address of Vonage.', { default: 'https://rest.nexmo.com' }),
+  SMS_TEXTLOCAL_API_KEY: text('TextLocal key; required when listed.'),
+  SMS_TEXTLOCAL_SENDER: text('TextLocal sender; required when listed.'),
+  SMS_TEXTLOCAL_URL: httpUrl('Base address of TextLocal.', { default: 'https://api.textlocal.in' }),
+  SMS_HTTP_URL: parsed(
+    'URL',
+    'Address of the generic gateway; required when listed. May hold the placeholders of SMS_HTTP_BODY.',
+    {},
+    parseHttpGatewayUrl,
+  ),
+  SMS_HTTP_METHOD: oneOf(['post', 'put', 'get'], 'Method of its requests; `get` sends no body.', { default: 'post' }),
+  SMS_HTTP_HEADERS: parsed(
+    'JSON',
+    'Its headers as an object; `content-type` is JSON (unset) or form.',
+    { default: '{}' },
+    parseHttpHeaders,
+  ),
+  SMS_HTTP_BODY: parsed(
+    'template',
+    'Its body; `{{ .To }}` (digits), `{{ .Text }}`, `{{ .Code }}`, `{{ .MessageID }}` are escaped as the content type asks.',
+    { default: '{"to":"{{ .To }}","text":"{{ .Text }}"}' },
+    parseHttpBody,
+  ),
+  SMS_HTTP_SUCCESS: parsed(
+    'list',
+    'When it took a message over: statuses and facts of its JSON answer, such as `200-299,result.status=ok`.',
+    { default: '200-299' },
+    parseSuccessRule,
+  ),
+  SMS_HTTP_MESSAGE_ID: text("Path of the message's id in its JSON answer, such as `messages.0.id`."),
 
   ...forEach(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, {}])), (provider) => ({
     [`EXTERNAL_${provider.toUpperCase()}_ENABLED`]: boolean(`Sign-in with ${provider}.`, { default: 'false' }),
@@ -253,13 +332,18 @@ export type Config = ReturnType<typeof groupConfig>
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
   const { values, warnings } = readVariables(variables, 'AUTH_', environment, file)
-  const problems = [...mailProblems(values), ...captchaProblems(values), ...providerProblems(values)]
+  const problems = [
+    ...mailProblems(values),
+    ...captchaProblems(values),
+    ...providerProblems(values),
+    ...smsProblems(values),
+  ]
   if (problems.length > 0) throw new ConfigError(problems)
-  return { config: groupConfig(values), warnings: [...warnings, ...idleSettings(values)] }
+  return { config: groupConfig(values), warnings: [...warnings, ...settingsToNote(values)] }
 }
 
-/** Settings that are set and change nothing: inherited ones, and switches of features that are not there yet. */
-function idleSettings(values: RawConfig): string[] {
+/** Settings to look at twice: without effect because inherited or not there yet, or fit for tests only. */
+function settingsToNote(values: RawConfig): string[] {
   const inherited = (['OPERATOR_TOKEN', 'API_ENDPOINT'] as const).filter((name) => values[name] !== undefined)
   const blocked = values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION
     ? [
@@ -272,13 +356,24 @@ function idleSettings(values: RawConfig): string[] {
   return [
     ...inherited.map((name) => `AUTH_${name} is inherited and has no effect`),
     ...blocked,
+    ...testNumberWarnings(values),
     ...later.map((name) => `AUTH_${name} has no effect in this version: its feature is not there yet`),
   ]
 }
 
+function testNumberWarnings({ SMS_TEST_OTP: codes, SMS_TEST_OTP_VALID_UNTIL: end }: RawConfig): string[] {
+  if (codes.size === 0) return []
+  const until = end ? `until ${end.toISOString()}` : 'without an end (AUTH_SMS_TEST_OTP_VALID_UNTIL)'
+  return [`AUTH_SMS_TEST_OTP lets ${codes.size} phone number(s) sign in with a fixed code, ${until}`]
+}
+
 /** Read and checked already, so that a configuration stays valid when the feature arrives. */
 const LATER =
-  /^(SECURITY_CAPTCHA_ENABLED|SMS_PROVIDER|SMS_AUTOCONFIRM|EXTERNAL_(?!EMAIL|PHONE|ANONYMOUS)\w+_ENABLED|MAILER_NOTIFICATIONS_\w+|MAILER_TEMPLATES_\w+)$/
+  /^(SECURITY_CAPTCHA_ENABLED|EXTERNAL_(?!EMAIL|PHONE|ANONYMOUS)\w+_ENABLED|MAILER_NOTIFICATIONS_\w+|MAILER_TEMPLATES_\w+)$/
+
+/** Whether a code could reach anybody, or none is needed. */
+const canReachPhones = (values: RawConfig) =>
+  values.SMS_PROVIDER.length > 0 || values.SMS_AUTOCONFIRM || values.SMS_TEST_OTP.size > 0
 
 function mailProblems(values: RawConfig): string[] {
   if (!values.EXTERNAL_EMAIL_ENABLED) return []
@@ -303,6 +398,40 @@ function providerProblems(values: RawConfig): string[] {
       .map((name) => `AUTH_${prefix}${name} is required while AUTH_${prefix}ENABLED is true`)
   })
 }
+
+const SMS_CREDENTIALS = {
+  twilio: ['SMS_TWILIO_ACCOUNT_SID', 'SMS_TWILIO_AUTH_TOKEN', 'SMS_TWILIO_MESSAGE_SERVICE_SID'],
+  messagebird: ['SMS_MESSAGEBIRD_ACCESS_KEY', 'SMS_MESSAGEBIRD_ORIGINATOR'],
+  vonage: ['SMS_VONAGE_API_KEY', 'SMS_VONAGE_API_SECRET', 'SMS_VONAGE_FROM'],
+  textlocal: ['SMS_TEXTLOCAL_API_KEY', 'SMS_TEXTLOCAL_SENDER'],
+  http: ['SMS_HTTP_URL'],
+} as const satisfies Record<SmsProvider, readonly (keyof RawConfig)[]>
+
+function smsProblems(values: RawConfig): string[] {
+  const missing = values.SMS_PROVIDER.flatMap((provider) =>
+    SMS_CREDENTIALS[provider]
+      .filter((name) => values[name] === undefined)
+      .map((name) => `AUTH_${name} is required while AUTH_SMS_PROVIDER lists ${provider}`),
+  )
+  const { SMS_TWILIO_ACCOUNT_SID: account, SMS_HTTP_URL: httpAddress } = values
+  // Twilio's SDK refuses any other with the first message.
+  const isOtherSid = values.SMS_PROVIDER.includes('twilio') && account !== undefined && !account.startsWith('AC')
+  const hasHttp = values.SMS_PROVIDER.includes('http') && httpAddress !== undefined
+  return [
+    ...missing,
+    ...(isOtherSid ? ['AUTH_SMS_TWILIO_ACCOUNT_SID must start with AC'] : []),
+    ...(hasHttp ? httpGatewayProblems(httpGatewaySettings(values)) : []),
+  ]
+}
+
+const httpGatewaySettings = (values: RawConfig) => ({
+  url: values.SMS_HTTP_URL ?? '',
+  method: values.SMS_HTTP_METHOD.toUpperCase(),
+  headers: values.SMS_HTTP_HEADERS,
+  body: values.SMS_HTTP_BODY,
+  success: values.SMS_HTTP_SUCCESS,
+  messageIdPath: values.SMS_HTTP_MESSAGE_ID,
+})
 
 function groupConfig(values: RawConfig) {
   const settings = values as Record<string, unknown>
@@ -350,7 +479,7 @@ function groupConfig(values: RawConfig) {
       magicLinks: values.EXTERNAL_EMAIL_MAGIC_LINK_ENABLED,
       pkceCodeLifetimeSeconds: values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION,
       // Without a gateway a code could reach nobody.
-      phone: values.EXTERNAL_PHONE_ENABLED && (values.SMS_PROVIDER !== undefined || values.SMS_AUTOCONFIRM),
+      phone: values.EXTERNAL_PHONE_ENABLED && canReachPhones(values),
       anonymous: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
     },
     passwords: {
@@ -417,11 +546,46 @@ function groupConfig(values: RawConfig) {
       })),
     },
     sms: {
-      provider: values.SMS_PROVIDER,
+      providers: values.SMS_PROVIDER,
       autoconfirm: values.SMS_AUTOCONFIRM,
       minGapSeconds: values.SMS_MAX_FREQUENCY,
       codeLifetimeSeconds: values.SMS_OTP_EXP,
       codeLength: values.SMS_OTP_LENGTH,
+      template: values.SMS_TEMPLATE,
+      testNumbers: { codes: values.SMS_TEST_OTP, validUntil: values.SMS_TEST_OTP_VALID_UNTIL },
+      guards: {
+        countries: values.SMS_COUNTRIES,
+        maxPerNumber: values.SMS_MAX_PER_NUMBER,
+        maxPerPrefix: values.SMS_MAX_PER_PREFIX,
+        dailyBudget: values.SMS_DAILY_BUDGET,
+        sent: values.RATE_LIMIT_SMS_SENT,
+      },
+      timeoutSeconds: values.SMS_TIMEOUT,
+      // Empty only where the gateway is not listed: smsProblems has seen to that.
+      twilio: {
+        url: values.SMS_TWILIO_URL,
+        accountSid: values.SMS_TWILIO_ACCOUNT_SID ?? '',
+        authToken: values.SMS_TWILIO_AUTH_TOKEN ?? '',
+        sender: values.SMS_TWILIO_MESSAGE_SERVICE_SID ?? '',
+        contentSid: values.SMS_TWILIO_CONTENT_SID,
+      },
+      messagebird: {
+        url: values.SMS_MESSAGEBIRD_URL,
+        accessKey: values.SMS_MESSAGEBIRD_ACCESS_KEY ?? '',
+        originator: values.SMS_MESSAGEBIRD_ORIGINATOR ?? '',
+      },
+      vonage: {
+        url: values.SMS_VONAGE_URL,
+        apiKey: values.SMS_VONAGE_API_KEY ?? '',
+        apiSecret: values.SMS_VONAGE_API_SECRET ?? '',
+        from: values.SMS_VONAGE_FROM ?? '',
+      },
+      textlocal: {
+        url: values.SMS_TEXTLOCAL_URL,
+        apiKey: values.SMS_TEXTLOCAL_API_KEY ?? '',
+        sender: values.SMS_TEXTLOCAL_SENDER ?? '',
+      },
+      http: httpGatewaySettings(values),
     },
     external: Object.fromEntries(
       EXTERNAL_PROVIDERS.map((provider) => {
@@ -480,4 +644,22 @@ function rate(value: string): Rate {
   const seconds = duration('').parse(period) as number
   if (!/^\d+$/.test(points as string) || seconds === 0) throw new Error('must be a number, or N/duration')
   return { points: Number(points), seconds }
+}
+
+/** One or more rates that all hold, such as `5/1h,10/24h`. */
+function rates(value: string): Rate[] {
+  const list = value.split(',').map((item) => rate(item.trim()))
+  if (new Set(list.map(({ seconds }) => seconds)).size < list.length) throw new Error('must have different durations')
+  return list
+}
+
+function smsProviders(value: string): SmsProvider[] {
+  const names = value
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+  const providers = SMS_PROVIDERS.filter((provider) => names.includes(provider))
+  if (names.length !== providers.length) throw new Error(`must list, each once, some of ${SMS_PROVIDERS.join(', ')}`)
+  return providers.toSorted((a, b) => names.indexOf(a) - names.indexOf(b))
 }

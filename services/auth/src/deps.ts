@@ -16,6 +16,7 @@ import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
 import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
 import { createPasswords, type Passwords } from './passwords/hash-password.ts'
 import { deriveKey } from './sessions/refresh-token.ts'
+import { createSmsGuards, type SmsGuards } from './sms/sms-guards.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
 export interface Deps {
@@ -27,6 +28,7 @@ export interface Deps {
   passwords: Passwords
   keys: SigningKeys
   limits: Limits
+  smsGuards: SmsGuards
   refreshTokenKey: KeyObject
   codeKey: KeyObject
   outboxKey: KeyObject
@@ -94,6 +96,7 @@ export async function openDeps(
       passwords,
       keys,
       limits: createLimits(pool, config),
+      smsGuards: createSmsGuards(pool, config),
       refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
       codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
       outboxKey: deriveKey(config.jwt.secret, 'outbox'),

@@ -11,12 +11,13 @@ import { apiError } from '../errors.ts'
 import { putAddressIdentity } from '../identities/identities.store.ts'
 import { notify } from '../mail/notify.ts'
 import { sendEmailChange, sendPhoneChange } from '../one-time-messages/address-change.ts'
-import type { SmsChannel } from '../one-time-messages/code-sms.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { spendMessage } from '../one-time-messages/message-budget.ts'
 import { takeGap } from '../one-time-messages/send-gap.ts'
 import { deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
+import type { SmsChannel } from '../sms/gateway.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import {
   applyEmailChange,
@@ -64,8 +65,8 @@ export async function updateAccount(
   if (changes.appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   await requireFreeAddresses(deps, user, changes)
   const password = changes.password === undefined ? undefined : await checkNewPassword(deps, caller, changes)
-  if (changes.email) await deps.limits.messageSent({ channel: 'email', value: changes.email })
-  if (changes.phone) await deps.limits.messageSent({ channel: 'phone', value: changes.phone })
+  if (changes.email) await spendMessage(deps, { channel: 'email', value: changes.email })
+  if (changes.phone) await spendMessage(deps, { channel: 'phone', value: changes.phone })
 
   return deps.db.transaction().execute(async (trx) => {
     const now = deps.now()

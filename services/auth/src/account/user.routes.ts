@@ -3,10 +3,10 @@ import { Type } from 'typebox'
 import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { smsChannel } from '../http/address.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
+import { parseChannel } from '../sms/sms-channel.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
@@ -72,7 +72,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         appMetadata,
         context: mailContextOf(request, deps.config),
         pkce: parsePkce(request.body),
-        smsChannel: smsChannel(channel),
+        smsChannel: parseChannel(deps.config.sms, channel),
       })
       return toUserBody(user)
     },

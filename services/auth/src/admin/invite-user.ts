@@ -5,6 +5,7 @@ import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { type MailContext, sendLinkMail } from '../one-time-messages/link-mail.ts'
+import { spendMessage } from '../one-time-messages/message-budget.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
 import { findUserById, lockUser, setInvited, type User } from '../users/users.store.ts'
@@ -24,7 +25,7 @@ export async function inviteUser(
   { email, data, audience, context }: Invitation,
 ): Promise<User> {
   requireModestMetadata(data)
-  await deps.limits.messageSent({ channel: 'email', value: email })
+  await spendMessage(deps, { channel: 'email', value: email })
   return deps.db.transaction().execute(async (trx) => {
     const user = await lockInvitee(deps, trx, { email, data, audience })
     await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, password: { hash: null }, ...context })

@@ -1,6 +1,5 @@
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import type { SmsChannel } from '../one-time-messages/code-sms.ts'
 import type { Address } from '../users/address.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { parsePhone } from '../users/phone-number.ts'
@@ -22,11 +21,4 @@ export function refuseBoth({ email = '', phone = '' }: { email?: string; phone?:
 export function requireProvider({ signup }: Config, channel: Address['channel'], status = 400): void {
   if (channel === 'email' && !signup.email) throw apiError('email_provider_disabled', { status })
   if (channel === 'phone' && !signup.phone) throw apiError('phone_provider_disabled', { status })
-}
-
-/** How a code is to reach a phone. Throws validation_failed for an unknown way. */
-export function smsChannel(channel = ''): SmsChannel {
-  if (channel === '' || channel === 'sms') return 'sms'
-  if (channel === 'whatsapp') return 'whatsapp'
-  throw apiError('validation_failed', { message: 'Invalid channel, supported values are sms and whatsapp' })
 }

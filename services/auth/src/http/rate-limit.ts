@@ -11,7 +11,6 @@ import {
 } from 'rate-limiter-flexible'
 import type { Config, Rate } from '../config.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
-import type { Address } from '../users/address.ts'
 import { trustedAddress } from './client.ts'
 
 /**
@@ -22,8 +21,8 @@ import { trustedAddress } from './client.ts'
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
-  /** Counts a message against the budget of all users for mail or SMS. */
-  messageSent(address: Address): Promise<void>
+  /** Counts a mail against the budget of all users. */
+  mailSent(): Promise<void>
   /**
    * Runs a try at an account's password, which tells whether it was right; refuses when there were too many wrong ones.
    * Tries under way count as wrong until they are known, or parallel guesses would all pass. `identifier` is what was
@@ -80,9 +79,7 @@ export function createLimits(
       const address = limitedAddress(request, limits.header, config.server.trustSbForwardedFor)
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
-    async messageSent({ channel }) {
-      if (channel === 'email') await consume(mails, 'all', 'over_email_send_rate_limit')
-    },
+    mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
     async passwordTry(identifier, isRight) {
       const key = keyOf(identifier)
       const waiting = underWay.get(key) ?? 0
@@ -104,7 +101,8 @@ export function createLimits(
   }
 }
 
-function openLimiter(
+/** A counter shared by all replicas; `name` is its own among all counters. */
+export function openLimiter(
   pool: pg.Pool,
   namespace: string,
   name: string,
@@ -124,7 +122,8 @@ function openLimiter(
   })
 }
 
-async function consume(limiter: RateLimiterAbstract, key: string, code: ErrorCode): Promise<void> {
+/** Counts one; throws `code` with the time left when there were too many. */
+export async function consume(limiter: RateLimiterAbstract, key: string, code: ErrorCode): Promise<void> {
   try {
     await limiter.consume(key)
   } catch (refusal) {
@@ -137,7 +136,7 @@ const limitError = (refusal: RateLimiterRes | null, code: ErrorCode) =>
   apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil((refusal?.msBeforeNext ?? 0) / 1000)) })
 
 /** Addresses of people are not stored as counter keys. */
-const keyOf = (identifier: string) => createHash('sha256').update(identifier).digest('base64url')
+export const keyOf = (identifier: string) => createHash('sha256').update(identifier).digest('base64url')
 
 /** The address a trusted proxy vouches for; X-Forwarded-For is never used, a client can write it. */
 function limitedAddress(request: FastifyRequest, header: string | undefined, trustSbForwardedFor: boolean) {

@@ -2,8 +2,9 @@ import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
+import type { SmsChannel } from '../sms/gateway.ts'
 import { requestEmailChange, requestPhoneChange, type User } from '../users/users.store.ts'
-import { type SmsChannel, sendCodeSms } from './code-sms.ts'
+import { sendCodeSms } from './code-sms.ts'
 import { type MailContext, sendLinkMail } from './link-mail.ts'
 
 export interface EmailChangeOrder {

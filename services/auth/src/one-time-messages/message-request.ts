@@ -6,9 +6,11 @@ import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
+import type { SmsChannel } from '../sms/gateway.ts'
+import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
-import type { SmsChannel } from './code-sms.ts'
 import type { MailContext } from './link-mail.ts'
+import { isTestNumber, spendMessage } from './message-budget.ts'
 import { type GapKind, refuseWithinGap, takeGap } from './send-gap.ts'
 
 export interface MessageRequest {
@@ -53,14 +55,14 @@ export async function requestMessage(deps: Deps, request: Omit<MessageRequest, '
   const { address } = request
   const gap = address.channel === 'phone' && request.type !== 'phone_change' ? 'sms' : GAPS[request.type]
   await refuseWithinGap(deps, gap, address.value)
-  await deps.limits.messageSent(address)
+  await spendMessage(deps, address)
   const messageId = deps.newId()
   await deps.db.transaction().execute(async (trx) => {
     await takeGap(deps, trx, gap, address.value)
     const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId }) }
     await deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job)
   })
-  return messageId
+  return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }
 
 /** The request a job holds. */

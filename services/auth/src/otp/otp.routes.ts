@@ -4,11 +4,12 @@ import { Type } from 'typebox'
 import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { oneAddress, refuseBoth, requireProvider, smsChannel } from '../http/address.ts'
+import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
+import { parseChannel } from '../sms/sms-channel.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 
 const SignInBody = Type.Object({
@@ -38,7 +39,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const { data = {}, create_user: createUser = true } = body
     const pkce = parsePkce(body)
     const address = oneAddress(body)
-    const channel = smsChannel(body.channel)
+    const channel = parseChannel(config.sms, body.channel)
     requireModestMetadata(data)
     await requestMessage(deps, {
       type: 'sign_in',

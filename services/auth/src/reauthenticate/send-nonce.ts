@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { sendCodeMail } from '../one-time-messages/code-mail.ts'
 import { sendCodeSms } from '../one-time-messages/code-sms.ts'
+import { spendMessage } from '../one-time-messages/message-budget.ts'
 import { takeGap } from '../one-time-messages/send-gap.ts'
 import type { Address } from '../users/address.ts'
 import { setSentAt, type User } from '../users/users.store.ts'
@@ -17,7 +18,7 @@ export async function sendNonce(
 ): Promise<string> {
   const address = provenAddress(user)
   const messageId = deps.newId()
-  await deps.limits.messageSent(address)
+  await spendMessage(deps, address)
   await deps.db.transaction().execute(async (trx) => {
     await takeGap(deps, trx, 'reauthentication', address.value)
     const message = { user, to: address.value, purpose: 'reauthentication', messageId } as const

@@ -15,9 +15,9 @@ export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config }> = asy
     mailer_autoconfirm: config.mail.autoconfirm,
     phone_autoconfirm: config.sms.autoconfirm,
     email_enabled: config.signup.email,
-    phone_enabled: false,
+    phone_enabled: config.signup.phone,
     anonymous_users_enabled: config.signup.anonymous,
-    sms_provider: config.sms.provider ?? '',
+    sms_provider: config.sms.providers.join(','),
   }
   app.route({
     method: 'GET',

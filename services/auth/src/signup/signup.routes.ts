@@ -3,13 +3,14 @@ import { Type } from 'typebox'
 import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { oneAddress, refuseBoth, requireProvider, smsChannel } from '../http/address.ts'
+import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { clientOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
+import { parseChannel } from '../sms/sms-channel.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import { signUp } from './signup.ts'
 import { signUpAnonymously } from './signup-anonymously.ts'
@@ -53,7 +54,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (config.signup.disabled) throw apiError('signup_disabled')
       await requireStrongPassword(password, config.passwords)
       refuseBoth({ email, phone })
-      const channel = smsChannel(phone === '' ? '' : request.body.channel)
+      const channel = parseChannel(config.sms, phone === '' ? '' : request.body.channel)
       if (phone !== '' && request.body.code_challenge) {
         throw apiError('validation_failed', { message: 'PKCE not supported for phone signups' })
       }

@@ -7,12 +7,13 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import type { SmsChannel } from '../one-time-messages/code-sms.ts'
 import { sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { spendMessage } from '../one-time-messages/message-budget.ts'
 import { refuseWithinGap, takeGap } from '../one-time-messages/send-gap.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
+import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { type Account, confirmed, insertAccount, newAccount, unavailable } from '../users/new-account.ts'
@@ -64,7 +65,7 @@ async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Ac
   const { user, address } = account
   // Looked at before the budget of all users is touched, or repeating one address would use it up.
   await refuseWithinGap(deps, gapKind(address), address.value)
-  await deps.limits.messageSent(address)
+  await spendMessage(deps, address)
   await deps.db.transaction().execute(async (trx) => {
     await takeGap(deps, trx, gapKind(address), address.value)
     const holderId = await insertAccount(deps, trx, account)

@@ -1,14 +1,22 @@
 import { apiError } from '../errors.ts'
 
-/** E.164 digits without the `+`. */
+/** E.164: up to fifteen digits, the first of which is never 0. */
 const PHONE = /^[1-9][0-9]{1,14}$/
 
-/** The digits of a number as it is stored and looked up. Throws validation_failed. */
-export function parsePhone(phone: string): string {
-  const digits = normalisePhone(phone)
-  if (PHONE.test(digits)) return digits
-  throw apiError('validation_failed', { message: 'Invalid phone number format (E.164 required)' })
+/** Nobody types more around fifteen digits; what is longer is not worth a pass over it. */
+const MAX_TYPED = 100
+
+/** For looking an account up: all spaces and one leading `+` gone, nothing checked. Empty when it is far too long. */
+export function normalisePhone(phone: string): string {
+  return phone.length > MAX_TYPED ? '' : phone.replaceAll(' ', '').replace(/^\+/, '')
 }
 
-/** Without the `+` and spaces people write; not checked. */
-export const normalisePhone = (phone: string): string => phone.replace(/^\+/, '').replaceAll(' ', '')
+/** The number's digits, as it is stored and looked up. Throws validation_failed. */
+export function parsePhone(phone: string, status = 400): string {
+  if (phone === '') throw apiError('validation_failed', { status, message: 'A phone number is required' })
+  const digits = normalisePhone(phone)
+  if (!PHONE.test(digits)) {
+    throw apiError('validation_failed', { status, message: 'Invalid phone number format (E.164 required)' })
+  }
+  return digits
+}

@@ -1,0 +1,69 @@
+/** Answers of gateways have a kilobyte or two; what is longer is no answer of theirs. */
+const MAX_ANSWER_BYTES = 64 * 1024
+
+export interface GatewayCall {
+  method: string
+  url: string
+  headers: Record<string, string>
+  body: string | undefined
+}
+
+export interface GatewayAnswer {
+  status: number
+  text: string
+}
+
+/**
+ * One bounded HTTP exchange: a deadline over all of it, a bounded answer, no redirects (they would carry credentials to
+ * another host). Throws an Error that is safe to log; fetch's own can quote the address with its secrets.
+ */
+export async function callGateway(gateway: string, timeoutSeconds: number, call: GatewayCall): Promise<GatewayAnswer> {
+  const { url, ...request } = call
+  try {
+    const signal = AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000))
+    const response = await fetch(url, { ...request, body: request.body ?? null, redirect: 'manual', signal })
+    return { status: response.status, text: await readBounded(response) }
+  } catch (error) {
+    throw new Error(`${gateway}: ${reasonOf(error, timeoutSeconds)}`)
+  }
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength
+    // Leaving the loop cancels the stream, which closes the connection.
+    if (size > MAX_ANSWER_BYTES) throw new AnswerTooLong()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+class AnswerTooLong extends Error {}
+
+function reasonOf(error: unknown, timeoutSeconds: number): string {
+  if (error instanceof AnswerTooLong) return `the answer is longer than ${MAX_ANSWER_BYTES} bytes`
+  const { name, cause } = error as { name?: string; cause?: { code?: unknown } }
+  if (name === 'TimeoutError') return `no answer within ${timeoutSeconds} s`
+  const code = String(cause?.code ?? '')
+  return /^[A-Z_]{2,40}$/.test(code) ? code : 'the connection failed'
+}
+
+/** Facts of a JSON answer by path (`messages.0.status`); undefined where there is no such thing, or no JSON. */
+export function jsonAnswer(text: string): (path: string) => unknown {
+  let root: unknown
+  try {
+    root = JSON.parse(text)
+  } catch {
+    return () => undefined
+  }
+  return (path) => {
+    let value = root
+    for (const key of path.split('.')) {
+      const isObject = typeof value === 'object' && value !== null
+      value = isObject && Object.hasOwn(value as object, key) ? (value as Record<string, unknown>)[key] : undefined
+    }
+    return value
+  }
+}

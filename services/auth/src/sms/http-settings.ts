@@ -1,0 +1,63 @@
+import { variablesOf } from './sms-text.ts'
+
+export const HTTP_VARIABLES = ['To', 'Text', 'Code', 'MessageID'] as const
+
+/** What answer of a generic gateway means that it took the message over. */
+export interface SuccessRule {
+  /** Statuses from and to, both included. */
+  statuses: readonly (readonly [number, number])[]
+  /** Facts of the JSON answer, all of which must hold. */
+  facts: readonly { path: string; value: string }[]
+}
+
+/** SMS_HTTP_URL, kept exactly; placeholders stand after the host only, or a number could choose where it is sent. */
+export function parseHttpGatewayUrl(text: string): string {
+  const [host = ''] = /^https?:\/\/[^/?#]+/i.exec(text) ?? []
+  variablesOf(text, HTTP_VARIABLES)
+  if (!URL.canParse(text) || host === '' || host.includes('{')) {
+    throw new Error('must be an absolute http or https URL, with placeholders after the host only')
+  }
+  return text
+}
+
+/** SMS_HTTP_HEADERS: an object of strings; names in lower case. */
+export function parseHttpHeaders(text: string): Record<string, string> {
+  const problem = new Error('must be a JSON object of header names and their texts')
+  let headers: unknown
+  try {
+    headers = JSON.parse(text)
+  } catch {
+    throw problem
+  }
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) throw problem
+  const entries = Object.entries(headers).map(([name, value]) => {
+    const isHeader =
+      /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value)
+    if (!isHeader) throw problem
+    return [name.toLowerCase(), value]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** SMS_HTTP_BODY: whether it is valid JSON or a form depends on the headers and is checked with them. */
+export function parseHttpBody(text: string): string {
+  variablesOf(text, HTTP_VARIABLES)
+  return text
+}
+
+/** SMS_HTTP_SUCCESS: `200-299`, `200,202`, `200-299,status=ok,messages.0.error=0`. */
+export function parseSuccessRule(text: string): SuccessRule {
+  const items = text.split(',').map((item) => item.trim())
+  const statuses = items.flatMap((item) => {
+    const [, from, to = from] = /^([1-5]\d\d)(?:-([1-5]\d\d))?$/.exec(item) ?? []
+    return from ? [[Number(from), Number(to)] as const] : []
+  })
+  const facts = items.flatMap((item) => {
+    const [, path, value] = /^([\w.-]*[A-Za-z_][\w.-]*)=(.*)$/.exec(item) ?? []
+    return path && value !== undefined ? [{ path, value }] : []
+  })
+  if (statuses.length === 0 || statuses.length + facts.length < items.length) {
+    throw new Error('must list statuses such as 200-299 and, if need be, facts of the answer such as status=ok')
+  }
+  return { statuses, facts }
+}

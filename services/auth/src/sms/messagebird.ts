@@ -1,0 +1,55 @@
+import { PermanentFailure } from '@services/common/queue'
+import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
+import { describe, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
+
+export interface MessageBirdSettings {
+  url: string
+  accessKey: string
+  originator: string
+}
+
+export function createMessageBirdGateway(settings: MessageBirdSettings, timeoutSeconds: number): SmsGateway {
+  return {
+    name: 'messagebird',
+    channels: ['sms'],
+    async send({ id, to, text }) {
+      const answer = await callGateway('messagebird', timeoutSeconds, {
+        method: 'POST',
+        url: `${settings.url}/messages`,
+        headers: {
+          authorization: `AccessKey ${settings.accessKey}`,
+          'content-type': 'application/x-www-form-urlencoded',
+          accept: 'application/json',
+        },
+        body: new URLSearchParams({
+          originator: settings.originator,
+          recipients: to,
+          body: text,
+          type: 'sms',
+          datacoding: 'unicode',
+          reference: id,
+        }).toString(),
+      })
+      return { providerMessageId: readAnswer(answer) }
+    },
+  }
+}
+
+/** The message's id; throws unless the far side says that it sent to somebody. */
+function readAnswer({ status, text }: GatewayAnswer): string | undefined {
+  const fact = jsonAnswer(text)
+  if (status < 200 || status > 299) throw failureOf(status, fact)
+  const sent = fact('recipients.totalSentCount')
+  if (typeof sent !== 'number') throw new Error('messagebird: the answer is not one of its own')
+  if (sent < 1) throw new GatewayRefusal('messagebird: sent to nobody')
+  return messageIdFrom(fact('id'))
+}
+
+/** Codes 9 and 10 name the parameter that is missing or wrong; everything else is about the account or the moment. */
+function failureOf(status: number, fact: (path: string) => unknown): Error {
+  const code = fact('errors.0.code')
+  const isAboutNumber = [9, 10].includes(Number(code)) && /^recipients?$/.test(String(fact('errors.0.parameter')))
+  return isAboutNumber
+    ? new PermanentFailure(describe('messagebird', status, code))
+    : failureOfStatus('messagebird', status, code)
+}

@@ -1,0 +1,77 @@
+import type pg from 'pg'
+import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible'
+import type { Config, Rate } from '../config.ts'
+import { apiError } from '../errors.ts'
+import { consume, keyOf, openLimiter } from '../http/rate-limit.ts'
+import { isCountryAllowed } from './countries.ts'
+
+/**
+ * What stands before a message is queued. Each SMS costs money and some numbers pay those who make us send to them
+ * ("pumping"): a thief requests codes for ranges of numbers whose operator shares the fee. Asked for known and unknown
+ * numbers alike, before the account is looked up, or the refusal would tell who has one. Counted in PostgreSQL for all
+ * replicas together, like http/rate-limit.ts.
+ */
+export interface SmsGuards {
+  /**
+   * Counts a message to this number (digits). Throws validation_failed for a country that gets none and
+   * over_sms_send_rate_limit for the rest. Not to be asked for test numbers: nothing is sent to them.
+   */
+  allow(phone: string): Promise<void>
+}
+
+/**
+ * Numbers are handed out to operators in blocks of ten thousand or more (a North American exchange code is one block), so
+ * a range a thief gets paid for shares everything but the last four digits; with three he would have ten times the cap.
+ */
+const BLOCK_DIGITS = 4
+
+const DAY = 86_400
+
+interface Guard {
+  limiter: RateLimiterAbstract
+  keyFor(phone: string): string
+}
+
+export function createSmsGuards(
+  pool: pg.Pool,
+  config: { sms: { guards: Config['sms']['guards'] }; database: { namespace: string } },
+): SmsGuards {
+  const { countries, maxPerNumber, maxPerPrefix, dailyBudget, sent } = config.sms.guards
+  const open = (name: string, rate: Rate, keyFor: Guard['keyFor']): Guard => ({
+    limiter: openLimiter(pool, config.database.namespace, name, rate, {
+      inMemoryBlockOnConsumed: rate.points + 1,
+      insuranceLimiter: new RateLimiterMemory({ keyPrefix: name, points: rate.points, duration: rate.seconds }),
+    }),
+    keyFor,
+  })
+  const all = () => 'all'
+  // From the narrowest to the widest: a number that is over its own cap takes nothing from the others.
+  const guards = [
+    ...maxPerNumber.map((rate) => open(`sms-number-${rate.seconds}`, rate, keyOf)),
+    open('sms-prefix', maxPerPrefix, (phone) => keyOf(phone.slice(0, -BLOCK_DIGITS))),
+    ...(dailyBudget === undefined ? [] : [open('sms-day', { points: dailyBudget, seconds: DAY }, all)]),
+    open('sms', sent, all),
+  ]
+  return {
+    async allow(phone) {
+      if (!isCountryAllowed(countries, phone)) {
+        throw apiError('validation_failed', { message: 'Messages to numbers of this country are not sent' })
+      }
+      await countAll(guards, phone)
+    },
+  }
+}
+
+/** Counts everywhere or nowhere: a message refused by one guard was not sent and uses up no other's share. */
+async function countAll(guards: Guard[], phone: string): Promise<void> {
+  const counted: Guard[] = []
+  try {
+    for (const guard of guards) {
+      await consume(guard.limiter, guard.keyFor(phone), 'over_sms_send_rate_limit')
+      counted.push(guard)
+    }
+  } catch (refusal) {
+    await Promise.all(counted.map(({ limiter, keyFor }) => limiter.reward(keyFor(phone))))
+    throw refusal
+  }
+}
