@@ -68,7 +68,7 @@ export async function updateAccount(
 async function checkNewPassword(deps: Deps, user: User, { password = '', nonce }: AccountChanges) {
   const { config, db, passwords } = deps
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
-  requireStrongPassword(password, config.passwords)
+  await requireStrongPassword(deps, password)
   if (user.is_anonymous) {
     throw apiError('validation_failed', {
       status: 422,

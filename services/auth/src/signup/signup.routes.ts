@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requestAudience } from '../http/authenticate.ts'
+import { captchaFields } from '../http/captcha.ts'
 import { clientOf } from '../http/client.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses, Field, FreeForm } from '../http/shapes.ts'
@@ -19,6 +20,7 @@ const SignupBody = Type.Object({
   data: Type.Optional(FreeForm),
   code_challenge: Type.Optional(Field),
   code_challenge_method: Type.Optional(Field),
+  ...captchaFields,
 })
 
 export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -39,6 +41,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
     serializerCompiler: () => JSON.stringify,
     handler: async (request) => {
+      await deps.captcha.check(request)
       const { email = '', phone = '', password = '', data = {} } = request.body
       const audience = requestAudience(request, config.jwt.audience)
       const client = clientOf(request, config.server.trustSbForwardedFor)
@@ -48,7 +51,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await limits.byAddress(request, 'signup')
       if (config.signup.disabled) throw apiError('signup_disabled')
-      requireStrongPassword(password, config.passwords)
+      await requireStrongPassword(deps, password)
       if (email !== '' && phone !== '') {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
       }

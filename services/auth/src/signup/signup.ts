@@ -7,6 +7,7 @@ import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
+import { countSignUp } from '../metrics.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import { blankUser } from '../users/blank-user.ts'
@@ -63,6 +64,7 @@ async function signUpConfirmed(deps: Deps, log: FastifyBaseLogger, account: Acco
     return startSession(deps, trx, created, 'password', input.client)
   })
   if (!session) throw apiError('user_already_exists')
+  countSignUp('password')
   return { session }
 }
 
@@ -71,14 +73,16 @@ async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Ac
   // Looked at before the budget of all users is touched, or repeating one address would use it up.
   await refuseWithinGap(deps, user.email)
   await deps.limits.mailSent()
-  await deps.db.transaction().execute(async (trx) => {
+  const isNew = await deps.db.transaction().execute(async (trx) => {
     const holderId = await insertAccount(deps, trx, account)
     const holder = holderId === user.id ? user : await lockHolder(trx, holderId)
     const isPending = holder.email === user.email && !holder.email_confirmed_at
     await sendConfirmation(deps, trx, { email: user.email, holder, isPending, redirectTo: input.redirectTo })
     const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
     await audit(deps, trx, log, { action, actor: holder, traits: { provider: 'email' } })
+    return holderId === user.id
   })
+  if (isNew) countSignUp('password')
   // Built from the request alone: for an account that exists these ids are made up and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }
 }

@@ -3,13 +3,18 @@ import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requestAudience } from '../http/authenticate.ts'
-import { clientOf } from '../http/client.ts'
+import { captchaFields } from '../http/captcha.ts'
+import { clientOf, trustedClientAddress } from '../http/client.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
+import { counted, countRefresh, countSignIn } from '../metrics.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { signInWithPassword } from './password-grant.ts'
 import { refreshSession } from './refresh-token-grant.ts'
 
 const GRANTS = ['password', 'refresh_token']
+
+/** What is exchanged here was got past a captcha, or past another service's sign-in. */
+const CAPTCHA_EXEMPT = ['refresh_token', 'pkce', 'id_token']
 
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
@@ -27,11 +32,13 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         phone: Type.Optional(Field),
         password: Type.Optional(Field),
         refresh_token: Type.Optional(Field),
+        ...captchaFields,
       }),
       response: { 200: SessionShape, ...errorResponses(400, 413, 422, 429) },
     },
     // Before the body is looked at: clients ask with bodies of other grants.
     preValidation: async (request) => {
+      if (!CAPTCHA_EXEMPT.includes(request.query.grant_type ?? '')) await deps.captcha.check(request)
       if (!GRANTS.includes(request.query.grant_type ?? '')) {
         throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
       }
@@ -40,7 +47,9 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
       await limits.byAddress(request, 'token')
       const client = clientOf(request, config.server.trustSbForwardedFor)
-      if (request.query.grant_type === 'refresh_token') return refreshSession(deps, request.log, refreshToken, client)
+      if (request.query.grant_type === 'refresh_token') {
+        return counted(countRefresh, () => refreshSession(deps, request.log, refreshToken, client))
+      }
       if (email !== '' && phone !== '') {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
       }
@@ -48,7 +57,11 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       if (!config.signup.email) throw apiError('email_provider_disabled', { status: 422 })
       if (email === '') throw apiError('validation_failed', { message: 'missing email or phone' })
       const audience = requestAudience(request, config.jwt.audience)
-      return signInWithPassword(deps, request.log, { email, password, audience, client })
+      const address = trustedClientAddress(request, config)
+      return counted(
+        (result) => countSignIn('password', result),
+        () => signInWithPassword(deps, request.log, { email, password, audience, client, address }),
+      )
     },
   })
 }

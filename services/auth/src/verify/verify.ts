@@ -114,6 +114,6 @@ async function redeem(
 /** Hashed before the transaction, which must not hold locks for the time of a hash. */
 async function hashGivenPassword(deps: Deps, password: string | undefined): Promise<string | undefined> {
   if (password === undefined || password === '') return undefined
-  requireStrongPassword(password, deps.config.passwords)
+  await requireStrongPassword(deps, password)
   return deps.passwords.hash(password)
 }
