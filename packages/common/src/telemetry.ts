@@ -92,7 +92,9 @@ export const telemetryPlugin = fp(async (app: FastifyInstance, options: { servic
 
   app.addHook('onRequest', (request, _reply, done) => {
     const span = tracer.startSpan(spanName(request), { kind: SpanKind.SERVER, attributes: routeAttributes(request) })
-    for (const [key, value] of Object.entries((request.params ?? {}) as Record<string, string>)) {
+    // The parameter of an unknown address is the address itself, and strangers write anything into it.
+    const params = request.is404 ? {} : ((request.params ?? {}) as Record<string, string>)
+    for (const [key, value] of Object.entries(params)) {
       span.setAttribute(`http.route.params.${key}`, value)
     }
     request.telemetrySpan = span

@@ -85,7 +85,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   healthRoutes(app, deps)
   await app.register(healthRoute)
   await app.register(settingsRoutes, { config })
-  await app.register(jwksRoutes, { keys: deps.keys })
+  await app.register(jwksRoutes, { keys: deps.keys, config })
   await app.register(signupRoutes, { deps })
   await app.register(verifyRoutes, { deps })
   await app.register(tokenRoutes, { deps })

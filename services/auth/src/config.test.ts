@@ -152,10 +152,12 @@ test('unknown and inherited names are warned about, with the nearest known name'
 test('switches of features that are not there yet are warned about, so that nobody relies on them', () => {
   const { warnings } = readConfig({
     ...REQUIRED,
-    AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
-    AUTH_SECURITY_CAPTCHA_SECRET: 'x',
+    AUTH_EXTERNAL_GITHUB_ENABLED: 'true',
+    AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'x',
+    AUTH_EXTERNAL_GITHUB_SECRET: 'x',
+    AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'https://auth.example/callback',
   })
-  expect(warnings).toEqual([expect.stringContaining('AUTH_SECURITY_CAPTCHA_ENABLED has no effect in this version')])
+  expect(warnings).toEqual([expect.stringContaining('AUTH_EXTERNAL_GITHUB_ENABLED has no effect in this version')])
 })
 
 test('SMS gateways are kept in the order they are listed', () => {

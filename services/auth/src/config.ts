@@ -143,6 +143,13 @@ export const variables = {
     { default: '' },
     parseRequiredCharacters,
   ),
+  PASSWORD_HIBP_ENABLED: boolean('Refuse new passwords known from leaks; asks by five digits of the hash.', {
+    default: 'false',
+  }),
+  PASSWORD_HIBP_URL: httpUrl('Base address of the list of leaked passwords (`/range/{prefix}` is added).', {
+    default: 'https://api.pwnedpasswords.com',
+  }),
+  PASSWORD_HIBP_FAIL_CLOSED: boolean('Refuse new passwords while that list cannot be asked.', { default: 'false' }),
   PASSWORD_HASH_MEMORY_KIB: integer('argon2id memory.', { default: '19456', min: 8, max: 4_194_304 }),
   PASSWORD_HASH_PASSES: integer('argon2id passes.', { default: '2', min: 2, max: 100 }),
   PASSWORD_HASH_LANES: integer('argon2id lanes.', { default: '1', min: 1, max: 64 }),
@@ -186,12 +193,16 @@ export const variables = {
     min: 1,
   }),
   RATE_LIMIT_ANONYMOUS_USERS: integer('Anonymous sign-ins per address and hour.', { default: '30', min: 1 }),
-  RATE_LIMIT_FAILED_SIGN_INS: integer('Wrong passwords per account and 15 minutes.', { default: '20', min: 1 }),
+  RATE_LIMIT_FAILED_SIGN_INS: integer(
+    'Wrong passwords per account and client address before each further one doubles the wait, from 1 s to 15 min.',
+    { default: '5', min: 1 },
+  ),
 
   SECURITY_CAPTCHA_ENABLED: boolean('Demand a captcha on public endpoints.', { default: 'false' }),
   SECURITY_CAPTCHA_PROVIDER: oneOf(['hcaptcha', 'turnstile'], 'Who checks captchas.', { default: 'hcaptcha' }),
   SECURITY_CAPTCHA_SECRET: text("The captcha provider's secret; required when enabled."),
   SECURITY_CAPTCHA_TIMEOUT: duration('Longest wait for the captcha provider.', { default: '10s', positive: true }),
+  SECURITY_CAPTCHA_URL: httpUrl("Where captchas are checked; the provider's own address when unset."),
 
   SMTP_HOST: text('Mail server; required while e-mail is enabled.'),
   SMTP_PORT: port('Its port; 465 means TLS from the start. Required while e-mail is enabled.', {}),
@@ -215,6 +226,12 @@ export const variables = {
     {
       default: 'false',
     },
+  ),
+  MAILER_EXTERNAL_HOSTS: parsed(
+    'list',
+    'Further host names this service is reachable under; a mail link starts with the one its request came to.',
+    { default: '' },
+    parseHosts,
   ),
   MAILER_URLPATHS_INVITE: text('Path of invitation links.', { default: '/verify' }),
   MAILER_URLPATHS_CONFIRMATION: text('Path of confirmation links.', { default: '/verify' }),
@@ -368,8 +385,7 @@ function testNumberWarnings({ SMS_TEST_OTP: codes, SMS_TEST_OTP_VALID_UNTIL: end
 }
 
 /** Read and checked already, so that a configuration stays valid when the feature arrives. */
-const LATER =
-  /^(SECURITY_CAPTCHA_ENABLED|EXTERNAL_(?!EMAIL|PHONE|ANONYMOUS)\w+_ENABLED|MAILER_NOTIFICATIONS_\w+|MAILER_TEMPLATES_\w+)$/
+const LATER = /^(EXTERNAL_(?!EMAIL|PHONE|ANONYMOUS)\w+_ENABLED|MAILER_NOTIFICATIONS_\w+|MAILER_TEMPLATES_\w+)$/
 
 /** Whether a code could reach anybody, or none is needed. */
 const canReachPhones = (values: RawConfig) =>
@@ -440,6 +456,7 @@ function groupConfig(values: RawConfig) {
     redirectAllowList: values.URI_ALLOW_LIST,
     server: {
       externalUrl: values.API_EXTERNAL_URL,
+      externalHosts: values.MAILER_EXTERNAL_HOSTS,
       host: values.API_HOST,
       port: values.PORT,
       maxRequestSeconds: values.API_MAX_REQUEST_DURATION,
@@ -487,6 +504,11 @@ function groupConfig(values: RawConfig) {
       requiredCharacters: values.PASSWORD_REQUIRED_CHARACTERS,
       requireCurrent: values.SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD,
       requireReauthentication: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
+      leaks: {
+        enabled: values.PASSWORD_HIBP_ENABLED,
+        url: values.PASSWORD_HIBP_URL,
+        failClosed: values.PASSWORD_HIBP_FAIL_CLOSED,
+      },
       hashing: {
         memoryKib: values.PASSWORD_HASH_MEMORY_KIB,
         passes: values.PASSWORD_HASH_PASSES,
@@ -506,13 +528,14 @@ function groupConfig(values: RawConfig) {
       verifyPer5Minutes: values.RATE_LIMIT_VERIFY,
       otpPer5Minutes: values.RATE_LIMIT_OTP,
       anonymousPerHour: values.RATE_LIMIT_ANONYMOUS_USERS,
-      failedSignInsPer15Minutes: values.RATE_LIMIT_FAILED_SIGN_INS,
+      freeWrongPasswords: values.RATE_LIMIT_FAILED_SIGN_INS,
     },
     captcha: {
       enabled: values.SECURITY_CAPTCHA_ENABLED,
       provider: values.SECURITY_CAPTCHA_PROVIDER,
       secret: values.SECURITY_CAPTCHA_SECRET?.trim(),
       timeoutSeconds: values.SECURITY_CAPTCHA_TIMEOUT,
+      url: values.SECURITY_CAPTCHA_URL,
     },
     smtp: {
       host: values.SMTP_HOST,
@@ -626,6 +649,17 @@ function parseNamespace(value: string): string {
     throw new Error('must be up to 31 lower-case letters, digits and underscores, starting with a letter')
   }
   return value
+}
+
+function parseHosts(value: string): string[] {
+  const hosts = value
+    .split(',')
+    .map((host) => host.trim().toLowerCase())
+    .filter(Boolean)
+  if (!hosts.every((host) => /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(host))) {
+    throw new Error('must be a list of host names without scheme, port and path')
+  }
+  return hosts
 }
 
 function parseSecret(value: string): string {

@@ -9,12 +9,14 @@ import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
 import { type DB, TABLES } from './db/tables.ts'
+import { type Captcha, createCaptcha } from './http/captcha.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
 import { MAIL_QUEUE } from './mail/outbox.ts'
 import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
 import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
 import { createPasswords, type Passwords } from './passwords/hash-password.ts'
+import { createLeakedPasswords, type LeakedPasswords } from './passwords/leaked-passwords.ts'
 import { deriveKey } from './sessions/refresh-token.ts'
 import { createSmsGuards, type SmsGuards } from './sms/sms-guards.ts'
 
@@ -26,9 +28,11 @@ export interface Deps {
   pool: pg.Pool
   queue: Queue
   passwords: Passwords
+  leakedPasswords: LeakedPasswords
   keys: SigningKeys
   limits: Limits
   smsGuards: SmsGuards
+  captcha: Captcha
   refreshTokenKey: KeyObject
   codeKey: KeyObject
   outboxKey: KeyObject
@@ -87,6 +91,7 @@ export async function openDeps(
       createPasswords(config.passwords.hashing),
       importSigningKeys(config.jwt),
     ])
+    const now = overrides.now ?? (() => new Date())
     return {
       config,
       log,
@@ -94,13 +99,15 @@ export async function openDeps(
       pool,
       queue,
       passwords,
+      leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
       keys,
-      limits: createLimits(pool, config),
       smsGuards: createSmsGuards(pool, config),
+      limits: createLimits({ pool, db, now }, config),
+      captcha: createCaptcha({ db, keys, now, config }),
       refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
       codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
       outboxKey: deriveKey(config.jwt.secret, 'outbox'),
-      now: () => new Date(),
+      now,
       newId: randomUUID,
       random: randomBytes,
       isStopping: () => false,

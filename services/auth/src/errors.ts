@@ -42,6 +42,7 @@ export const errorCatalogue = {
   same_password: { status: 422, message: 'New password should be different from the old password' },
   reauthentication_needed: { status: 400, message: 'Changing the password needs a nonce, see /reauthenticate' },
   reauthentication_not_valid: { status: 422, message: 'The nonce is wrong or has expired' },
+  captcha_failed: { status: 400, message: 'captcha protection: request disallowed' },
   otp_expired: { status: 403, message: 'The link or code is invalid or has expired' },
   over_request_rate_limit: { status: 429, message: 'Request rate limit reached' },
   over_sms_send_rate_limit: { status: 429, message: 'SMS rate limit exceeded' },

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { expect } from 'vitest'
 import { createDatabase, startTestService, test } from './service.ts'
 
@@ -57,5 +58,34 @@ test('repeating one address does not use up the budget of all', async () => {
   for (let i = 0; i < 5; i++) statuses.push((await signUp('same')).status)
   expect(statuses).toEqual([200, 429, 429, 429, 429])
   expect((await signUp('other')).status).toBe(200)
+  await service.close()
+})
+
+test('each kind of request has a bucket of its own, although one setting feeds several', async () => {
+  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_OTP: '1' })
+  const request = { headers: { 'x-real-address': '192.0.2.9' } } as unknown as FastifyRequest
+  for (const limit of ['signup', 'user', 'otp', 'magiclink', 'recover', 'resend'] as const) {
+    await service.deps.limits.byAddress(request, limit)
+    await expect(service.deps.limits.byAddress(request, limit)).rejects.toMatchObject({
+      status: 429,
+      code: 'over_request_rate_limit',
+      retryAfterSeconds: expect.any(Number),
+    })
+  }
+  await service.close()
+})
+
+test.for<[string, Record<string, string>, boolean]>([
+  ['the first element counts', { 'x-real-address': ' 192.0.2.5 , 10.0.0.1' }, true],
+  ['a blank first element limits nothing', { 'x-real-address': ' , 192.0.2.5' }, false],
+  ['a blank header limits nothing', { 'x-real-address': '' }, false],
+  ['a missing header limits nothing', {}, false],
+])('in the trusted header %s', async ([, headers, isLimited]) => {
+  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '1' })
+  const statuses = []
+  for (let i = 0; i < 3; i++) {
+    statuses.push((await service.post('/verify', { type: 'signup', token_hash: 'x' }, headers)).status)
+  }
+  expect(statuses).toEqual(isLimited ? [403, 429, 429] : [403, 403, 403])
   await service.close()
 })

@@ -32,7 +32,7 @@ export async function checkNewPassword(
 ): Promise<CheckedPassword> {
   const { config, db, passwords, limits } = deps
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
-  await requireStrongPassword(password, config.passwords)
+  await requireStrongPassword(deps, password)
   if (user.is_anonymous && !email && !phone) {
     throw apiError('validation_failed', {
       status: 422,
@@ -44,7 +44,9 @@ export async function checkNewPassword(
   const cameThroughMailbox = session?.amr.some(({ method }) => MAILBOX_METHODS.includes(method))
   if (current && config.passwords.requireCurrent && !cameThroughMailbox) {
     if (!currentPassword) throw apiError('current_password_required')
-    const isRight = await limits.passwordTry(user.id, () => passwords.verify(current, currentPassword))
+    const isRight = await limits.passwordTry({ identifier: user.id, address: undefined }, () =>
+      passwords.verify(current, currentPassword),
+    )
     if (!isRight) throw apiError('current_password_invalid')
   }
   if (current && (await passwords.verify(current, password))) throw apiError('same_password')

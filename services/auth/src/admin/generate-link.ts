@@ -111,7 +111,7 @@ async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isK
   if (order.password === '') {
     throw apiError('validation_failed', { message: 'Signup requires a valid password' })
   }
-  await requireStrongPassword(order.password, deps.config.passwords)
+  await requireStrongPassword(deps, order.password)
   return deps.passwords.hash(order.password)
 }
 

@@ -27,6 +27,20 @@ export function trustedAddress(request: FastifyRequest): string | undefined {
   return undefined
 }
 
+/**
+ * What limits are counted by and others are told: the address a trusted proxy vouches for, as it wrote it. Undefined
+ * without such a proxy; X-Forwarded-For is never used, a client can write it.
+ */
+export function trustedClientAddress(
+  request: FastifyRequest,
+  { limits, server }: { limits: { header: string | undefined }; server: { trustSbForwardedFor: boolean } },
+): string | undefined {
+  const trusted = server.trustSbForwardedFor ? trustedAddress(request) : undefined
+  if (trusted || !limits.header) return trusted
+  const [first] = String(request.headers[limits.header] ?? '').split(',', 1)
+  return first?.trim().slice(0, 200) || undefined
+}
+
 const firstAddress = (header: string | string[] | undefined) =>
   String(header ?? '')
     .split(',')

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { externalBase } from './external-base.ts'
 import { redirectTarget } from './redirect-target.ts'
 
 /** Longest Accept-Language looked at; it waits in the queue with the message. */
@@ -10,7 +11,7 @@ const MAX_ACCEPT_LANGUAGE = 200
 export function mailContextOf(request: FastifyRequest, config: Config): MailContext {
   return {
     redirectTo: redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList }),
-    externalUrl: config.server.externalUrl,
+    externalUrl: externalBase(request, config),
     acceptLanguage: request.headers['accept-language']?.slice(0, MAX_ACCEPT_LANGUAGE),
   }
 }

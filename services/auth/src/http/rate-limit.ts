@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { tablePrefix } from '@services/common/database'
 import type { FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import {
   type IRateLimiterPostgresOptions,
@@ -10,25 +11,24 @@ import {
   RateLimiterRes,
 } from 'rate-limiter-flexible'
 import type { Config, Rate } from '../config.ts'
+import type { DB } from '../db/tables.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
-import { trustedAddress } from './client.ts'
+import { countLimitHit } from '../metrics.ts'
+import { trustedClientAddress } from './client.ts'
+import { createPasswordTries, type PasswordTries } from './password-tries.ts'
 
 /**
  * Limits live in PostgreSQL, so that all replicas count together; keys already over are refused from memory. While the
- * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one. Wrong
- * passwords are the exception to both: they are read before each try, from the one place that knows.
+ * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one. Tries at
+ * passwords are the exception to both, see password-tries.ts.
  */
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
   /** Counts a mail against the budget of all users. */
   mailSent(): Promise<void>
-  /**
-   * Runs a try at an account's password, which tells whether it was right; refuses when there were too many wrong ones.
-   * Tries under way count as wrong until they are known, or parallel guesses would all pass. `identifier` is what was
-   * typed, known or not.
-   */
-  passwordTry(identifier: string, isRight: () => Promise<boolean>): Promise<boolean>
+  /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
+  passwordTry: PasswordTries
 }
 
 export type AddressLimit =
@@ -45,7 +45,7 @@ export type AddressLimit =
 const FIVE_MINUTES = 300
 
 export function createLimits(
-  pool: pg.Pool,
+  { pool, db, now }: { pool: pg.Pool; db: Kysely<DB>; now: () => Date },
   config: { limits: Config['limits']; database: { namespace: string }; server: { trustSbForwardedFor: boolean } },
 ): Limits {
   const { limits } = config
@@ -66,38 +66,14 @@ export function createLimits(
     resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
   }
   const mails = open('mails', limits.mailsSent)
-  const failures = openLimiter(pool, config.database.namespace, 'sign-ins', {
-    points: limits.failedSignInsPer15Minutes,
-    seconds: 900,
-  })
-
-  /** Per process: replicas learn of each other's tries when they turn out wrong. */
-  const underWay = new Map<string, number>()
 
   return {
     async byAddress(request, limit) {
-      const address = limitedAddress(request, limits.header, config.server.trustSbForwardedFor)
+      const address = trustedClientAddress(request, config)
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
     mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
-    async passwordTry(identifier, isRight) {
-      const key = keyOf(identifier)
-      const waiting = underWay.get(key) ?? 0
-      underWay.set(key, waiting + 1)
-      try {
-        const wrong = await failures.get(key)
-        if ((wrong?.consumedPoints ?? 0) + waiting >= limits.failedSignInsPer15Minutes) {
-          throw limitError(wrong, 'over_request_rate_limit')
-        }
-        const right = await isRight()
-        if (!right) await failures.penalty(key)
-        return right
-      } finally {
-        const left = (underWay.get(key) ?? 1) - 1
-        if (left === 0) underWay.delete(key)
-        else underWay.set(key, left)
-      }
-    },
+    passwordTry: createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords }),
   }
 }
 
@@ -127,21 +103,14 @@ export async function consume(limiter: RateLimiterAbstract, key: string, code: E
   try {
     await limiter.consume(key)
   } catch (refusal) {
-    if (refusal instanceof RateLimiterRes) throw limitError(refusal, code)
-    throw refusal
+    if (!(refusal instanceof RateLimiterRes)) throw refusal
+    countLimitHit(limiter.keyPrefix)
+    throw limitError(refusal, code)
   }
 }
 
-const limitError = (refusal: RateLimiterRes | null, code: ErrorCode) =>
-  apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil((refusal?.msBeforeNext ?? 0) / 1000)) })
+const limitError = (refusal: RateLimiterRes, code: ErrorCode) =>
+  apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)) })
 
 /** Addresses of people are not stored as counter keys. */
 export const keyOf = (identifier: string) => createHash('sha256').update(identifier).digest('base64url')
-
-/** The address a trusted proxy vouches for; X-Forwarded-For is never used, a client can write it. */
-function limitedAddress(request: FastifyRequest, header: string | undefined, trustSbForwardedFor: boolean) {
-  const trusted = trustSbForwardedFor ? trustedAddress(request) : undefined
-  if (trusted || !header) return trusted
-  const [first] = String(request.headers[header] ?? '').split(',', 1)
-  return first?.trim().slice(0, 200) || undefined
-}

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { test as withService } from '../../test/service.ts'
 import { isPermitted, parseAllowList } from './redirect-target.ts'
 
 const rules = (allowList: string) => ({ siteUrl: 'https://site.example', allowList: parseAllowList(allowList) })
@@ -22,6 +23,42 @@ test.for<[string, boolean]>([
   ['https://site.example/\n', false],
   ['https://site.\texample/', false],
   ['', false],
+  ['https://site.example:443/', true],
+  ['http://site.example:80/', true],
+  ['https://site.example./', false],
+  ['https://www.site.example/', false],
+  ['https://xn--site-example-9za.test/', false],
+  ['https://sité.example/', false],
+  ['https://user:secret@site.example/', false],
+  ['https://@site.example/', false],
+  ['https://site.example%00.evil.test/', false],
+  ['https://site.example%2f@evil.test/', false],
+  ['https://site.example;.evil.test/', false],
+  ['https://evil.test?https://site.example/', false],
+  ['https://evil.test#https://site.example/', false],
+  ['https://evil.test/\\site.example', false],
+  ['https:\\/site.example/', false],
+  ['https:/site.example/', false],
+  ['https:site.example/', false],
+  ['https:///site.example/', false],
+  ['///site.example/', false],
+  ['site.example', false],
+  [' https://site.example/', false],
+  ['https://site.example/ ', false],
+  ['https://site.example/\r\nset-cookie: a=b', false],
+  ['https://site.example/\0', false],
+  ['https://site.example/\x7f', false],
+  ['\tjavascript:alert(1)', false],
+  ['java\nscript:alert(1)', false],
+  ['JaVaScRiPt://site.example/%0aalert(1)', false],
+  ['javascript:alert(1)//https://site.example', false],
+  ['javascript://127.0.0.1/%0aalert(1)', false],
+  ['data://site.example/text/html,x', false],
+  ['view-source:https://site.example/', false],
+  ['blob:https://site.example/1', false],
+  ['http://127.0.0.1/', false],
+  ['http://localhost/', false],
+  [`https://site.example/${'x'.repeat(3000)}`, false],
 ])('with an empty list %j is permitted: %s', ([url, expected]) => {
   expect(isPermitted(url, rules(''))).toBe(expected)
 })
@@ -63,6 +100,103 @@ test.for<[string, string, boolean]>([
   ['**', 'javascript:alert(1)', false],
   ['**', 'data:text/html,x', false],
   ['https://foo.example.com/**', 'https://foo.example.com/a#fragment', true],
+  ['https://*.foo.example.com', 'https://a.foo.example.com/', false],
+  ['https://foo.example.com/*', 'https://foo.example.com/page1', true],
+  ['https://foo.example.com/*', 'https://foo.example.com/p?v=1.2', false],
+  ['https://foo.example.com/?', 'https://foo.example.com/', false],
+  ['https://foo.example.com/?', 'https://foo.example.com/?', true],
+  ['https://foo.example.com/\\?x=1', 'https://foo.example.com/?x=1', true],
+  ['https://foo.example.com/\\?x=1', 'https://foo.example.com/ax=1', false],
+  ['https://foo.example.com/[!a-c]', 'https://foo.example.com/d', true],
+  ['https://foo.example.com/\\*', 'https://foo.example.com/*', true],
+  ['https://foo.example.com/\\*', 'https://foo.example.com/x', false],
+  ['https://foo.example.com/*', 'https://FOO.example.com/x', false],
+  ['https://foo.example.com/**', 'http://foo.example.com/x', false],
+  ['https://foo.example.com/**', 'https://foo.example.com:443/x', false],
+  ['https://foo.example.com:*/**', 'https://foo.example.com:8443/x', true],
+  ['https://foo.example.com:*/**', 'https://foo.example.com:1@evil.test/x', false],
+  ['https://foo.example.com/**', 'https://fooxexample.com/x', false],
+  ['https://foo.example.com/**', 'https://foo.example.com.evil.test/x', false],
+  ['https://foo.example.com/**', 'https://foo.example.com@evil.test/x', false],
+  ['https://foo.example.com/**', 'https://user@foo.example.com/x', false],
+  ['https://foo.example.com/**', 'https://foo.example.com\\@evil.test/x', false],
+  ['https://foo.example.com/app/**', 'https://foo.example.com/app/../admin', false],
+  ['https://foo.example.com/app/**', 'https://foo.example.com/app/%2E%2e/admin', false],
+  ['https://foo.example.com/app/**', 'https://foo.example.com/app/.%2e', false],
+  ['https://foo.example.com/app/**', 'https://foo.example.com/app/x..y?z=/../a', true],
+  ['http://localhost:3000', 'http://localhost:3000/', false],
+  ['http://localhost:3000', 'http://localhost:3000', true],
+  ['https://**.example.com', 'https://evil.test%2f.example.com', false],
+  ['https://**.example.com', 'https://evil.test;.example.com', false],
+  ['https://**.example.com', 'https://a.example.com.', false],
+  ['http://**:12345/*', 'http://[::1]:12345/x', false],
+  ['http://**:12345/*', 'http://127.0.0.1:12345/x', false],
+  ['http://127.0.0.1:12345/x', 'http://127.0.0.1:12345/x', true],
+  ['http://[::1]:12345/x', 'http://[::1]:12345/x', true],
+  ['**', 'http://0x7f000001/', false],
+  ['**', 'http://0x7f.0.0.1/', false],
+  ['**', 'http://017700000001/', false],
+  ['**', 'http://127.1/', false],
+  ['**', 'http://[::ffff:127.0.0.1]/', false],
+  ['**', 'http://%31%32%37.0.0.1/', false],
+  ['**', 'https://a_b.example/', false],
+  ['**', 'javascript://localhost/%0aalert(1)', false],
+  ['**', 'JAVASCRIPT:alert(1)', false],
+  ['**', 'vbscript:x', false],
+  ['**', 'file:///etc/passwd', false],
+  ['**', 'https:evil.test', false],
+  ['**', 'https:/evil.test', false],
+  ['**', '//evil.test', false],
+  ['myapp://**', 'myapp://user@login/callback', false],
+  ['myapp://**', 'myapp://login\\callback', false],
+  ['myapp://**', 'otherapp://login', false],
 ])('list %j: %j is permitted: %s', ([pattern, url, expected]) => {
   expect(isPermitted(url, rules(pattern))).toBe(expected)
+})
+
+test.for<[string, string, boolean]>([
+  ['http://localhost:3000', 'http://localhost:8080/callback', true],
+  ['http://localhost:3000', 'http://127.0.0.1:3000/', false],
+  ['http://localhost:3000', 'javascript://localhost:3000/%0aalert(1)', false],
+  ['http://127.0.0.1:3000', 'http://127.0.0.1:5173/', true],
+  ['https://site.example/app', 'https://site.example/elsewhere', true],
+  ['https://SITE.example', 'https://site.example/', true],
+  ['https://sité.example', 'https://xn--sit-dma.example/', true],
+  ['myapp://home', 'http://home/', false],
+  ['myapp://home', 'https://home/x', false],
+])('for the site %j the target %j is permitted: %s', ([siteUrl, url, expected]) => {
+  expect(isPermitted(url, { siteUrl, allowList: [] })).toBe(expected)
+})
+
+withService.for<[string, Record<string, string>, string, string]>([
+  ['nothing', {}, '', 'https://site.example'],
+  ['the query', {}, 'https://site.example/query', 'https://site.example/query'],
+  [
+    'the header before the query',
+    { redirect_to: 'https://site.example/header' },
+    'https://site.example/query',
+    'https://site.example/header',
+  ],
+  [
+    'the query after a header that is not permitted',
+    { redirect_to: 'https://evil.test' },
+    'https://site.example/query',
+    'https://site.example/query',
+  ],
+  [
+    'the page it comes from',
+    { referer: 'https://site.example/page' },
+    'https://evil.test',
+    'https://site.example/page',
+  ],
+  [
+    'the site when nothing is permitted',
+    { redirect_to: 'javascript:1', referer: 'https://evil.test' },
+    '//evil.test',
+    'https://site.example',
+  ],
+])('of a request is taken %s', async ([, headers, query, target], { service }) => {
+  const answer = await service.get(`/verify?type=signup&token=x&redirect_to=${encodeURIComponent(query)}`, headers)
+  expect(answer.status).toBe(303)
+  expect(String(answer.headers.location).split('#')[0]).toBe(target)
 })

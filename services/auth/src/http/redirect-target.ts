@@ -27,13 +27,22 @@ export function isPermitted(target: string, { siteUrl, allowList }: RedirectRule
   // Browsers drop tabs and line ends and turn backslashes into slashes; what they would read differently is refused.
   if (target.length > MAX_TARGET_LENGTH || hasControlsOrBackslash(target) || !URL.canParse(target)) return false
   const url = new URL(target)
-  if (url.username || url.password) return false
-  const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
-  if (isWeb && url.hostname === new URL(siteUrl).hostname) return true
+  if (/^[^/?#]*\/\/[^/?#]*@/.test(target)) return false
+  const isWeb = isWebUrl(url)
+  // Without its two slashes a browser takes it for a path on the host it is on.
+  if (isWeb && !/^https?:\/\/[^/]/i.test(target)) return false
+  const site = new URL(siteUrl)
+  if (isWeb && isWebUrl(site) && url.hostname === site.hostname) return true
   const [withoutFragment] = target.split('#', 1)
   if (isWeb && !hasPlainHost(target, url)) return allowList.some(({ pattern }) => pattern === withoutFragment)
+  // `/app/../x` is `/x` to a browser, whatever pattern it matches.
+  if (isWeb && hasDotSegments(withoutFragment as string)) return false
   return !isScript(url) && allowList.some(({ expression }) => expression.test(withoutFragment as string))
 }
+
+const isWebUrl = ({ protocol }: URL) => protocol === 'http:' || protocol === 'https:'
+
+const hasDotSegments = (target: string) => /\/(\.|%2e){1,2}(\/|$)/i.test(target.split('?', 1)[0] as string)
 
 const isScript = (url: URL) => /^(javascript|data|vbscript|blob|file):$/.test(url.protocol)
 

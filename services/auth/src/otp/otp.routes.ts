@@ -6,6 +6,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
+import { captchaFields } from '../http/captcha.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
@@ -17,6 +18,7 @@ const SignInBody = Type.Object({
   data: Type.Optional(FreeForm),
   code_challenge: Type.Optional(Field),
   code_challenge_method: Type.Optional(Field),
+  ...captchaFields,
 })
 const OtpBody = Type.Object({
   ...SignInBody.properties,
@@ -65,6 +67,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     },
     handler: async (request) => {
       await limits.byAddress(request, 'otp')
+      await deps.captcha.check(request)
       const { email = '', phone = '', channel = '' } = request.body
       refuseBoth({ email, phone })
       if (email !== '' && channel !== '') {
@@ -93,6 +96,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       // RFC 9745: the date it was deprecated on; RFC 8288: what to use instead.
       reply.header('deprecation', '@1763683200').header('link', '</otp>; rel="successor-version"')
       await limits.byAddress(request, 'magiclink')
+      await deps.captcha.check(request)
       requireMagicLinks()
       if (!request.body.email) {
         throw apiError('validation_failed', { status: 422, message: 'Password recovery requires an email' })

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { argon2id, type HashOptions, hash, needsRehash, verify } from 'argon2'
+import { observeHashQueue } from '../metrics.ts'
 import { createHashQueue } from './hash-queue.ts'
 
 export interface HashingSettings {
@@ -30,6 +31,7 @@ const MAX_WAITING_PER_CORE = 80
 /** argon2id off the event loop (libuv's pool), behind a bounded queue. The made-up hash is computed once, at start. */
 export async function createPasswords(settings: HashingSettings): Promise<Passwords> {
   const queue = createHashQueue(HASHES_AT_ONCE, availableParallelism() * MAX_WAITING_PER_CORE)
+  observeHashQueue(queue.waiting)
   const options: HashOptions = {
     type: argon2id,
     memoryCost: settings.memoryKib,

@@ -5,6 +5,8 @@ const RETRY_AFTER_SECONDS = 2
 
 export interface HashQueue {
   run<Result>(work: () => Promise<Result>): Promise<Result>
+  /** How many wait for a slot. */
+  waiting(): number
 }
 
 /**
@@ -15,6 +17,7 @@ export function createHashQueue(concurrency: number, maxWaiting: number): HashQu
   let running = 0
   const waiting: (() => void)[] = []
   return {
+    waiting: () => waiting.length,
     async run(work) {
       if (running >= concurrency) {
         if (waiting.length >= maxWaiting) throw apiError('over_capacity', { retryAfterSeconds: RETRY_AFTER_SECONDS })

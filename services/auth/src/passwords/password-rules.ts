@@ -1,7 +1,7 @@
 /** Longest password accepted: argon2 takes any length, so this only bounds the work of one request (design.md 5.6). */
 export const MAX_PASSWORD_BYTES = 1024
 
-export type WeakPasswordReason = 'length' | 'characters'
+export type WeakPasswordReason = 'length' | 'characters' | 'pwned'
 
 export interface PasswordRules {
   minLength: number

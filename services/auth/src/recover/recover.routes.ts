@@ -4,6 +4,7 @@ import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
+import { captchaFields } from '../http/captcha.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
@@ -23,11 +24,13 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         email: Type.Optional(Field),
         code_challenge: Type.Optional(Field),
         code_challenge_method: Type.Optional(Field),
+        ...captchaFields,
       }),
       response: { 200: Empty, ...errorResponses(400, 413, 429) },
     },
     handler: async (request) => {
       await limits.byAddress(request, 'recover')
+      await deps.captcha.check(request)
       requireProvider(config, 'email')
       const email = parseEmail(request.body.email ?? '')
       await requestMessage(deps, {

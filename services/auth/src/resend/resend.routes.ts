@@ -5,6 +5,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
+import { captchaFields } from '../http/captcha.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { type MessageRequest, requestMessage } from '../one-time-messages/message-request.ts'
@@ -33,6 +34,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         phone: Type.Optional(Field),
         code_challenge: Type.Optional(Field),
         code_challenge_method: Type.Optional(Field),
+        ...captchaFields,
       }),
       response: {
         200: Type.Object({ message_id: Type.String({ description: 'Id of the message in GET /admin/messages.' }) }),
@@ -41,6 +43,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     handler: async (request) => {
       await limits.byAddress(request, 'resend')
+      await deps.captcha.check(request)
       const { type = '', email = '', phone = '' } = request.body
       const isKnown = Object.hasOwn(TYPES, type)
       const pkce = !isKnown || TYPES[type]?.isLink ? parsePkce(request.body) : undefined

@@ -1,6 +1,7 @@
 import type { Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { countSignUp } from '../metrics.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import { blankUser } from '../users/blank-user.ts'
@@ -17,9 +18,11 @@ export async function signUpAnonymously(
   requireModestMetadata(data)
   const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
   const user = { ...blank, is_anonymous: true, user_metadata: data }
-  return deps.db.transaction().execute(async (trx) => {
+  const session = await deps.db.transaction().execute(async (trx) => {
     const { identities: _none, confirmed_at: _generated, ...row } = user
     await insertUser(trx, { ...row, password_hash: null })
     return startSession(deps, trx, user, 'anonymous', client)
   })
+  countSignUp('anonymous')
+  return session
 }

@@ -5,6 +5,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
+import { captchaFields } from '../http/captcha.ts'
 import { clientOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
@@ -23,6 +24,7 @@ const SignupBody = Type.Object({
   channel: Type.Optional(Field),
   code_challenge: Type.Optional(Field),
   code_challenge_method: Type.Optional(Field),
+  ...captchaFields,
 })
 
 export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -43,6 +45,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
     serializerCompiler: () => JSON.stringify,
     handler: async (request) => {
+      await deps.captcha.check(request)
       const { email = '', phone = '', password = '', data = {} } = request.body
       const audience = requestAudience(request, config.jwt.audience)
       const client = clientOf(request, config.server.trustSbForwardedFor)
@@ -52,7 +55,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await limits.byAddress(request, 'signup')
       if (config.signup.disabled) throw apiError('signup_disabled')
-      await requireStrongPassword(password, config.passwords)
+      await requireStrongPassword(deps, password)
       refuseBoth({ email, phone })
       const channel = parseChannel(config.sms, phone === '' ? '' : request.body.channel)
       if (phone !== '' && request.body.code_challenge) {

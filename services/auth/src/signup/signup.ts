@@ -7,6 +7,7 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { countSignUp } from '../metrics.ts'
 import { sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
 import { spendMessage } from '../one-time-messages/message-budget.ts'
@@ -58,6 +59,7 @@ async function signUpConfirmed(deps: Deps, log: FastifyBaseLogger, account: Acco
     return startSession(deps, trx, created, 'password', input.client)
   })
   if (!session) throw apiError('user_already_exists')
+  countSignUp('password')
   return { session }
 }
 
@@ -66,14 +68,16 @@ async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Ac
   // Looked at before the budget of all users is touched, or repeating one address would use it up.
   await refuseWithinGap(deps, gapKind(address), address.value)
   await spendMessage(deps, address)
-  await deps.db.transaction().execute(async (trx) => {
+  const isNew = await deps.db.transaction().execute(async (trx) => {
     await takeGap(deps, trx, gapKind(address), address.value)
     const holderId = await insertAccount(deps, trx, account)
     const holder = holderId === user.id ? user : await lockHolder(trx, holderId)
     const { isPending } = await sendConfirmation(deps, trx, holder, { ...input, passwordHash: account.passwordHash })
     const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
     await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
+    return holderId === user.id
   })
+  if (isNew) countSignUp('password')
   // Built from the request alone: for an account that exists these ids are made up and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }
 }

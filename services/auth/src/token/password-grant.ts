@@ -2,8 +2,8 @@ import type { FastifyBaseLogger } from 'fastify'
 import { auditEntry } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { findWeaknesses, MAX_PASSWORD_BYTES } from '../passwords/password-rules.ts'
-import { describeWeaknesses } from '../passwords/require-strong-password.ts'
+import { MAX_PASSWORD_BYTES } from '../passwords/password-rules.ts'
+import { reportWeaknesses } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { Address } from '../users/address.ts'
@@ -14,6 +14,8 @@ export interface PasswordGrantInput {
   password: string
   audience: string
   client: Client
+  /** The client address a trusted proxy vouches for; misses are counted by it. */
+  clientAddress: string | undefined
 }
 
 /**
@@ -30,7 +32,8 @@ export async function signInWithPassword(
   // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
   const storedHash = isOversized ? null : found?.password_hash
-  const matches = await deps.limits.passwordTry(value, () =>
+  const tried = { identifier: value, address: input.clientAddress }
+  const matches = await deps.limits.passwordTry(tried, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
   if (!found || !matches) throw apiError('invalid_credentials')
@@ -41,13 +44,14 @@ export async function signInWithPassword(
 
   const hash = found.password_hash as string
   const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
-  const session = await startSession(deps, deps.db, user, 'password', input.client, entry, hash)
+  const [session, weakness] = await Promise.all([
+    startSession(deps, deps.db, user, 'password', input.client, entry, hash),
+    reportWeaknesses(deps, input.password),
+  ])
   if (deps.passwords.needsRehash(hash)) {
     await replaceHash(deps.db, user.id, hash, await deps.passwords.hash(input.password))
   }
-  const reasons = findWeaknesses(input.password, deps.config.passwords)
-  if (reasons.length === 0) return session
-  return { ...session, weak_password: { message: describeWeaknesses(reasons, deps.config.passwords), reasons } }
+  return weakness ? { ...session, weak_password: weakness } : session
 }
 
 function withoutHash({ password_hash: _hash, ...user }: UserWithPassword) {

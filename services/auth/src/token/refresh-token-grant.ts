@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { countReuseDetected } from '../metrics.ts'
 import { signAccessToken } from '../sessions/access-token.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
@@ -71,11 +72,13 @@ async function refuse(deps: Deps, log: FastifyBaseLogger, token: RefreshToken): 
   if (verdict === 'never-issued') throw apiError('validation_failed', { message: 'Refresh token is not valid' })
   if (deps.config.sessions.rotation) {
     // Committed although the request fails: whoever holds the other copy of the token must lose the session too.
-    await deps.db.transaction().execute(async (trx) => {
-      if (!(await endReusedSession(trx, token.sessionId, token.counter))) return
+    const hasEnded = await deps.db.transaction().execute(async (trx) => {
+      if (!(await endReusedSession(trx, token.sessionId, token.counter))) return false
       const actor = { ...session, id: session.user_id }
       await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })
+      return true
     })
+    if (hasEnded) countReuseDetected()
   }
   throw apiError('refresh_token_already_used')
 }

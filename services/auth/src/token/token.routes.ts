@@ -4,8 +4,10 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
-import { clientOf } from '../http/client.ts'
+import { captchaFields } from '../http/captcha.ts'
+import { clientOf, trustedClientAddress } from '../http/client.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
+import { counted, countRefresh, countSignIn } from '../metrics.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { normalisePhone } from '../users/phone-number.ts'
 import { signInWithPassword } from './password-grant.ts'
@@ -13,6 +15,9 @@ import { exchangeAuthCode } from './pkce-grant.ts'
 import { refreshSession } from './refresh-token-grant.ts'
 
 const GRANTS = ['password', 'refresh_token', 'pkce']
+
+/** What is exchanged here was got past a captcha, or past another service's sign-in. */
+const CAPTCHA_EXEMPT = ['refresh_token', 'pkce', 'id_token']
 
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
@@ -32,11 +37,13 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         refresh_token: Type.Optional(Field),
         auth_code: Type.Optional(Field),
         code_verifier: Type.Optional(Field),
+        ...captchaFields,
       }),
       response: { 200: SessionShape, ...errorResponses(400, 404, 413, 422, 429) },
     },
     // Before the body is looked at: clients ask with bodies of other grants.
     preValidation: async (request) => {
+      if (!CAPTCHA_EXEMPT.includes(request.query.grant_type ?? '')) await deps.captcha.check(request)
       if (!GRANTS.includes(request.query.grant_type ?? '')) {
         throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
       }
@@ -45,10 +52,15 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
       await limits.byAddress(request, 'token')
       const client = clientOf(request, config.server.trustSbForwardedFor)
-      if (request.query.grant_type === 'refresh_token') return refreshSession(deps, request.log, refreshToken, client)
+      if (request.query.grant_type === 'refresh_token') {
+        return counted(countRefresh, () => refreshSession(deps, request.log, refreshToken, client))
+      }
       if (request.query.grant_type === 'pkce') {
         const { auth_code: authCode = '', code_verifier: codeVerifier = '' } = request.body
-        return exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client })
+        return counted(
+          (result) => countSignIn('pkce', result),
+          () => exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client }),
+        )
       }
       refuseBoth({ email, phone })
       const channel = phone === '' ? 'email' : 'phone'
@@ -57,7 +69,11 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       // Not checked, only written as it is stored: a malformed address is an unknown one.
       const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
       const audience = requestAudience(request, config.jwt.audience)
-      return signInWithPassword(deps, request.log, { address, password, audience, client })
+      const clientAddress = trustedClientAddress(request, config)
+      return counted(
+        (result) => countSignIn('password', result),
+        () => signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),
+      )
     },
   })
 }

@@ -132,6 +132,6 @@ async function makeAuthCode(deps: Deps, trx: Transaction<DB>, user: User, token:
 /** Hashed before the transaction, which must not hold locks for the time of a hash. */
 async function hashGivenPassword(deps: Deps, password: string | undefined): Promise<string | undefined> {
   if (password === undefined || password === '') return undefined
-  await requireStrongPassword(password, deps.config.passwords)
+  await requireStrongPassword(deps, password)
   return deps.passwords.hash(password)
 }

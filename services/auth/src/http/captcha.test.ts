@@ -1,0 +1,145 @@
+import { SignJWT } from 'jose'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { FAILURES, type FarSide, json, startFarSide } from '../../test/far-side.ts'
+import { SECRET, startTestService, type TestService } from '../../test/service.ts'
+
+const person = { email: 'person@example.com', password: 'correct horse' }
+const FAILED = { status: 400, body: { error_code: 'captcha_failed' } }
+let provider: FarSide
+let service: TestService
+
+beforeAll(async () => {
+  provider = await startFarSide(json({ success: true }))
+  service = await startTestService({
+    AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
+    AUTH_SECURITY_CAPTCHA_SECRET: ' shared secret ',
+    AUTH_SECURITY_CAPTCHA_TIMEOUT: '1',
+    AUTH_SECURITY_CAPTCHA_URL: `${provider.url}/siteverify`,
+    AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  })
+})
+
+beforeEach(() => {
+  provider.requests.length = 0
+  provider.answer(json({ success: true }))
+})
+
+afterAll(async () => {
+  await service.close()
+  await provider.close()
+})
+
+const asked = () => provider.requests.map(({ body }) => Object.fromEntries(new URLSearchParams(body)))
+
+test.for<[string, object]>([
+  ['at the top level', { captcha_token: 'proof' }],
+  ['nested, as the public client sends it', { gotrue_meta_security: { captcha_token: 'proof' } }],
+  ['nested beside a blank one', { captcha_token: ' ', gotrue_meta_security: { captcha_token: 'proof' } }],
+])('a proof %s is put to the provider with the secret, and the body is still read', async ([, proof]) => {
+  const answer = await service.post('/signup', { ...person, email: `${Math.random()}@example.com`, ...proof })
+  expect(answer.status).toBe(200)
+  expect(asked()).toEqual([{ secret: 'shared secret', response: 'proof' }])
+  expect(provider.requests[0]).toMatchObject({ method: 'POST', path: '/siteverify' })
+  expect(provider.requests[0]?.headers['content-type']).toMatch('application/x-www-form-urlencoded')
+})
+
+test.for<[string, unknown]>([
+  ['no proof', {}],
+  ['null', { captcha_token: null }],
+  ['a blank one', { captcha_token: '  ', gotrue_meta_security: { captcha_token: '' } }],
+  ['a number', { captcha_token: 1, gotrue_meta_security: 'proof' }],
+  ['an object', { captcha_token: { captcha_token: 'proof' } }],
+  ['an oversized one', { captcha_token: 'x'.repeat(20_000) }],
+])('%s is refused without asking the provider', async ([, proof]) => {
+  expect(await service.post('/signup', { ...person, ...(proof as object) })).toMatchObject(FAILED)
+  expect(provider.requests).toEqual([])
+})
+
+test('the reasons of the provider are in the text, as far as they look like reasons', async () => {
+  const codes = ['timeout-or-duplicate', '<script>', 7, 'x'.repeat(100), 'invalid-input-response']
+  provider.answer(json({ success: false, 'error-codes': codes }, 400))
+  const answer = await service.post('/signup', { ...person, captcha_token: 'used' })
+  expect(answer).toMatchObject(FAILED)
+  expect(answer.body.msg).toContain('(timeout-or-duplicate, invalid-input-response)')
+})
+
+describe('a provider that', () => {
+  const failures = { ...FAILURES, 'answers without a verdict': json({ success: 'true' }), 'answers null': json(null) }
+  test.for(Object.entries(failures))("%s is our failure, not the visitor's", async ([, respond]) => {
+    provider.answer(respond)
+    const answer = await service.post('/signup', { ...person, captcha_token: 'proof' })
+    expect(answer).toMatchObject({ status: 503, body: { error_code: 'service_unavailable' } })
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+  })
+})
+
+test.for<[string, object]>([
+  ['/signup', person],
+  ['/signup', {}],
+  ['/token?grant_type=password', person],
+  ['/token?grant_type=web3', {}],
+  ['/token', {}],
+])('%s with %j wants a captcha before anything else', async ([url, body]) => {
+  expect(await service.post(url, body)).toMatchObject(FAILED)
+})
+
+test.for(['refresh_token', 'pkce', 'id_token'])('the grant %s wants none', async (grant) => {
+  const answer = await service.post(`/token?grant_type=${grant}`, { refresh_token: 'abcdefghijkl' })
+  expect([answer.status, answer.body.error_code]).not.toEqual([400, 'captcha_failed'])
+  expect(provider.requests).toEqual([])
+})
+
+test('a grant named twice does not get past the captcha', async () => {
+  expect(await service.post('/token?grant_type=refresh_token&grant_type=password', person)).toMatchObject(FAILED)
+})
+
+test('an admin is not asked; anybody else with a token is', async () => {
+  const token = (role: string, secret = SECRET) =>
+    new SignJWT({ role }).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret))
+  const signIn = async (bearer: string) =>
+    service.post('/token?grant_type=password', person, { authorization: `Bearer ${bearer}` })
+  expect((await signIn(await token('service_role'))).body.error_code).toBe('invalid_credentials')
+  for (const bearer of [await token('authenticated'), await token('service_role', 'another secret of 32 bytes!!')]) {
+    expect(await signIn(bearer)).toMatchObject(FAILED)
+  }
+})
+
+test.for<[string, Record<string, string>, string | undefined]>([
+  ['the trusted header', { 'x-real-address': '192.0.2.7, 10.0.0.1' }, '192.0.2.7'],
+  ['a header anybody can write', { 'x-forwarded-for': '192.0.2.8' }, undefined],
+  ['the trusted header without an address', { 'x-real-address': 'not an address' }, undefined],
+])("the visitor's address is told from %s", async ([, headers, address]) => {
+  await service.post('/token?grant_type=password', { ...person, captcha_token: 'proof' }, headers)
+  expect(asked()[0]?.remoteip).toBe(address)
+})
+
+test('each provider is asked at its own address unless another is set', async () => {
+  for (const [name, host] of [
+    ['hcaptcha', 'https://hcaptcha.com/siteverify'],
+    ['turnstile', 'https://challenges.cloudflare.com/turnstile/v0/siteverify'],
+  ]) {
+    const calls: string[] = []
+    const real = globalThis.fetch
+    globalThis.fetch = (url) => {
+      calls.push(String(url))
+      return Promise.resolve(Response.json({ success: true }))
+    }
+    const own = await startTestService({
+      AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
+      AUTH_SECURITY_CAPTCHA_SECRET: 'secret',
+      AUTH_SECURITY_CAPTCHA_PROVIDER: name as string,
+    })
+    await own.post('/signup', { ...person, captcha_token: 'proof' })
+    globalThis.fetch = real
+    await own.close()
+    expect(calls).toEqual([host])
+  }
+})
+
+test('while captchas are off nobody is asked', async () => {
+  const open = await startTestService({ AUTH_SECURITY_CAPTCHA_URL: provider.url })
+  expect((await open.post('/signup', person)).status).toBe(200)
+  expect(provider.requests).toEqual([])
+  await open.close()
+})

@@ -1,0 +1,67 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface FarSide {
+  url: string
+  /** What was asked, in order. */
+  requests: { method: string; path: string; headers: IncomingMessage['headers']; body: string }[]
+  /** How the next requests are answered. */
+  answer(respond: Respond): void
+  close(): Promise<void>
+}
+
+type Respond = (response: ServerResponse, body: string) => void
+
+/** A service elsewhere, on a real socket: records what it is asked and answers as the test says. */
+export async function startFarSide(first: Respond): Promise<FarSide> {
+  let respond = first
+  const requests: FarSide['requests'] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    requests.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers, body })
+    respond(response, body)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    answer: (next) => {
+      respond = next
+    },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+export const json = (body: unknown, status = 200): Respond => text(JSON.stringify(body), status)
+
+export const text =
+  (body: string, status = 200): Respond =>
+  (response) =>
+    void response.writeHead(status).end(body)
+
+/** The ways in which a service elsewhere fails, by name; the one that hangs is cut off by the caller's time limit. */
+export const FAILURES: Record<string, Respond> = {
+  'hangs before the answer': () => {},
+  'hangs within the answer': (response) => void response.writeHead(200).write('{"success":'),
+  'answers 500': text('oops', 500),
+  'answers garbage': text('<html>not what you wanted</html>'),
+  'answers without end': (response) => {
+    response.writeHead(200)
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', more)
+    more()
+  },
+  'closes the connection': (response) => void response.destroy(),
+  'closes the connection within the answer': (response) => {
+    response.writeHead(200, { 'content-length': '1000' }).write('{"success":true')
+    response.destroy()
+  },
+  redirects: (response) => void response.writeHead(302, { location: '/elsewhere' }).end(),
+}

@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { findFreePort } from '@services/common/dev/dev-ports'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { VERSION } from '../src/version.ts'
+import { type FarSide, json, startFarSide } from './far-side.ts'
+import { createDatabase, SECRET } from './service.ts'
+
+const password = 'correct horse'
+const email = 'counted@example.com'
+let database: Awaited<ReturnType<typeof createDatabase>>
+let collector: FarSide
+let child: ChildProcess | undefined
+
+beforeEach(async () => {
+  ;[database, collector] = await Promise.all([createDatabase(), startFarSide(json({}))])
+})
+
+afterEach(async () => {
+  if (child && child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+  await collector.close()
+  await database.drop()
+})
+
+/** The service as a process of its own, which is the only way telemetry is switched on. */
+async function serve(settings: Record<string, string>) {
+  const service = spawn(process.execPath, ['src/main.ts'], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    env: {
+      PATH: process.env.PATH,
+      AUTH_SITE_URL: 'https://site.example',
+      AUTH_API_EXTERNAL_URL: 'https://auth.example',
+      AUTH_API_HOST: '127.0.0.1',
+      AUTH_PORT: '0',
+      AUTH_DATABASE_URL: database.url,
+      AUTH_JWT_SECRET: SECRET,
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+      AUTH_MAILER_AUTOCONFIRM: 'true',
+      AUTH_SMTP_HOST: '127.0.0.1',
+      AUTH_SMTP_PORT: '1',
+      AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
+      AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0',
+      AUTH_PASSWORD_HASH_MEMORY_KIB: '64',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      ...settings,
+    },
+  })
+  child = service
+  let output = ''
+  for (const stream of [service.stdout, service.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk
+    })
+  }
+  const processes = Number(settings.AUTH_WEB_CONCURRENCY ?? 1)
+  const listening = () => [...output.matchAll(/Server listening at (http:[^"]+)"/g)].map(([, base]) => base)
+  await expect.poll(() => listening().length, { timeout: 10_000 }).toBe(processes)
+  return {
+    base: listening()[0] as string,
+    output: () => output,
+    async stop() {
+      service.kill('SIGTERM')
+      expect(await once(service, 'exit')).toEqual([0, null])
+    },
+  }
+}
+
+/** One of everything that is counted. */
+async function useEverything(base: string) {
+  const post = async (path: string, body: object) => {
+    const answer = await fetch(`${base}${path}`, { method: 'POST', body: JSON.stringify(body) })
+    return { status: answer.status, body: (await answer.json()) as { refresh_token: string } }
+  }
+  const signIn = (typed: string) => post('/token?grant_type=password', { email, password: typed })
+  const refresh = (token: string) => post('/token?grant_type=refresh_token', { refresh_token: token })
+  await post('/signup', { email, password })
+  await post('/signup', { email, password })
+  await post('/signup', {})
+  const { body } = await signIn(password)
+  await refresh(body.refresh_token)
+  await refresh(body.refresh_token)
+  for (let i = 0; i < 5; i++) await signIn('wrong horse')
+  expect((await signIn('wrong horse')).status).toBe(429)
+}
+
+test('Prometheus scrapes every domain metric at / of its own port', async () => {
+  const port = await findFreePort('127.0.0.1')
+  const { base, stop } = await serve({
+    AUTH_METRICS_ENABLED: 'true',
+    AUTH_METRICS_EXPORTER: 'prometheus',
+    AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+    AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
+  })
+  await useEverything(base)
+  const figures = await (await fetch(`http://127.0.0.1:${port}/`)).text()
+  for (const [name, value] of [
+    ['auth_sign_ups_total{method="password"', 1],
+    ['auth_sign_ups_total{method="anonymous"', 1],
+    ['auth_sign_ins_total{method="password",result="ok"', 1],
+    ['auth_sign_ins_total{method="password",result="invalid_credentials"', 5],
+    ['auth_sign_ins_total{method="password",result="over_request_rate_limit"', 1],
+    ['auth_refreshes_total{result="ok"', 1],
+    ['auth_refreshes_total{result="refresh_token_already_used"', 1],
+    ['auth_refresh_reuse_detected_total', 1],
+    ['auth_limits_hit_total{limit="password"', 1],
+    ['auth_hash_queue_depth', 0],
+    [
+      'http_server_request_duration_count{http_request_method="POST",http_route="/signup",http_response_status_code="200"',
+      2,
+    ],
+  ] as const) {
+    expect([name, readingOf(figures, name)]).toEqual([name, value])
+  }
+  expect(figures).toMatch(new RegExp(`target_info\\{.*auth_version="${VERSION}"`))
+  expect(figures).not.toMatch(/counted@example|horse/)
+  await stop()
+}, 40_000)
+
+const readingOf = (figures: string, name: string) => {
+  const line = figures.split('\n').find((candidate) => candidate.startsWith(name))
+  return line === undefined ? undefined : Number(line.split(' ').at(-1))
+}
+
+interface OtlpAttribute {
+  key: string
+  value: { stringValue?: string; intValue?: number }
+}
+interface OtlpResource {
+  resource: { attributes: OtlpAttribute[] }
+}
+type OtlpTraces = {
+  resourceSpans: (OtlpResource & { scopeSpans: { spans: { name: string; attributes: OtlpAttribute[] }[] }[] })[]
+}
+type OtlpMetrics = { resourceMetrics: (OtlpResource & { scopeMetrics: { metrics: { name: string }[] }[] })[] }
+
+const received = <Body>(path: string) =>
+  collector.requests.filter((request) => request.path === path).map(({ body }) => JSON.parse(body) as Body)
+
+const attribute = (attributes: OtlpAttribute[], key: string) =>
+  Object.values(attributes.find((candidate) => candidate.key === key)?.value ?? {})[0]
+
+test('an OTLP collector gets spans named by route, the metrics, and the version with both', async () => {
+  const { base, stop, output } = await serve({
+    AUTH_TRACING_ENABLED: 'true',
+    AUTH_METRICS_ENABLED: 'true',
+    DEBUG: 'true',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+    OTEL_SERVICE_NAME: 'auth-of-the-test',
+  })
+  await useEverything(base)
+  await fetch(`${base}/nowhere/at-all`)
+  await stop()
+
+  const traces = received<OtlpTraces>('/v1/traces').flatMap(({ resourceSpans }) => resourceSpans)
+  const metrics = received<OtlpMetrics>('/v1/metrics').flatMap(({ resourceMetrics }) => resourceMetrics)
+  expect(traces.length).toBeGreaterThan(0)
+  expect(metrics.length).toBeGreaterThan(0)
+  for (const { resource } of [...traces, ...metrics]) {
+    expect(attribute(resource.attributes, 'auth.version')).toBe(VERSION)
+    expect(attribute(resource.attributes, 'service.name')).toBe('auth-of-the-test')
+    expect(attribute(resource.attributes, 'deployment.environment.name')).toBe('test')
+  }
+  const spans = traces.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans))
+  const named = (name: string) => spans.filter((span) => span.name === name)
+  expect(named('POST /signup')).toHaveLength(3)
+  expect(attribute(named('POST /signup')[0]?.attributes ?? [], 'http.route')).toBe('/signup')
+  expect(named('GET unknown')).toHaveLength(1)
+  const names = metrics.flatMap(({ scopeMetrics }) =>
+    scopeMetrics.flatMap((scope) => scope.metrics.map(({ name }) => name)),
+  )
+  expect(names).toEqual(
+    expect.arrayContaining([
+      'auth.sign_ups',
+      'auth.sign_ins',
+      'auth.refreshes',
+      'auth.refresh_reuse_detected',
+      'auth.limits_hit',
+      'auth.hash_queue.depth',
+      'http.server.request.duration',
+    ]),
+  )
+  const everything = collector.requests.map(({ body }) => body).join('')
+  for (const secret of [email, password, 'wrong horse', 'grant_type', 'at-all'])
+    expect(everything).not.toContain(secret)
+  expect(output()).toMatch(/@opentelemetry|OTLPTraceExporter|items to be sent/)
+}, 40_000)
+
+test('while telemetry is off nothing is sent and no port is opened', async () => {
+  const port = await findFreePort('127.0.0.1')
+  const { base, stop } = await serve({ AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port) })
+  await useEverything(base)
+  await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()
+  await stop()
+  expect(collector.requests).toEqual([])
+}, 40_000)
