@@ -41,7 +41,7 @@ export async function signInWithPassword(
   const hash = found.password_hash as string
   const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: 'email' } })
   const session = await startSession(deps, deps.db, user, 'password', input.client, entry, hash)
-  if (deps.passwords.needsRehash(hash)) {
+  if (deps.passwords.needsRehash(hash, input.password)) {
     await replaceHash(deps.db, user.id, hash, await deps.passwords.hash(input.password))
   }
   const reasons = findWeaknesses(input.password, deps.config.passwords)
