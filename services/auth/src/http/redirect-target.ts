@@ -23,16 +23,31 @@ const asciiUrl = (target: string) => (/^[\x21-\x7e]*$/.test(target) ? target : n
 /** Longest target accepted; it travels in a mail link. */
 const MAX_TARGET_LENGTH = 2048
 
-export function isPermitted(target: string, { siteUrl, allowList }: RedirectRules): boolean {
+export const isPermitted = (target: string, rules: RedirectRules): boolean => 'rule' in judgeTarget(target, rules)
+
+/** The rule that permits a target, or why none does. */
+export type Judgement = { rule: string } | { reason: string }
+
+/** As `isPermitted`, in words that an operator can act on (`redirect check`). */
+export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRules): Judgement {
+  if (target.length > MAX_TARGET_LENGTH) return { reason: `longer than ${MAX_TARGET_LENGTH} characters` }
   // Browsers drop tabs and line ends and turn backslashes into slashes; what they would read differently is refused.
-  if (target.length > MAX_TARGET_LENGTH || hasControlsOrBackslash(target) || !URL.canParse(target)) return false
+  if (hasControlsOrBackslash(target)) return { reason: 'it holds spaces, control characters or backslashes' }
+  if (!URL.canParse(target)) return { reason: 'not an absolute URL' }
   const url = new URL(target)
-  if (url.username || url.password) return false
+  if (url.username || url.password) return { reason: 'it holds a user name or password' }
   const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
-  if (isWeb && url.hostname === new URL(siteUrl).hostname) return true
-  const [withoutFragment] = target.split('#', 1)
-  if (isWeb && !hasPlainHost(target, url)) return allowList.some(({ pattern }) => pattern === withoutFragment)
-  return !isScript(url) && allowList.some(({ expression }) => expression.test(withoutFragment as string))
+  if (isWeb && url.hostname === new URL(siteUrl).hostname) return { rule: 'it is on the host of AUTH_SITE_URL' }
+  if (isScript(url)) return { reason: `${url.protocol} is never a target` }
+  const [withoutFragment = ''] = target.split('#', 1)
+  const isDisguised = isWeb && !hasPlainHost(target, url)
+  const match = allowList.find(({ pattern, expression }) =>
+    isDisguised ? pattern === withoutFragment : expression.test(withoutFragment),
+  )
+  if (match) return { rule: `AUTH_URI_ALLOW_LIST holds ${match.pattern}` }
+  if (isDisguised)
+    return { reason: 'its host is an address or not plain letters, and AUTH_URI_ALLOW_LIST does not hold it literally' }
+  return { reason: 'it is neither on the host of AUTH_SITE_URL nor matched by AUTH_URI_ALLOW_LIST' }
 }
 
 const isScript = (url: URL) => /^(javascript|data|vbscript|blob|file):$/.test(url.protocol)
