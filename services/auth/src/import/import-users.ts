@@ -36,12 +36,14 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     options.onRefused(line, reason)
   }
   let batch: ImportedUser[] = []
+  let ids = new Set<string>()
   let characters = 0
   let running: Promise<void> = Promise.resolve()
   const flush = async () => {
     await running
     const users = batch
     batch = []
+    ids = new Set()
     characters = 0
     running = insertBatch(options, users, summary, refuse).then(() => options.onProgress(summary))
     // Awaited before the next one; until then nobody listens, which would end the process.
@@ -52,6 +54,9 @@ export async function importUsers(options: ImportOptions, input: AsyncIterable<U
     const read = readUser(line, options)
     if ('problem' in read) refuse(line.number, read.problem)
     else {
+      // By its id a user is recognised as inserted, so that one batch must not hold an id twice.
+      if (ids.has(read.user.id)) await flush()
+      ids.add(read.user.id)
       batch.push(read)
       characters += 'text' in line ? line.text.length : 0
     }
