@@ -144,6 +144,18 @@ describe('which hashes give way at the next sign-in', async () => {
   })
 })
 
+test('hashes that take much memory are verified one at a time, and few may wait', async () => {
+  const passwords = await createPasswords({ memoryKib: 64, passes: 2, lanes: 1 })
+  const large = `$scrypt$ln=16,r=9,p=1$${unpadded(SALT)}$${'A'.repeat(43)}`
+  const tries = await Promise.allSettled([
+    ...Array.from({ length: 10 }, () => passwords.verify(large, PASSWORD)),
+    passwords.verify(scryptHash(PASSWORD, 4), PASSWORD),
+  ])
+  const refused = tries.filter((each) => each.status === 'rejected')
+  expect(refused).toMatchObject([{ reason: { code: 'over_capacity' } }])
+  expect(tries.at(-1)).toEqual({ status: 'fulfilled', value: true })
+}, 30_000)
+
 test('hashes of ours from a time of larger settings than are accepted from elsewhere still open', async () => {
   const before = await createPasswords({ memoryKib: 64, passes: 21, lanes: 1 })
   const hash = await before.hash(PASSWORD)
