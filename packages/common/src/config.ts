@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { parseDurationSeconds } from './duration.ts'
+import { nearest } from './nearest.ts'
 
 /**
  * Configuration: a service declares one entry per variable (`config.ts` of the service and nowhere else) and gets
@@ -186,23 +187,9 @@ function unknownNames(known: string[], prefix: string, environment: Environment)
   return unknown
     .filter((name) => !known.includes(name.slice(prefix.length)))
     .map((name) => {
-      const nearest = known.toSorted((a, b) => distance(prefix + a, name) - distance(prefix + b, name))[0]
-      return `${name} is not a known variable; the nearest known one is ${prefix}${nearest}`
+      const closest = nearest(name.slice(prefix.length), known)
+      return `${name} is not a known variable; the nearest known one is ${prefix}${closest}`
     })
-}
-
-/** Levenshtein distance: how many letters must change to turn one name into the other. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(substitution, (row[j] as number) + 1, (next[j - 1] as number) + 1))
-    }
-    row = next
-  }
-  return row[b.length] as number
 }
 
 /** The table of a service's README: one row per variable. A test compares it with the file. */

@@ -55,6 +55,19 @@ export function openDatabase<DB>(options: DatabaseOptions): { db: Kysely<DB>; po
   return { db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins }), pool }
 }
 
+/** Runs `work` on a database that is closed afterwards: what a command does. */
+export async function withDatabase<DB, Result>(
+  options: DatabaseOptions,
+  work: (db: Kysely<DB>) => Promise<Result>,
+): Promise<Result> {
+  const { db } = openDatabase<DB>(options)
+  try {
+    return await work(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
 /** The literal prefix of a namespace, for SQL that is not built by Kysely (migrations, limiter tables). */
 export const tablePrefix = (namespace: string | undefined) => (namespace ? `${namespace}_` : '')
 

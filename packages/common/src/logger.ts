@@ -8,10 +8,15 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export type { Logger }
 
 /**
- * JSON lines to stdout, or appended to `file`. Requests are logged (`logRequests`) without headers, query and body:
+ * JSON lines to stdout (to stderr for commands, whose stdout is their result), or appended to `file`. Requests are logged (`logRequests`) without headers, query and body:
  * each can carry a token, a code or an address.
  */
-export function createLogger(options: { name: string; level: LogLevel; file?: string | undefined }): Logger {
+export function createLogger(options: {
+  name: string
+  level: LogLevel
+  file?: string | undefined
+  toStderr?: boolean
+}): Logger {
   return pino(
     {
       name: options.name,
@@ -24,7 +29,15 @@ export function createLogger(options: { name: string; level: LogLevel; file?: st
         err: withoutRows,
       },
     },
-    buffered(destination({ dest: options.file ?? 1, append: true, sync: false, mkdir: true, minLength: 4_096 })),
+    buffered(
+      destination({
+        dest: options.file ?? (options.toStderr ? 2 : 1),
+        append: true,
+        sync: false,
+        mkdir: true,
+        minLength: 4_096,
+      }),
+    ),
   )
 }
 

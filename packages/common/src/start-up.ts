@@ -7,15 +7,16 @@ interface LoggedConfig {
 
 /**
  * What every entry point does first: reads the settings and logs their warnings, or lists all that is wrong with them and
- * ends the process with code 78 (EX_CONFIG of sysexits.h).
+ * ends the process with code 78 (EX_CONFIG of sysexits.h). Commands log `toStderr`: their stdout is their result.
  */
 export function readSettings<Config extends LoggedConfig>(
   name: string,
   readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
+  { toStderr = false } = {},
 ): { config: Config; log: Logger } {
   try {
     const { config, warnings } = readConfig(process.env, readEnvFile('.env'))
-    const log = createLogger({ name, ...config.log })
+    const log = createLogger({ name, ...config.log, toStderr })
     for (const warning of warnings) log.warn(warning)
     return { config, log }
   } catch (error) {

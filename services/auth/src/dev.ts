@@ -1,22 +1,13 @@
 // `pnpm dev`: the service with embedded defaults. Settings given in the environment win: a DATABASE_URL means no embedded
 // PostgreSQL, an SMTP host means no inbox.
 import { fileURLToPath } from 'node:url'
-import { readEnvFile } from '@services/common/config'
-import { announceReady, stopWithParent } from '@services/common/dev/dev-child'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { startInbox } from '@services/common/dev/inbox'
-import { createLogger } from '@services/common/logger'
-import { explainStartFailure } from '@services/common/start-failure'
+import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { serve } from './serve.ts'
 
-const file = readEnvFile('.env')
-const env = { ...file, ...process.env }
-const given = (name: string) => env[`AUTH_${name}`] || env[name]
-const stops: (() => Promise<void>)[] = []
-
-async function start() {
-  const port = given('PORT') ?? '8081'
+await runDev({ name: 'auth', prefix: 'AUTH_', port: '8081' }, async ({ env, given, port, stops, settle }) => {
   const defaults: Record<string, string> = {
     AUTH_SITE_URL: 'http://localhost:3000',
     AUTH_API_EXTERNAL_URL: `http://127.0.0.1:${port}`,
@@ -50,35 +41,14 @@ async function start() {
     defaults.AUTH_SMTP_PORT = String(inbox.smtpPort)
     lines.push(`inbox    ${inbox.webUrl}`)
   }
-  const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
-  const log = createLogger({ name: 'auth', ...config.log })
-  for (const warning of warnings) log.warn(warning)
+  const { config, log } = settle(readConfig, defaults)
   const service = await serve(config, log)
   stops.push(service.stop)
   const base = config.server.externalUrl
-  announceReady('auth', [
+  return [
     `base URL ${base}`,
     `docs     ${base}/docs`,
     ...lines,
     `try      curl ${base}/signup -d '{"email":"ada@example.com","password":"correct horse"}'`,
-  ])
-}
-
-let isStopping = false
-async function stop(code: number) {
-  if (isStopping) return
-  isStopping = true
-  for (const end of stops.toReversed()) await end()
-  process.exit(code)
-}
-
-process.once('SIGINT', () => stop(0))
-process.once('SIGTERM', () => stop(0))
-stopWithParent(() => stop(0))
-try {
-  await start()
-} catch (error) {
-  const expected = explainStartFailure(error, { [Number(given('PORT') ?? 8081)]: 'AUTH_PORT' })
-  process.stderr.write(`${expected ?? (error instanceof Error ? error.stack : error)}\n`)
-  stop(1)
-}
+  ]
+})

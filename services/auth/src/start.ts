@@ -7,4 +7,4 @@ export const portVariables = ({ server, telemetry }: Config): Record<number, str
   [server.port]: 'AUTH_PORT',
 })
 
-export const startUp = () => readSettings('auth', readConfig)
+export const startUp = (how?: { toStderr?: boolean }) => readSettings('auth', readConfig, how)

@@ -3,11 +3,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readEnvFile } from '@services/common/config'
-import { announceReady, stopWithParent } from '@services/common/dev/dev-child'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
-import { createLogger } from '@services/common/logger'
-import { explainStartFailure } from '@services/common/start-failure'
+import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { type RunningService, serve } from './serve.ts'
 import { hashToken } from './tokens/api-token.ts'
@@ -15,14 +12,9 @@ import { ALL_SCOPES } from './tokens/bootstrap-token.ts'
 import { createToken } from './tokens/create-token.ts'
 import { findLiveToken } from './tokens/tokens.store.ts'
 
-const file = readEnvFile('.env')
-const env = { ...file, ...process.env }
-const given = (name: string) => env[`MEDIA_${name}`] || env[name]
 const dataDir = fileURLToPath(new URL('../../../.data/media', import.meta.url))
-const stops: (() => Promise<void>)[] = []
 
-async function start() {
-  const port = given('PORT') ?? '8082'
+await runDev({ name: 'media', prefix: 'MEDIA_', port: '8082' }, async ({ given, port, stops, settle }) => {
   const defaults: Record<string, string> = {
     MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
     MEDIA_HOST: '127.0.0.1',
@@ -39,21 +31,19 @@ async function start() {
     stops.push(postgres.stop)
     defaults.MEDIA_DATABASE_URL = postgres.url
   }
-  const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
-  const log = createLogger({ name: 'media', ...config.log })
-  for (const warning of warnings) log.warn(warning)
+  const { config, log } = settle(readConfig, defaults)
   const service = await serve(config, log)
   stops.push(service.stop)
   const token = await ensureDevToken(service)
   const base = config.site.baseUrl
-  announceReady('media', [
+  return [
     `base URL ${base}`,
     `docs     ${base}/docs`,
     `token    ${token}`,
     `upload   curl -F file=@clip.mp4 -F title=Hello -H 'Token: ${token}' ${base}/media/upload`,
     `import   curl --json '{"source":"https://upload.wikimedia.org/wikipedia/commons/2/2c/Rotating_earth_%28large%29.gif"}' -H 'Token: ${token}' ${base}/media/import`,
-  ])
-}
+  ]
+})
 
 /** One token for all starts, so that what was pasted into a script yesterday works today. */
 async function ensureDevToken({ deps }: RunningService): Promise<string> {
@@ -64,23 +54,4 @@ async function ensureDevToken({ deps }: RunningService): Promise<string> {
   await mkdir(dirname(file), { recursive: true })
   await writeFile(file, `${token}\n`, { mode: 0o600 })
   return token
-}
-
-let isStopping = false
-async function stop(code: number) {
-  if (isStopping) return
-  isStopping = true
-  for (const end of stops.toReversed()) await end()
-  process.exit(code)
-}
-
-process.once('SIGINT', () => stop(0))
-process.once('SIGTERM', () => stop(0))
-stopWithParent(() => stop(0))
-try {
-  await start()
-} catch (error) {
-  const expected = explainStartFailure(error, { [Number(given('PORT') ?? 8082)]: 'MEDIA_PORT' })
-  process.stderr.write(`${expected ?? (error instanceof Error ? error.stack : error)}\n`)
-  stop(1)
 }

@@ -7,4 +7,4 @@ export const portVariables = ({ server, telemetry }: Config): Record<number, str
   [server.port]: 'MEDIA_PORT',
 })
 
-export const startUp = () => readSettings('media', readConfig)
+export const startUp = (how?: { toStderr?: boolean }) => readSettings('media', readConfig, how)

@@ -37,7 +37,7 @@ const isSuspicious = (text: string) =>
   /\\u(0000|d[89a-f])/i.test(text) || (text.match(/[[{]/g)?.length ?? 0) > MAX_DEPTH
 
 /** Whether PostgreSQL can store it: no NUL, no half a surrogate pair, not too deep. */
-function isStorable(json: unknown): boolean {
+export function isStorable(json: unknown): boolean {
   const open = [{ value: json, depth: 0 }]
   for (let next = open.pop(); next; next = open.pop()) {
     const { value, depth } = next

@@ -23,21 +23,36 @@ const asciiUrl = (target: string) => (/^[\x21-\x7e]*$/.test(target) ? target : n
 /** Longest target accepted; it travels in a mail link. */
 const MAX_TARGET_LENGTH = 2048
 
-export function isPermitted(target: string, { siteUrl, allowList }: RedirectRules): boolean {
+export const isPermitted = (target: string, rules: RedirectRules): boolean => 'rule' in judgeTarget(target, rules)
+
+/** The rule that permits a target, or why none does. */
+export type Judgement = { rule: string } | { reason: string }
+
+/** As `isPermitted`, in words that an operator can act on (`redirect check`). */
+export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRules): Judgement {
+  if (target.length > MAX_TARGET_LENGTH) return { reason: `longer than ${MAX_TARGET_LENGTH} characters` }
   // Browsers drop tabs and line ends and turn backslashes into slashes; what they would read differently is refused.
-  if (target.length > MAX_TARGET_LENGTH || hasControlsOrBackslash(target) || !URL.canParse(target)) return false
+  if (hasControlsOrBackslash(target)) return { reason: 'it holds spaces, control characters or backslashes' }
+  if (!URL.canParse(target)) return { reason: 'not an absolute URL' }
   const url = new URL(target)
-  if (/^[^/?#]*\/\/[^/?#]*@/.test(target)) return false
+  if (/^[^/?#]*\/\/[^/?#]*@/.test(target)) return { reason: 'it holds a user name or password' }
   const isWeb = isWebUrl(url)
   // Without its two slashes a browser takes it for a path on the host it is on.
-  if (isWeb && !/^https?:\/\/[^/]/i.test(target)) return false
+  if (isWeb && !/^https?:\/\/[^/]/i.test(target)) return { reason: 'it has no two slashes before its host' }
   const site = new URL(siteUrl)
-  if (isWeb && isWebUrl(site) && url.hostname === site.hostname) return true
-  const [withoutFragment] = target.split('#', 1)
-  if (isWeb && !hasPlainHost(target, url)) return allowList.some(({ pattern }) => pattern === withoutFragment)
+  if (isWeb && isWebUrl(site) && url.hostname === site.hostname) return { rule: 'it is on the host of AUTH_SITE_URL' }
+  if (isScript(url)) return { reason: `${url.protocol} is never a target` }
+  const [withoutFragment = ''] = target.split('#', 1)
+  const isDisguised = isWeb && !hasPlainHost(target, url)
   // `/app/../x` is `/x` to a browser, whatever pattern it matches.
-  if (isWeb && hasDotSegments(withoutFragment as string)) return false
-  return !isScript(url) && allowList.some(({ expression }) => expression.test(withoutFragment as string))
+  if (isWeb && !isDisguised && hasDotSegments(withoutFragment)) return { reason: 'its path holds . or .. segments' }
+  const match = allowList.find(({ pattern, expression }) =>
+    isDisguised ? pattern === withoutFragment : expression.test(withoutFragment),
+  )
+  if (match) return { rule: `AUTH_URI_ALLOW_LIST holds ${match.pattern}` }
+  if (isDisguised)
+    return { reason: 'its host is an address or not plain letters, and AUTH_URI_ALLOW_LIST does not hold it literally' }
+  return { reason: 'it is neither on the host of AUTH_SITE_URL nor matched by AUTH_URI_ALLOW_LIST' }
 }
 
 const isWebUrl = ({ protocol }: URL) => protocol === 'http:' || protocol === 'https:'

@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
-import { argon2id, type HashOptions, hash, needsRehash, verify } from 'argon2'
+import { argon2id, type HashOptions, hash } from 'argon2'
 import { observeHashQueue } from '../metrics.ts'
 import { createHashQueue } from './hash-queue.ts'
+import { isCostly, readsOnlyTheBeginning, verifyImported } from './imported-hash.ts'
 
 export interface HashingSettings {
   memoryKib: number
@@ -12,11 +13,13 @@ export interface HashingSettings {
 export interface Passwords {
   hash(password: string): Promise<string>
   /**
-   * Whether the password belongs to the hash. Without a hash (unknown user, no password) it does the same work against
-   * a made-up one and answers false, so that time tells nothing.
+   * Whether the password belongs to the hash, ours or an imported one; false for a corrupt one. Without a hash (unknown
+   * user, no password) it does the same work against a made-up one and answers false, so that time tells nothing. Only
+   * an imported hash takes a time of its own, until the user has signed in once and it is replaced.
    */
   verify(storedHash: string | null | undefined, password: string): Promise<boolean>
-  needsRehash(storedHash: string): boolean
+  /** Whether the hash should give way to one of ours, now that this password was found to belong to it. */
+  needsRehash(storedHash: string, password: string): boolean
 }
 
 /**
@@ -28,10 +31,14 @@ const HASHES_AT_ONCE = 4
 /** Waiting hashes per core before the excess is refused: about two seconds of work at 25 ms each. */
 const MAX_WAITING_PER_CORE = 80
 
+/** Imported hashes of a hundred megabytes or of seconds each: few may wait, and one at a time leaves the others three threads. */
+const MAX_WAITING_COSTLY = 8
+
 /** argon2id off the event loop (libuv's pool), behind a bounded queue. The made-up hash is computed once, at start. */
 export async function createPasswords(settings: HashingSettings): Promise<Passwords> {
   const queue = createHashQueue(HASHES_AT_ONCE, availableParallelism() * MAX_WAITING_PER_CORE)
   observeHashQueue(queue.waiting)
+  const costly = createHashQueue(1, MAX_WAITING_COSTLY)
   const options: HashOptions = {
     type: argon2id,
     memoryCost: settings.memoryKib,
@@ -39,13 +46,17 @@ export async function createPasswords(settings: HashingSettings): Promise<Passwo
     parallelism: settings.lanes,
   }
   const decoy = await hash('no user has this password', options)
+  // Ours is recognised by its parameters alone, whatever the bounds on imported ones are: an operator may choose larger.
+  const ours = decoy.slice(0, decoy.lastIndexOf('$', decoy.lastIndexOf('$') - 1) + 1)
   return {
     hash: (password) => queue.run(() => hash(password, options)),
-    verify: (storedHash, password) =>
-      queue.run(async () => {
-        const matches = await verify(storedHash || decoy, password).catch(() => false)
-        return matches && Boolean(storedHash)
-      }),
-    needsRehash: (storedHash) => needsRehash(storedHash, options),
+    async verify(storedHash, password) {
+      const candidate = storedHash || decoy
+      const verify = () => queue.run(() => verifyImported(candidate, password))
+      const isAlone = !candidate.startsWith(ours) && isCostly(candidate)
+      const matches = await (isAlone ? costly.run(verify) : verify())
+      return matches && Boolean(storedHash)
+    },
+    needsRehash: (storedHash, password) => !storedHash.startsWith(ours) && !readsOnlyTheBeginning(storedHash, password),
   }
 }

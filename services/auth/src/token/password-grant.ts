@@ -48,7 +48,7 @@ export async function signInWithPassword(
     startSession(deps, deps.db, user, 'password', input.client, entry, hash),
     reportWeaknesses(deps, input.password),
   ])
-  if (deps.passwords.needsRehash(hash)) {
+  if (deps.passwords.needsRehash(hash, input.password)) {
     await replaceHash(deps.db, user.id, hash, await deps.passwords.hash(input.password))
   }
   return weakness ? { ...session, weak_password: weakness } : session

@@ -1,65 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { command, printResult, UsageError } from '@services/common/cli'
+import { withDatabase } from '@services/common/database'
 import { parseDurationSeconds } from '@services/common/duration'
 import type { Kysely } from 'kysely'
-import type { DB, Scope, TokenLimits } from '../db/tables.ts'
+import { type DB, type Scope, TABLES, type TokenLimits } from '../db/tables.ts'
+import { startUp } from '../start.ts'
 import { ALL_SCOPES } from './bootstrap-token.ts'
 import { createToken } from './create-token.ts'
 import { type ApiToken, listTokens, revokeToken } from './tokens.store.ts'
 
-interface Options {
-  name?: string | undefined
-  scopes?: string | undefined
-  limits?: string | undefined
-  expires?: string | undefined
-  json?: boolean | undefined
-}
-
-interface CommandDeps {
-  db: Kysely<DB>
-  newId: () => string
-  now: () => Date
-}
-
-const print = (line: string) => process.stdout.write(`${line}\n`)
-
 /** `tokens create`: prints the token, which nobody can show again. */
-export async function createCommand(deps: CommandDeps, options: Options): Promise<void> {
-  const input = readOptions(options, deps.now())
-  if (typeof input === 'string') return complain(input)
-  const { token, ...row } = await createToken(deps, input)
-  if (options.json) return void print(JSON.stringify({ token, ...toJson(row) }))
-  print(token)
-  process.stderr.write(`Token ${row.id} (${row.name}) may ${row.scopes.join(', ')}. It is not shown again.\n`)
+const tokensCreate = command({
+  name: 'tokens create',
+  summary: 'make an API token; it is shown this once',
+  options: {
+    name: { value: 'NAME', meaning: 'what it is for' },
+    scopes: { value: 'LIST', meaning: 'of write, read, delete, admin; write,read,delete if absent' },
+    limits: { value: 'LIST', meaning: "other limits than the service's, as in upload=1000,import=500,read=5000" },
+    expires: { value: 'DURATION', meaning: 'as in 720h; never if absent' },
+  },
+  run: async ({ options, json }) => {
+    const input = readOptions(options, new Date())
+    const deps = { newId: randomUUID, now: () => new Date() }
+    const { token, ...row } = await onDatabase((db) => createToken({ db, ...deps }, input))
+    printResult(json, { token, ...toJson(row) }, token)
+    if (!json)
+      process.stderr.write(`Token ${row.id} (${row.name}) may ${row.scopes.join(', ')}. It is not shown again.\n`)
+  },
+})
+
+const tokensList = command({
+  name: 'tokens list',
+  summary: 'list tokens, without the secret part',
+  run: async ({ json }) => {
+    const tokens = await onDatabase(listTokens)
+    if (json || tokens.length > 0) printResult(json, tokens.map(toJson), tokens.map(toLine).join('\n'))
+  },
+})
+
+const tokensRevoke = command({
+  name: 'tokens revoke',
+  summary: 'end a token at once',
+  operands: ['ID'],
+  run: async ({ operands: [id = ''], json }) => {
+    const isId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)
+    const token = isId ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
+    if (!token) throw new UsageError(`no token of this id is good: ${id}`)
+    printResult(json, toJson(token), `${token.id} (${token.name}) is revoked`)
+  },
+})
+
+export const tokenCommands = [tokensCreate, tokensList, tokensRevoke]
+
+function onDatabase<Result>(work: (db: Kysely<DB>) => Promise<Result>): Promise<Result> {
+  const { config, log } = startUp({ toStderr: true })
+  return withDatabase({ ...config.database, applicationName: 'media cli', log, tables: TABLES }, work)
 }
 
-export async function listCommand(db: Kysely<DB>, { json }: Options): Promise<void> {
-  const tokens = await listTokens(db)
-  if (json) return void print(JSON.stringify(tokens.map(toJson)))
-  for (const token of tokens) {
-    const state = token.revoked_at ? 'revoked' : token.expires_at && token.expires_at < new Date() ? 'expired' : 'good'
-    const used = token.last_used_at ? `used ${token.last_used_at.toISOString()}` : 'never used'
-    print([token.id, `${token.prefix}…`, state.padEnd(7), token.scopes.join(','), used, token.name].join('  '))
-  }
-}
-
-export async function revokeCommand({ db, now }: CommandDeps, id: string, { json }: Options): Promise<void> {
-  const isId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)
-  const token = isId ? await revokeToken(db, id, now()) : undefined
-  if (!token) return complain(`no token of this id is good: ${id}`)
-  print(json ? JSON.stringify(toJson(token)) : `${token.id} (${token.name}) is revoked`)
+function toLine(token: ApiToken): string {
+  const state = token.revoked_at ? 'revoked' : token.expires_at && token.expires_at < new Date() ? 'expired' : 'good'
+  const used = token.last_used_at ? `used ${token.last_used_at.toISOString()}` : 'never used'
+  return [token.id, `${token.prefix}…`, state.padEnd(7), token.scopes.join(','), used, token.name].join('  ')
 }
 
 function toJson({ is_bootstrap: _hidden, ...token }: ApiToken) {
   return token
 }
 
-/** What to create, or what is wrong with the options. */
-function readOptions(options: Options, now: Date): Parameters<typeof createToken>[1] | string {
+interface CreateOptions {
+  name?: string | undefined
+  scopes?: string | undefined
+  limits?: string | undefined
+  expires?: string | undefined
+}
+
+/** What to create; throws UsageError. */
+function readOptions(options: CreateOptions, now: Date): Parameters<typeof createToken>[1] {
   const scopes = listOf(options.scopes ?? 'write,read,delete')
-  if (scopes.length === 0 || !scopes.every(isScope)) return `--scopes must be some of ${ALL_SCOPES.join(', ')}`
+  if (scopes.length === 0 || !scopes.every(isScope))
+    throw new UsageError(`--scopes must be some of ${ALL_SCOPES.join(', ')}`)
   const limits = readLimits(listOf(options.limits ?? ''))
-  if (!limits) return '--limits must look like upload=1000,import=500,read=5000'
+  if (!limits) throw new UsageError('--limits must look like upload=1000,import=500,read=5000')
   const seconds = options.expires === undefined ? undefined : parseDurationSeconds(options.expires)
-  if (options.expires !== undefined && !seconds) return '--expires must be seconds or a duration such as 720h'
+  if (options.expires !== undefined && !seconds)
+    throw new UsageError('--expires must be seconds or a duration such as 720h')
   return {
     name: options.name?.trim() || 'unnamed',
     scopes,
@@ -81,8 +105,3 @@ const listOf = (text: string) =>
     .split(',')
     .map((item) => item.trim())
     .filter(Boolean)
-
-function complain(sentence: string): void {
-  process.stderr.write(`${sentence}\n`)
-  process.exitCode = 64
-}

@@ -1,0 +1,158 @@
+// What the command lines of the services share: a list of commands becomes help, parsing and exit codes. Results go to
+// stdout and nothing else does. Commands that every service has: service-commands.ts.
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import { isDatabaseUnavailable } from './database.ts'
+import { nearest } from './nearest.ts'
+import { explainStartFailure } from './start-failure.ts'
+
+/** An option of a command. `value` stands for its value in the help (`DURATION`); without it, it is a switch. */
+export interface Option {
+  value?: string
+  meaning: string
+}
+type Options = Record<string, Option>
+type Values<O> = { [Name in keyof O]?: (O[Name] extends { value: string } ? string : boolean) | undefined }
+
+interface Input<O> {
+  options: Values<O>
+  /** As many as the command names. */
+  operands: string[]
+  /** Print one JSON value instead of lines for people. */
+  json: boolean
+}
+
+interface Definition<O extends Options> {
+  /** One or two words. */
+  name: string
+  summary: string
+  /** Names of what must follow, as in `FILE`. */
+  operands?: readonly string[]
+  options?: O
+  /** What its own help says beside the options. */
+  details?: string
+  run(input: Input<O>): unknown
+}
+
+export type Command = Definition<Options>
+
+/** Only for its types: `run` receives the options it declares. */
+export const command = <const O extends Options>(definition: Definition<O>): Command => definition as unknown as Command
+
+/** The command was called in a way that cannot work; ends with exit code 64 (EX_USAGE) and a pointer to its help. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** Something an operator can mend went wrong; ends with exit code 1 and the message alone. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure'
+}
+
+/** Writes the result: one line of JSON, or the text. */
+export function printResult(json: boolean, value: unknown, text: string): void {
+  process.stdout.write(`${json ? JSON.stringify(value) : text}\n`)
+}
+
+/** Every command takes these. */
+const COMMON = {
+  json: { meaning: 'print JSON' },
+  help: { meaning: 'show this' },
+}
+
+/** Finds the command, checks its arguments and runs it. Exit codes: 0, 1 failed, 64 wrong usage, 78 wrong settings. */
+export async function runCommandLine(program: string, commands: Command[], args: readonly string[]): Promise<void> {
+  process.stdout.on('error', leaveWhenNobodyReads)
+  const found = findCommand(commands, args)
+  try {
+    if (!found) return answerUnknown(program, commands, args)
+    const { values, positionals } = readArguments(found, args.slice(wordsOf(found).length))
+    if (values.help) return void process.stdout.write(commandHelp(program, found))
+    const { operands = [] } = found
+    if (positionals.length !== operands.length) {
+      throw new UsageError(`needs ${operands.length === 0 ? 'no operands' : operands.join(' ')}`)
+    }
+    const { json = false, help: _help, ...options } = values
+    await found.run({ options: options as Values<Options>, operands: positionals, json: Boolean(json) })
+  } catch (error) {
+    if (!(error instanceof UsageError)) return fail(error)
+    process.stderr.write(`${program} ${found?.name}: ${error.message}\n${program} ${found?.name} --help shows how\n`)
+    process.exitCode = 64
+  }
+}
+
+const wordsOf = ({ name }: Command) => name.split(' ')
+
+/** The command of the most words that the arguments start with. */
+function findCommand(commands: Command[], args: readonly string[]): Command | undefined {
+  return commands
+    .filter((each) => wordsOf(each).every((word, index) => word === args[index]))
+    .toSorted((a, b) => wordsOf(b).length - wordsOf(a).length)[0]
+}
+
+function readArguments(found: Command, args: readonly string[]) {
+  const options: ParseArgsOptionsConfig = { help: { type: 'boolean', short: 'h' } }
+  for (const [name, { value }] of Object.entries({ ...COMMON, ...found.options } as Options)) {
+    options[name] = { ...options[name], type: value === undefined ? 'boolean' : 'string' }
+  }
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true })
+  } catch (error) {
+    if (!String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS')) throw error
+    // What follows the first sentence is about operands that begin with a dash, of which there are none.
+    throw new UsageError((error as Error).message.split('. ', 1)[0])
+  }
+}
+
+/** No command: the list of all, or of those that begin with these words. Right when help was asked for, wrong otherwise. */
+function answerUnknown(program: string, commands: Command[], args: readonly string[]): void {
+  const isHelp = args.some((arg) => arg === '--help' || arg === '-h')
+  const words = args.filter((arg) => !arg.startsWith('-')).join(' ')
+  const group = commands.filter(({ name }) => name.startsWith(`${words} `))
+  const listed = group.length > 0 ? group : commands
+  if (args.length === 0 || (isHelp && (words === '' || group.length > 0))) {
+    return void process.stdout.write(listHelp(program, words === '' ? commands : listed))
+  }
+  process.exitCode = 64
+  if (group.length > 0) return void process.stderr.write(listHelp(program, group))
+  const names = commands.map(({ name }) => name)
+  process.stderr.write(
+    `unknown command: ${args.join(' ')}\nDid you mean "${nearest(words, names)}"? ${program} --help lists all commands.\n`,
+  )
+}
+
+const usage = ({ name, operands = [] }: Command) => [name, ...operands].join(' ')
+
+function listHelp(program: string, commands: Command[]): string {
+  const rows = commands.map((each): [string, string] => [usage(each), each.summary])
+  return `${program} <command>\n\n${table(rows)}\n${program} <command> --help shows the options of one.\n`
+}
+
+function commandHelp(program: string, found: Command): string {
+  const rows = Object.entries({ ...found.options, ...COMMON } as Options).map(
+    ([name, { value, meaning }]): [string, string] => [`--${name}${value === undefined ? '' : ` ${value}`}`, meaning],
+  )
+  const details = found.details ? `\n${found.details}\n` : ''
+  return `${program} ${usage(found)}\n\n  ${found.summary}\n\n${table(rows)}${details}`
+}
+
+function table(rows: [string, string][]): string {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('')
+}
+
+/** What an operator can mend is said in words; the rest is a bug and shows where it is. */
+function fail(error: unknown): never {
+  process.stderr.write(`${explain(error) ?? (error instanceof Error ? error.stack : String(error))}\n`)
+  process.exit(1)
+}
+
+function explain(error: unknown): string | undefined {
+  if (error instanceof CommandFailure) return error.message
+  if (isDatabaseUnavailable(error)) return `the database cannot be reached: ${(error as Error).message}`
+  return explainStartFailure(error, {})
+}
+
+/** `… | head` closes the pipe when it has enough. */
+function leaveWhenNobodyReads(error: NodeJS.ErrnoException): void {
+  process.exit(error.code === 'EPIPE' ? 0 : 1)
+}

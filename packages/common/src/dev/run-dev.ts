@@ -1,0 +1,62 @@
+import { type Environment, readEnvFile } from '../config.ts'
+import { createLogger, type Logger, type LogLevel } from '../logger.ts'
+import { explainStartFailure } from '../start-failure.ts'
+import { announceReady, stopWithParent } from './dev-child.ts'
+
+/** What the dev.ts of a service works with. */
+export interface Dev {
+  /** Environment and `.env`. */
+  env: Environment
+  /** A setting under its prefixed or its bare name; empty means unset. */
+  given(name: string): string | undefined
+  port: string
+  /** Run in reverse order at the end. */
+  stops: (() => Promise<void>)[]
+  /** Reads the settings; what is given wins over these defaults. Warnings are logged. */
+  settle<Config extends { log: { level: LogLevel; file?: string | undefined } }>(
+    readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
+    defaults: Environment,
+  ): { config: Config; log: Logger }
+}
+
+/**
+ * The body of every dev.ts: starts the service with embedded defaults, prints the lines that `start` answers, and stops
+ * everything on a signal, when the parent is gone or when the start fails.
+ */
+export async function runDev(
+  { name, prefix, port }: { name: string; prefix: string; port: string },
+  start: (dev: Dev) => Promise<string[]>,
+): Promise<void> {
+  const file = readEnvFile('.env')
+  const env = { ...file, ...process.env }
+  const given = (variable: string) => env[prefix + variable] || env[variable]
+  const dev: Dev = {
+    env,
+    given,
+    port: given('PORT') ?? port,
+    stops: [],
+    settle(readConfig, defaults) {
+      const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
+      const log = createLogger({ name, ...config.log })
+      for (const warning of warnings) log.warn(warning)
+      return { config, log }
+    },
+  }
+  let isStopping = false
+  const stop = async (code: number) => {
+    if (isStopping) return
+    isStopping = true
+    for (const end of dev.stops.toReversed()) await end()
+    process.exit(code)
+  }
+  process.once('SIGINT', () => stop(0))
+  process.once('SIGTERM', () => stop(0))
+  stopWithParent(() => stop(0))
+  try {
+    announceReady(name, await start(dev))
+  } catch (error) {
+    const expected = explainStartFailure(error, { [Number(dev.port)]: `${prefix}PORT` })
+    process.stderr.write(`${expected ?? (error instanceof Error ? error.stack : error)}\n`)
+    await stop(1)
+  }
+}

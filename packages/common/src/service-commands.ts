@@ -1,0 +1,126 @@
+import { type Command, command, printResult } from './cli.ts'
+import { type Variables, variablesTable } from './config.ts'
+import type { Logger } from './logger.ts'
+import { type MigrateOptions, migrationStatus, pendingSql } from './migrate.ts'
+import { inOrder, stopOnSignal } from './shutdown.ts'
+import { startTelemetry, type TelemetryOptions } from './telemetry.ts'
+
+interface Settings {
+  telemetry: Omit<TelemetryOptions, 'service' | 'version'>
+}
+
+interface ServiceParts<Config extends Settings> {
+  name: string
+  /** Of its variables, as in `AUTH_`. */
+  prefix: string
+  version: string
+  variables: Variables
+  /** What `worker` does, in the list of commands. */
+  workerSummary: string
+  startUp(how?: { toStderr?: boolean }): { config: Config; log: Logger }
+  /** Runs main.ts, which is what starts several processes with. */
+  serve(): Promise<unknown>
+  /** Beyond what reading the settings finds. */
+  checkConfig?(config: Config): Promise<unknown>
+  migrateAll(config: Config, log: Logger): Promise<void>
+  withMigrations(config: Config, log: Logger, work: (migrations: MigrateOptions) => Promise<void>): Promise<void>
+  /** Works whatever the settings say of workers inside the service; answers what stops it, in order. */
+  startWorker(config: Config, log: Logger): Promise<(() => unknown)[]>
+}
+
+/** The commands that every service has. */
+export function serviceCommands<Config extends Settings>(service: ServiceParts<Config>): Command[] {
+  return [
+    command({ name: 'serve', summary: 'run the service', run: service.serve }),
+    command({ name: 'worker', summary: service.workerSummary, run: () => runWorker(service) }),
+    command({
+      name: 'migrate',
+      summary: 'apply pending migrations',
+      options: { 'dry-run': { meaning: 'print the SQL that would be applied' } },
+      run: ({ options, json }) => (options['dry-run'] ? printPending(service, json) : runMigrate(service, json)),
+    }),
+    command({
+      name: 'migrate status',
+      summary: 'list migrations and when they were applied',
+      run: ({ json }) => printStatus(service, json),
+    }),
+    command({
+      name: 'config check',
+      summary: 'check the settings without starting',
+      run: async ({ json }) => {
+        await service.checkConfig?.(service.startUp({ toStderr: true }).config)
+        printResult(json, { complete: true }, 'the configuration is complete')
+      },
+    }),
+    command({
+      name: 'config table',
+      summary: 'print all variables as the table of the README',
+      run: ({ json }) => printResult(json, listVariables(service), variablesTable(service.variables, service.prefix)),
+    }),
+    command({
+      name: 'version',
+      summary: 'print the version',
+      run: ({ json }) => printResult(json, { version: service.version }, service.version),
+    }),
+  ]
+}
+
+type Service = ServiceParts<Settings>
+
+async function runWorker(service: Service) {
+  const { config, log } = service.startUp()
+  const { name, version } = service
+  const stopTelemetry = await startTelemetry({ service: name, version, ...config.telemetry })
+  const stops = await service.startWorker(config, log)
+  log.info('worker started')
+  stopOnSignal(log, () => inOrder(log, [...stops, stopTelemetry]))
+}
+
+async function runMigrate(service: Service, json: boolean) {
+  const { config, log } = service.startUp({ toStderr: true })
+  const applied = (await readMigrations(service, config, log, pendingSql)).map(({ name }) => name)
+  // Also with nothing pending: the queue's own tables may be.
+  await service.migrateAll(config, log)
+  printResult(json, { applied }, applied.map((name) => `applied ${name}`).join('\n') || 'nothing to apply')
+}
+
+async function printPending(service: Service, json: boolean) {
+  const { config, log } = service.startUp({ toStderr: true })
+  const pending = await readMigrations(service, config, log, pendingSql)
+  if (json || pending.length > 0) {
+    printResult(json, pending, pending.map(({ name, sql }) => `-- ${name}\n${sql}`).join('\n'))
+  }
+}
+
+async function printStatus(service: Service, json: boolean) {
+  const { config, log } = service.startUp({ toStderr: true })
+  const migrations = await readMigrations(service, config, log, migrationStatus)
+  const status = migrations.map(({ name, executedAt }) => ({ name, applied_at: executedAt?.toISOString() ?? null }))
+  const lines = status.map(({ name, applied_at: at }) => `${at ?? 'pending'.padEnd(24)}  ${name}`)
+  printResult(json, status, lines.join('\n'))
+}
+
+async function readMigrations<Result>(
+  service: Service,
+  config: Settings,
+  log: Logger,
+  read: (migrations: MigrateOptions) => Promise<readonly Result[]>,
+): Promise<readonly Result[]> {
+  let found: readonly Result[] = []
+  await service.withMigrations(config, log, async (migrations) => {
+    found = await read(migrations)
+  })
+  return found
+}
+
+const listVariables = ({ variables, prefix }: Service) =>
+  Object.entries(variables).map(
+    ([name, { type, meaning, required = false, default: fallback = null, aliases = [] }]) => ({
+      name: prefix + name,
+      type,
+      required,
+      default: fallback,
+      aliases,
+      meaning,
+    }),
+  )

@@ -1,0 +1,44 @@
+/** Both kinds of metadata at their largest, every character escaped, and room for the rest. */
+export const MAX_LINE_BYTES = 256 * 1024
+
+/** One line of the input, or why it cannot be read. Numbers count from 1, empty lines included. */
+export type Line = { number: number; text: string } | { number: number; problem: string }
+
+const LF = 0x0a
+
+/**
+ * Splits bytes into lines without ever holding more than one: a line past the bound is skipped to its end and reported.
+ * Empty lines are left out; a byte order mark and carriage returns are dropped.
+ */
+export async function* readLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+  let number = 1
+  let parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of input) {
+    let start = 0
+    for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
+      const line = toLine(number, [...parts, chunk.subarray(start, end)], bytes + end - start)
+      if (line) yield line
+      number++
+      parts = []
+      bytes = 0
+      start = end + 1
+    }
+    const rest = chunk.subarray(start)
+    bytes += rest.length
+    if (bytes > MAX_LINE_BYTES) parts = []
+    else if (rest.length > 0) parts.push(rest)
+  }
+  const last = bytes > 0 ? toLine(number, parts, bytes) : undefined
+  if (last) yield last
+}
+
+function toLine(number: number, parts: Uint8Array[], bytes: number): Line | undefined {
+  if (bytes > MAX_LINE_BYTES) return { number, problem: `is longer than ${MAX_LINE_BYTES} bytes` }
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts)).trim()
+    return text === '' ? undefined : { number, text }
+  } catch {
+    return { number, problem: 'is not UTF-8' }
+  }
+}

@@ -1,0 +1,32 @@
+import { command, printResult, UsageError } from '@services/common/cli'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+
+const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
+
+const ROTATION = `This is the whole value of AUTH_JWT_KEYS and a secret. To replace keys that are in use without signing anybody out:
+  1. add the new key to the "keys" of the old value, without "sign" in its key_ops; restart all replicas
+  2. wait 10 minutes, until applications have read it at /.well-known/jwks.json
+  3. move "sign" from the old key's key_ops to the new one's; restart all replicas
+  4. drop the old key once its tokens have expired (AUTH_JWT_EXP)
+`
+
+/** `keys generate`: a JWK set fit for AUTH_JWT_KEYS, in one line. */
+export const keysGenerate = command({
+  name: 'keys generate',
+  summary: 'make a key that signs access tokens, for AUTH_JWT_KEYS',
+  options: {
+    alg: { value: 'ALG', meaning: `${ALGORITHMS.join(', ')}; RS256 if absent` },
+    kid: { value: 'ID', meaning: "its key id; the key's thumbprint (RFC 7638) if absent" },
+  },
+  run: async ({ options, json }) => {
+    const alg = ALGORITHMS.find((each) => each === (options.alg ?? 'RS256'))
+    if (!alg) throw new UsageError(`--alg must be one of ${ALGORITHMS.join(', ')}`)
+    if (options.kid?.trim() === '') throw new UsageError('--kid must not be empty')
+    const { privateKey } = await generateKeyPair(alg, { extractable: true })
+    const material = await exportJWK(privateKey)
+    const kid = options.kid ?? (await calculateJwkThumbprint(material))
+    const set = { keys: [{ ...material, kid, alg, use: 'sig', key_ops: ['sign', 'verify'] }] }
+    printResult(json, set, JSON.stringify(set))
+    process.stderr.write(ROTATION)
+  },
+})

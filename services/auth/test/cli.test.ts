@@ -1,0 +1,283 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import bcrypt from 'bcrypt'
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import { describe, expect } from 'vitest'
+import { createDatabase, SECRET, startTestService, test } from './service.ts'
+
+const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+const SETTINGS = {
+  // As `pnpm start` has it: half of each run would be spent on compiling.
+  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../../node_modules/.cache/node', import.meta.url)),
+  AUTH_SITE_URL: 'https://site.example',
+  AUTH_API_EXTERNAL_URL: 'https://auth.example',
+  AUTH_DATABASE_URL: 'postgres://postgres@127.0.0.1:1/none',
+  AUTH_JWT_SECRET: SECRET,
+  AUTH_SMTP_HOST: '127.0.0.1',
+  AUTH_SMTP_PORT: '1',
+  AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
+}
+
+/** The real command line in a process of its own. */
+async function auth(args: string[], settings: Record<string, string> = {}, input = '') {
+  // Every run warns of an unknown setting: the warning must not get among the result.
+  const env = { PATH: process.env.PATH, AUTH_UNKNOWN: 'x', ...SETTINGS, ...settings }
+  const child = spawn(process.execPath, [cli, ...args], { cwd: tmpdir(), env })
+  child.stdin.end(input)
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  return { code, stdout, stderr }
+}
+
+const COMMANDS = [
+  'serve',
+  'worker',
+  'migrate',
+  'migrate status',
+  'config check',
+  'config table',
+  'version',
+  'keys generate',
+  'tokens admin',
+  'users import',
+  'users export',
+  'redirect check',
+]
+
+test('every command is in the help and has help of its own, which needs no settings', async () => {
+  const help = await auth(['--help'])
+  const listed = [...help.stdout.matchAll(/^ {2}([a-z]+( [a-z]+)?) /gm)].map(([, name]) => name)
+  expect({ code: help.code, listed }).toEqual({ code: 0, listed: COMMANDS })
+  const helps = await Promise.all(COMMANDS.map((name) => auth([...name.split(' '), '--help'], { AUTH_SITE_URL: '' })))
+  for (const [index, { code, stdout }] of helps.entries()) {
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`auth ${COMMANDS[index]}`) })
+    expect(stdout).toContain('--json')
+  }
+}, 30_000)
+
+describe('wrong usage ends with 64 and a hint, and prints no result', () => {
+  test.for([
+    ['migrat', 'Did you mean "migrate"?'],
+    ['users improt', 'Did you mean "users import"?'],
+    ['users', 'users import FILE'],
+    ['version --loud', 'auth version --help'],
+    ['version now', 'needs no operands'],
+    ['users import', 'needs FILE'],
+    ['users import a b', 'needs FILE'],
+    ['redirect check', 'needs URL'],
+    ['keys generate --alg none', '--alg must be one of'],
+    ['keys generate --alg', 'auth keys generate --help'],
+    ['tokens admin --expires never', '--expires must be'],
+    ['tokens admin --expires 0', '--expires must be'],
+    ['tokens admin --role authenticated', '--role must be one of AUTH_JWT_ADMIN_ROLES'],
+  ])('%s', async ([line, hint]) => {
+    const { code, stdout, stderr } = await auth((line as string).split(' '))
+    expect({ code, stdout, stderr }).toEqual({ code: 64, stdout: '', stderr: expect.stringContaining(hint as string) })
+  })
+})
+
+test('--json prints one JSON value and nothing else', async () => {
+  const results = await Promise.all(
+    ['version', 'config check', 'config table', 'keys generate --alg ES256', 'tokens admin'].map((line) =>
+      auth([...line.split(' '), '--json']),
+    ),
+  )
+  for (const { code, stdout } of results) {
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toBeTypeOf('object')
+    expect(stdout.trim().split('\n')).toHaveLength(1)
+  }
+})
+
+test('a database that is not there is said in one line', async () => {
+  const { code, stdout, stderr } = await auth(['users', 'import', '-'], {}, '{"email":"a@b.example"}')
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toContain('the database cannot be reached')
+  expect(stderr).not.toContain('    at ')
+})
+
+describe('keys generate', () => {
+  test.for(['RS256', 'ES256', 'EdDSA'])('%s: the result is a value for AUTH_JWT_KEYS that signs', async (alg) => {
+    const { code, stdout, stderr } = await auth(['keys', 'generate', '--alg', alg, '--kid', 'first'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('To replace keys')
+    expect(JSON.parse(stdout).keys).toMatchObject([{ kid: 'first', alg, key_ops: ['sign', 'verify'] }])
+    const service = await startTestService({ AUTH_JWT_KEYS: stdout, AUTH_MAILER_AUTOCONFIRM: 'true' })
+    const { body } = await service.post('/signup', { email: 'ada@example.com', password: 'correct horse' })
+    expect(decodeProtectedHeader(body.access_token)).toMatchObject({ alg, kid: 'first' })
+    await service.app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = service.app.server.address() as { port: number }
+    const keys = createRemoteJWKSet(new URL(`http://127.0.0.1:${port}/.well-known/jwks.json`))
+    expect((await jwtVerify(body.access_token, keys)).payload.sub).toBe(body.user.id)
+    await service.close()
+  })
+
+  test('RS256 and an id of its own without options', async () => {
+    const made = await Promise.all([auth(['keys', 'generate']), auth(['keys', 'generate', '--json'])])
+    const [first, second] = made.map(({ stdout }) => JSON.parse(stdout).keys[0])
+    expect([first.alg, first.kty, second.alg]).toEqual(['RS256', 'RSA', 'RS256'])
+    expect(first.kid).not.toBe(second.kid)
+    expect(first.kid).toMatch(/^[\w-]{43}$/)
+  })
+})
+
+describe('tokens admin', () => {
+  test('a token of the service, for ten minutes and of no user', async ({ service }) => {
+    const { code, stdout, stderr } = await auth(['tokens', 'admin'])
+    expect(code).toBe(0)
+    const token = stdout.trim()
+    const claims = decodeJwt(token)
+    expect(claims).toEqual({
+      iss: 'https://auth.example',
+      aud: 'authenticated',
+      role: 'service_role',
+      iat: expect.any(Number),
+      exp: (claims.iat as number) + 600,
+    })
+    expect(stderr).toContain(new Date((claims.exp as number) * 1000).toISOString())
+    expect(await service.deps.keys.verify(token, new Date())).toEqual(claims)
+  })
+
+  test('with another role and without an end when that is asked for', async () => {
+    const { stdout, stderr } = await auth([
+      'tokens',
+      'admin',
+      '--role',
+      'supabase_admin',
+      '--expires',
+      'none',
+      '--json',
+    ])
+    const { token, ...rest } = JSON.parse(stdout)
+    expect(rest).toEqual({ role: 'supabase_admin', expires_at: null })
+    expect(decodeJwt(token)).toMatchObject({ role: 'supabase_admin' })
+    expect(decodeJwt(token)).not.toHaveProperty('exp')
+    expect(stderr).toContain('never expires')
+  })
+})
+
+describe('redirect check', () => {
+  const check = async (url: string) => {
+    const settings = { AUTH_URI_ALLOW_LIST: 'https://*.apps.example/**,myapp://callback' }
+    const { code, stdout } = await auth(['redirect', 'check', url, '--json'], settings)
+    return { code, ...JSON.parse(stdout) }
+  }
+  test.for([
+    ['https://site.example/welcome', 'host of AUTH_SITE_URL'],
+    ['https://one.apps.example/x', 'https://*.apps.example/**'],
+    ['myapp://callback', 'myapp://callback'],
+  ])('accepts %s and names the rule', async ([url, rule]) => {
+    expect(await check(url as string)).toEqual({
+      code: 0,
+      accepted: true,
+      rule: expect.stringContaining(rule as string),
+    })
+  })
+  test.for([
+    ['https://evil.example/', 'neither'],
+    ['/welcome', 'not an absolute URL'],
+    ['https://user:secret@site.example/', 'user name or password'],
+    ['javascript:alert(1)', 'never a target'],
+    ['https://site.example\\@evil.example/', 'backslashes'],
+    [`https://site.example/${'x'.repeat(3_000)}`, 'longer'],
+  ])('refuses %s and says why', async ([url, reason]) => {
+    expect(await check(url as string)).toEqual({
+      code: 1,
+      accepted: false,
+      reason: expect.stringContaining(reason as string),
+    })
+  })
+})
+
+describe('users import and export', () => {
+  const line = async (email: string) =>
+    JSON.stringify({ email, email_verified: true, password_hash: await bcrypt.hash('the old password', 4) })
+
+  test('refused lines go to standard error, the summary to standard output, and the code tells', async () => {
+    const database = await createDatabase()
+    const settings = { AUTH_DATABASE_URL: database.url }
+    const lines = `${await line('one@example.com')}\nnonsense\n${await line('two@example.com')}\n`
+    const file = join(tmpdir(), `users-${crypto.randomUUID()}.jsonl`)
+    await writeFile(file, lines)
+    const dry = await auth(['users', 'import', file, '--dry-run'], settings)
+    expect(dry).toMatchObject({ code: 1, stdout: expect.stringContaining('2 would be imported') })
+    const piped = await auth(['users', 'import', '-', '--json'], settings, lines)
+    expect(piped).toMatchObject({ code: 1, stderr: expect.stringContaining('line 2: is not valid JSON') })
+    expect(JSON.parse(piped.stdout)).toMatchObject({
+      lines: 3,
+      imported: 2,
+      already_there: 0,
+      refused: 1,
+      dry_run: false,
+    })
+    const again = await auth(['users', 'import', '-'], settings, lines.replace('nonsense', ''))
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('2 already there, 0 refused') })
+    for (const { stdout, stderr } of [dry, piped, again]) expect(stdout + stderr).not.toContain('@example.com')
+    expect(await auth(['users', 'import', '/does/not/exist'], settings)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('cannot read'),
+    })
+    await database.drop()
+  }, 30_000)
+
+  test('what is exported here is imported elsewhere, and users sign in there', async ({ service }) => {
+    const { url } = service.deps.config.database
+    const { userId } = await service.signedIn('exported@example.com', 'the first password')
+    const without = await auth(['users', 'export'], { AUTH_DATABASE_URL: url })
+    expect(without.stdout).toContain('exported@example.com')
+    expect(without.stdout).not.toContain('argon2')
+    const whole = await auth(['users', 'export', '--with-hashes'], { AUTH_DATABASE_URL: url })
+    const elsewhere = await startTestService()
+    const settings = { AUTH_DATABASE_URL: elsewhere.deps.config.database.url }
+    expect(await auth(['users', 'import', '-'], settings, whole.stdout)).toMatchObject({ code: 0 })
+    const credentials = { email: 'exported@example.com', password: 'the first password' }
+    const { status, body } = await elsewhere.post('/token?grant_type=password', credentials)
+    expect([status, body.user.id]).toEqual([200, userId])
+    const there = await service.post('/token?grant_type=password', credentials)
+    const comparable = ({ created_at, email_confirmed_at, user_metadata, app_metadata, role }: typeof body) => ({
+      created_at,
+      email_confirmed_at,
+      user_metadata,
+      app_metadata,
+      role,
+    })
+    expect(comparable(body.user)).toEqual(comparable(there.body.user))
+    await elsewhere.close()
+  }, 30_000)
+
+  test('tables with a prefix are imported into as well', async () => {
+    const database = await createDatabase()
+    const settings = { AUTH_DATABASE_URL: database.url, AUTH_DB_NAMESPACE: 'acme' }
+    expect(await auth(['migrate'], settings)).toMatchObject({ code: 0, stdout: expect.stringContaining('applied') })
+    const lines = await line('prefixed@example.com')
+    expect(await auth(['users', 'import', '-'], settings, lines)).toMatchObject({ code: 0 })
+    const exported = await auth(['users', 'export'], settings)
+    expect(JSON.parse(exported.stdout)).toMatchObject({ email: 'prefixed@example.com' })
+    const other = await auth(['users', 'export'], { AUTH_DATABASE_URL: database.url })
+    expect(other).toMatchObject({ code: 0, stdout: '' })
+    await database.drop()
+  }, 30_000)
+})
+
+test('migrate says what it applied, in words and as JSON', async () => {
+  const database = await createDatabase()
+  const settings = { AUTH_DATABASE_URL: database.url, AUTH_DB_NAMESPACE: 'fresh' }
+  const pending = await auth(['migrate', '--dry-run', '--json'], settings)
+  expect(JSON.parse(pending.stdout)[0]).toMatchObject({
+    name: '0001-accounts',
+    sql: expect.stringContaining('fresh_users'),
+  })
+  const before = await auth(['migrate', 'status', '--json'], settings)
+  expect(JSON.parse(before.stdout)[0]).toEqual({ name: '0001-accounts', applied_at: null })
+  const applied = await auth(['migrate', '--json'], settings)
+  expect(JSON.parse(applied.stdout).applied).toContain('0001-accounts')
+  expect(JSON.parse((await auth(['migrate', '--json'], settings)).stdout)).toEqual({ applied: [] })
+  const after = await auth(['migrate', 'status', '--json'], settings)
+  expect(JSON.parse(after.stdout)[0].applied_at).toMatch(/^\d{4}-/)
+  await database.drop()
+}, 30_000)
