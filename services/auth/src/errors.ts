@@ -29,6 +29,8 @@ export const errorCatalogue = {
   email_provider_disabled: { status: 400, message: 'Email signups are disabled' },
   phone_provider_disabled: { status: 400, message: 'Phone signups are disabled' },
   anonymous_provider_disabled: { status: 422, message: 'Anonymous sign-ins are disabled' },
+  email_exists: { status: 422, message: 'A user with this email address has already been registered' },
+  phone_exists: { status: 422, message: 'A user with this phone number has already been registered' },
   user_already_exists: { status: 400, message: 'User already registered' },
   weak_password: { status: 422, message: 'The password is too weak' },
   same_password: { status: 422, message: 'New password should be different from the old password' },

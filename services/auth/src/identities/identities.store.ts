@@ -51,3 +51,53 @@ export async function setIdentityEmailVerified(trx: Transaction<DB>, userId: str
     .where('email', '=', email)
     .execute()
 }
+
+export interface AddressIdentity extends NewIdentity {
+  provider: 'email' | 'phone'
+}
+
+/** The identity behind a user's own address: made, or brought up to date with the keys given. */
+export async function putAddressIdentity(trx: Transaction<DB>, identity: AddressIdentity): Promise<void> {
+  await trx
+    .insertInto('identities')
+    .values({
+      id: identity.id,
+      user_id: identity.userId,
+      provider: identity.provider,
+      provider_id: identity.providerId,
+      identity_data: jsonb({ email_verified: false, phone_verified: false, ...identity.data }),
+      created_at: identity.now,
+      updated_at: identity.now,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(['provider', 'provider_id']).doUpdateSet({
+        identity_data: sql`${sql.ref('identities.identity_data')} || ${JSON.stringify(identity.data)}::jsonb`,
+        updated_at: identity.now,
+      }),
+    )
+    .execute()
+}
+
+/** Marks the number as verified in the user's identities that carry it. */
+export async function setIdentityPhoneVerified(trx: Transaction<DB>, userId: string, phone: string, now: Date) {
+  await trx
+    .updateTable('identities')
+    .set({ identity_data: sql`identity_data || '{"phone_verified": true}'::jsonb`, updated_at: now })
+    .where('user_id', '=', userId)
+    .where(sql`identity_data ->> 'phone'`, '=', phone)
+    .execute()
+}
+
+/** The user's identities by provider and id there, for replacing each. */
+export function listIdentityKeys(trx: Transaction<DB>, userId: string) {
+  return trx.selectFrom('identities').select(['id', 'provider', 'provider_id']).where('user_id', '=', userId).execute()
+}
+
+/** Leaves of an identity that there was one: its account at the provider is free for another user. */
+export async function anonymiseIdentity(trx: Transaction<DB>, id: string, providerId: string, now: Date) {
+  await trx
+    .updateTable('identities')
+    .set({ provider_id: providerId, identity_data: jsonb({}), updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}

@@ -70,7 +70,8 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
         'identities.email',
       ])
       .whereRef('identities.user_id', '=', 'users.id')
-      .orderBy('identities.created_at'),
+      .orderBy('identities.created_at')
+      .orderBy('identities.provider'),
   )
   const columns = Object.fromEntries(USER_COLUMNS.map((column) => [column, eb.ref(`users.${column}`)]))
   return jsonBuildObject({ ...columns, identities })
@@ -176,7 +177,7 @@ export async function refreshProviders(trx: Transaction<DB>, id: string, now: Da
     set app_metadata = u.app_metadata || jsonb_build_object('provider', p.providers -> 0, 'providers', p.providers),
         updated_at = ${now}
     from (
-      select jsonb_agg(provider order by first_at) as providers
+      select jsonb_agg(provider order by first_at, provider) as providers
       from (
         select provider, min(created_at) as first_at
         from ${sql.table('identities')} where user_id = ${id} group by provider
