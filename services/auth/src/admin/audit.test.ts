@@ -89,11 +89,11 @@ test.for([
   expect([status, body.error_code]).toEqual([400, 'validation_failed'])
 })
 
-test('entries past the hundred thousandth are not counted, and can be read all the same', async () => {
+test('entries past the ten thousandth are not counted, and can be read all the same', async () => {
   await service.deps.pool.query(`insert into audit_log_entries (id, payload, created_at)
     select gen_random_uuid(), '{"action": "ancient"}', timestamptz '2020-01-01' - n * interval '1 second'
-    from generate_series(1, 100100) n`)
+    from generate_series(1, 10100) n`)
   const { headers } = await admin.get('/admin/audit?per_page=1000')
-  expect(headers['x-total-count']).toBe('100000')
-  expect((await admin.get('/admin/audit?per_page=1000&page=101')).body).toHaveLength(104)
+  expect(headers['x-total-count']).toBe('10000')
+  expect((await admin.get('/admin/audit?per_page=1000&page=11')).body).toHaveLength(104)
 })

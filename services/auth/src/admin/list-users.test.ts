@@ -49,6 +49,8 @@ describe('GET /admin/users by page', () => {
     expect([names(last), last.headers.link]).toEqual([['ada'], '</admin/users?page=3&per_page=2>; rel="last"'])
     const past = await admin.get('/admin/users?page=999999999&per_page=1000')
     expect([names(past), past.headers['x-total-count']]).toEqual([[], '5'])
+    const filtered = await admin.get('/admin/users?page=9&per_page=2&filter=a')
+    expect([names(filtered), filtered.headers['x-total-count']]).toEqual([[], '5'])
   })
 
   plain.for([

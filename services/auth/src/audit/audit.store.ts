@@ -25,33 +25,56 @@ export interface AuditSearch {
   text: string
 }
 
-/** Newest first. */
-export function listAuditEntries(
-  db: Kysely<DB>,
-  search: AuditSearch | undefined,
-  { limit, offset }: { limit: number; offset: number },
-) {
-  return found(db, search)
-    .select(['id', 'payload', 'created_at', 'ip_address'])
-    .orderBy('created_at', 'desc')
-    .orderBy('id')
-    .limit(limit)
-    .offset(offset)
-    .execute()
+interface PageOfEntries {
+  limit: number
+  offset: number
 }
 
-/** Counts up to `limit` and no further: the log grows with every refresh of every session. */
-export async function countAuditEntries(
+const ENTRY_COLUMNS = ['id', 'payload', 'created_at', 'ip_address'] as const
+
+/**
+ * A page, newest first, and how many entries there are in all, counted up to `maxCounted` and no further: the log grows
+ * with every refresh. One reading of the log serves both; pages past the counted ones are read by themselves.
+ */
+export async function listAuditEntries(
   db: Kysely<DB>,
   search: AuditSearch | undefined,
-  limit: number,
-): Promise<number> {
-  const { total } = await db
-    .selectFrom(found(db, search).select('id').limit(limit).as('counted'))
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return total
+  page: PageOfEntries,
+  maxCounted: number,
+) {
+  const { ids, total } = await countedPage(db, search, page, maxCounted)
+  const isBeyond = total === maxCounted && page.offset + page.limit > maxCounted
+  const entries = isBeyond ? readUncounted(db, search, page) : readEntries(db, ids)
+  return { entries: await entries, total }
 }
+
+async function countedPage(
+  db: Kysely<DB>,
+  search: AuditSearch | undefined,
+  { limit, offset }: PageOfEntries,
+  maxCounted: number,
+): Promise<{ ids: string[]; total: number }> {
+  const { ids, total } = await db
+    .with(
+      (cte) => cte('counted').materialized(),
+      () => newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted),
+    )
+    .with('page', (qb) =>
+      qb.selectFrom('counted').select('id').orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset),
+    )
+    .selectNoFrom((eb) => [
+      eb.selectFrom('counted').select(eb.fn.countAll<number>().as('total')).as('total'),
+      sql<string[]>`array(select id from page)`.as('ids'),
+    ])
+    .executeTakeFirstOrThrow()
+  return { ids, total: total ?? 0 }
+}
+
+const readEntries = (db: Kysely<DB>, ids: string[]) =>
+  newestFirst(db, undefined).select(ENTRY_COLUMNS).where('id', '=', sql<string>`any(${ids}::uuid[])`).execute()
+
+const readUncounted = (db: Kysely<DB>, search: AuditSearch | undefined, { limit, offset }: PageOfEntries) =>
+  newestFirst(db, search).select(ENTRY_COLUMNS).limit(limit).offset(offset).execute()
 
 const KEYS: Record<AuditSearch['scope'], readonly string[]> = {
   author: ['actor_username', 'actor_name'],
@@ -59,8 +82,9 @@ const KEYS: Record<AuditSearch['scope'], readonly string[]> = {
   type: ['log_type'],
 }
 
-function found(db: Kysely<DB>, search: AuditSearch | undefined) {
-  const query = db.selectFrom('audit_log_entries')
+/** Ids only make the order a certain one. */
+function newestFirst(db: Kysely<DB>, search: AuditSearch | undefined) {
+  const query = db.selectFrom('audit_log_entries').orderBy('created_at', 'desc').orderBy('id')
   if (!search) return query
   const pattern = containing(search.text)
   return query.where((eb) =>

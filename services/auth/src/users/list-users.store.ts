@@ -11,22 +11,40 @@ export interface UserSearch {
   filter?: string | undefined
 }
 
-/**
- * The ids of a page come from an index alone, whatever the offset (users_aud_created_at_idx); only the page's own users
- * are read and put together.
- */
+interface PageOfUsers {
+  direction: Direction
+  limit: number
+  offset: number
+}
+
+/** A page and the exact number of all users it is a page of. */
 export async function listUsers(
   db: Kysely<DB>,
-  { aud, filter }: UserSearch,
-  { direction, limit, offset }: { direction: Direction; limit: number; offset: number },
-): Promise<User[]> {
+  search: UserSearch,
+  page: PageOfUsers,
+): Promise<{ users: User[]; total: number }> {
+  if (search.filter === undefined) {
+    const total = await countUsers(db, search)
+    // A page past the end costs nothing, however far.
+    return { users: page.offset < total ? (await readPage(db, search, page)).users : [], total }
+  }
+  const { users, total } = await readPage(db, search, page)
+  return { users, total: total ?? (page.offset > 0 ? await countUsers(db, search) : 0) }
+}
+
+/**
+ * The ids of a page come from an index alone, whatever the offset (users_aud_created_at_idx); only the page's own users
+ * are read and put together. With a filter every user is looked at, so all that match are counted in the same go; `total`
+ * is undefined when there is no row to say it.
+ */
+async function readPage(db: Kysely<DB>, search: UserSearch, { direction, limit, offset }: PageOfUsers) {
+  const counted = search.filter === undefined ? sql<number | null>`null::bigint` : sql<number | null>`count(*) over ()`
   const rows = await db
     .with('page', (qb) =>
       qb
         .selectFrom('users')
-        .select(['users.id', 'users.created_at'])
-        .where('users.aud', '=', aud)
-        .$if(filter !== undefined, (query) => query.where((eb) => matches(eb, filter as string)))
+        .select(['users.id', 'users.created_at', counted.as('total')])
+        .where((eb) => matches(eb, search))
         .orderBy('users.created_at', direction)
         .orderBy('users.id', direction)
         .limit(limit)
@@ -34,20 +52,19 @@ export async function listUsers(
     )
     .selectFrom('page')
     .innerJoin('users', 'users.id', 'page.id')
-    .select(userJson)
+    .select(['page.total', userJson])
     .orderBy('page.created_at', direction)
     .orderBy('page.id', direction)
     .execute()
-  return rows.map(({ user }) => toUser(user))
+  return { users: rows.map(({ user }) => toUser(user)), total: rows[0]?.total ?? undefined }
 }
 
-/** Exact: an index-only scan without a filter, a scan of the table with one. */
-export async function countUsers(db: Kysely<DB>, { aud, filter }: UserSearch): Promise<number> {
+/** An index-only scan without a filter, a scan of the table with one. */
+async function countUsers(db: Kysely<DB>, search: UserSearch): Promise<number> {
   const { total } = await db
     .selectFrom('users')
     .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where('users.aud', '=', aud)
-    .$if(filter !== undefined, (query) => query.where((eb) => matches(eb, filter as string)))
+    .where((eb) => matches(eb, search))
     .executeTakeFirstOrThrow()
   return total
 }
@@ -61,7 +78,7 @@ export interface UserPlace {
 /** Users after a place, for walking through all of them; the cost does not grow with the distance. */
 export async function listUsersAfter(
   db: Kysely<DB>,
-  { aud, filter }: UserSearch,
+  search: UserSearch,
   { direction, limit, after }: { direction: Direction; limit: number; after: UserPlace | undefined },
 ): Promise<(User & { place: UserPlace })[]> {
   const isLater = (place: UserPlace) => {
@@ -72,8 +89,7 @@ export async function listUsersAfter(
   const rows = await db
     .selectFrom('users')
     .select(userJson)
-    .where('users.aud', '=', aud)
-    .$if(filter !== undefined, (query) => query.where((eb) => matches(eb, filter as string)))
+    .where((eb) => matches(eb, search))
     .$if(after !== undefined, (query) => query.where(isLater(after as UserPlace)))
     .orderBy('users.created_at', direction)
     .orderBy('users.id', direction)
@@ -82,10 +98,14 @@ export async function listUsersAfter(
   return rows.map(({ user }) => ({ ...toUser(user), place: { createdAt: user.created_at, id: user.id } }))
 }
 
-function matches(eb: ExpressionBuilder<DB, 'users'>, filter: string) {
+function matches(eb: ExpressionBuilder<DB, 'users'>, { aud, filter }: UserSearch) {
+  const isOfAudience = eb('users.aud', '=', aud)
+  if (filter === undefined) return isOfAudience
   const pattern = containing(filter)
-  return eb.or([
-    eb('users.email', 'like', pattern),
-    eb(sql<string>`${sql.ref('users.user_metadata')} ->> 'full_name'`, 'ilike', pattern),
-  ])
+  return isOfAudience.and(
+    eb.or([
+      eb('users.email', 'like', pattern),
+      eb(sql<string>`${sql.ref('users.user_metadata')} ->> 'full_name'`, 'ilike', pattern),
+    ]),
+  )
 }
