@@ -13,9 +13,16 @@ import {
 } from '@services/common/http-shell'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { ownSessionsRoutes } from './account/sessions.routes.ts'
 import { userRoutes } from './account/user.routes.ts'
+import { auditRoutes } from './admin/audit.routes.ts'
+import { createUserRoutes } from './admin/create-user.routes.ts'
 import { generateLinkRoutes } from './admin/generate-link.routes.ts'
 import { inviteRoutes } from './admin/invite.routes.ts'
+import { listUsersRoutes } from './admin/list-users.routes.ts'
+import { adminSessionsRoutes } from './admin/sessions.routes.ts'
+import { requireSubject } from './admin/subject.ts'
+import { adminUserRoutes } from './admin/user.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { requireAdmin } from './http/admin-only.ts'
@@ -77,7 +84,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     description: 'User management and authentication. Errors have two forms, chosen by `X-Supabase-Api-Version`.',
     securitySchemes: {
       user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-      admin: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      admin: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'With the role claim of an admin.' },
     },
   })
 
@@ -97,15 +104,25 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(async (scope) => {
     requireUser(scope, deps)
     await scope.register(userRoutes, { deps })
+    await scope.register(ownSessionsRoutes, { deps })
     await scope.register(logoutRoutes, { deps })
     await scope.register(reauthenticateRoutes, { deps })
   })
 
-  // Admins, with a token whose role is listed in JWT_ADMIN_ROLES
+  // Admins, with a token whose role is one of AUTH_JWT_ADMIN_ROLES
   await app.register(async (scope) => {
     requireAdmin(scope, deps)
+    await scope.register(listUsersRoutes, { deps })
+    await scope.register(createUserRoutes, { deps })
+    await scope.register(auditRoutes, { deps })
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
+    // About the user of the path
+    await scope.register(async (subjectScope) => {
+      requireSubject(subjectScope, deps)
+      await subjectScope.register(adminUserRoutes, { deps })
+      await subjectScope.register(adminSessionsRoutes, { deps })
+    })
   })
   return app
 }

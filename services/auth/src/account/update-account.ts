@@ -8,7 +8,7 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { putAddressIdentity } from '../identities/identities.store.ts'
+import { putProvenIdentity } from '../identities/identities.store.ts'
 import { notify } from '../mail/notify.ts'
 import { sendEmailChange, sendPhoneChange } from '../one-time-messages/address-change.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
@@ -18,13 +18,12 @@ import { deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time
 import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
+import { isEmailTaken, isPhoneTaken } from '../users/addresses.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import {
   applyEmailChange,
   applyPhoneChange,
   findUserById,
-  isEmailTaken,
-  isPhoneTaken,
   lockUser,
   mergeAppMetadata,
   mergeUserMetadata,
@@ -117,7 +116,7 @@ async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: 
   const now = deps.now()
   if (user.is_anonymous && deps.config.mail.autoconfirm) {
     await applyEmailChange(trx, user.id, email, now)
-    await putAddressIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
+    await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
     await refreshProviders(trx, user.id, now)
     return
   }
@@ -136,7 +135,7 @@ async function changePhone(
   const now = deps.now()
   if (deps.config.sms.autoconfirm) {
     await applyPhoneChange(trx, user.id, phone, now)
-    await putAddressIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'phone', address: phone, now })
+    await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'phone', address: phone, now })
     await refreshProviders(trx, user.id, now)
     await audit(deps, trx, log, { action: 'user_modified', actor: user })
     return

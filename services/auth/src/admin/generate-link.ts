@@ -13,13 +13,13 @@ import {
 } from '../one-time-messages/link-mail.ts'
 import { issueToken } from '../one-time-tokens/issue-token.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
+import { isEmailTaken } from '../users/addresses.store.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
 import {
   findUserByEmail,
   findUserById,
-  isEmailTaken,
   lockUser,
   mergeUserMetadata,
   requestEmailChange,

@@ -8,11 +8,12 @@ const LOG_TYPES = {
   login: 'account',
   logout: 'account',
   user_signedup: 'team',
+  user_invited: 'team',
+  user_deleted: 'team',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
   user_modified: 'user',
   user_confirmation_requested: 'user',
-  user_invited: 'team',
   user_recovery_requested: 'user',
   user_reauthenticate_requested: 'user',
   identity_linked: 'user',
@@ -32,12 +33,19 @@ export interface Actor {
 export interface AuditEvent {
   action: AuditAction
   actor: Actor
+  /** Whom it was done to, where that is not the actor; stored as traits `user_id`, `user_email` and `user_phone`. */
+  target?: Pick<Actor, 'id' | 'email' | 'phone'>
+  /** Also logged: ids and kinds only, never an address. */
   traits?: Metadata
 }
 
+/** What the log needs of a logger: the request's or, for commands, the process's own. */
+export type AuditLog = Pick<FastifyBaseLogger, 'info'>
+
 /** The entry's payload: who did what, in the reference's words. */
-function auditPayload({ action, actor, traits }: AuditEvent): Metadata {
+function auditPayload({ action, actor, target, traits }: AuditEvent): Metadata {
   const name = actor.user_metadata.full_name
+  const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
   return {
     actor_id: actor.id,
     actor_via_sso: false,
@@ -45,7 +53,7 @@ function auditPayload({ action, actor, traits }: AuditEvent): Metadata {
     ...(typeof name === 'string' ? { actor_name: name } : {}),
     action,
     log_type: LOG_TYPES[action],
-    ...(traits ? { traits } : {}),
+    ...(about || traits ? { traits: { ...about, ...traits } } : {}),
   }
 }
 
@@ -56,13 +64,14 @@ export interface AuditDeps {
 }
 
 /** Logs the event, ids only: never an address. Returns the entry to store, or null where the log alone is wanted. */
-export function auditEntry(deps: AuditDeps, log: FastifyBaseLogger, event: AuditEvent): AuditEntry | null {
-  log.info({ audit: event.action, userId: event.actor.id, traits: event.traits }, 'audit')
+export function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
+  const { action, actor, target, traits } = event
+  log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
   return deps.config.auditInDatabase ? { id: deps.newId(), payload: auditPayload(event), now: deps.now() } : null
 }
 
 /** Logs the event and stores its entry in the caller's transaction. */
-export async function audit(deps: AuditDeps, db: Kysely<DB>, log: FastifyBaseLogger, event: AuditEvent): Promise<void> {
+export async function audit(deps: AuditDeps, db: Kysely<DB>, log: AuditLog, event: AuditEvent): Promise<void> {
   const entry = auditEntry(deps, log, event)
   if (entry) await insertAuditEntry(db, entry).execute()
 }

@@ -52,35 +52,73 @@ export async function setIdentityEmailVerified(trx: Transaction<DB>, userId: str
     .execute()
 }
 
-/**
- * The identity a proven address belongs to: made when there is none, brought up to date otherwise. Its id at the provider
- * is the user's own. True when it is new.
- */
-export async function putAddressIdentity(
+export interface AddressIdentity extends NewIdentity {
+  provider: 'email' | 'phone'
+}
+
+/** The identity behind a user's own address: made, or brought up to date with the keys given. True when it is new. */
+export async function putAddressIdentity(trx: Transaction<DB>, identity: AddressIdentity): Promise<boolean> {
+  const put = await trx
+    .insertInto('identities')
+    .values({
+      id: identity.id,
+      user_id: identity.userId,
+      provider: identity.provider,
+      provider_id: identity.providerId,
+      identity_data: jsonb({ email_verified: false, phone_verified: false, ...identity.data }),
+      created_at: identity.now,
+      updated_at: identity.now,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(['provider', 'provider_id']).doUpdateSet({
+        identity_data: sql`${sql.ref('identities.identity_data')} || ${JSON.stringify(identity.data)}::jsonb`,
+        updated_at: identity.now,
+      }),
+    )
+    // The system column is 0 in a row that was never updated.
+    .returning(sql<boolean>`xmax = 0`.as('isNew'))
+    .executeTakeFirst()
+  return put?.isNew ?? false
+}
+
+/** The same for an address its user has just proven. */
+export const putProvenIdentity = (
   trx: Transaction<DB>,
   {
-    id,
     userId,
     provider,
     address,
-    now,
-  }: {
-    id: string
-    userId: string
-    provider: 'email' | 'phone'
-    address: string
-    now: Date
-  },
-): Promise<boolean> {
-  const data = { sub: userId, [provider]: address, [`${provider}_verified`]: true }
-  const existing = await trx
+    ...rest
+  }: Pick<AddressIdentity, 'id' | 'userId' | 'provider' | 'now'> & { address: string },
+): Promise<boolean> =>
+  putAddressIdentity(trx, {
+    ...rest,
+    userId,
+    provider,
+    providerId: userId,
+    data: { sub: userId, [provider]: address, [`${provider}_verified`]: true },
+  })
+
+/** Marks the number as verified in the user's identities that carry it. */
+export async function setIdentityPhoneVerified(trx: Transaction<DB>, userId: string, phone: string, now: Date) {
+  await trx
     .updateTable('identities')
-    .set({ identity_data: sql`identity_data || ${JSON.stringify(data)}::jsonb`, updated_at: now })
+    .set({ identity_data: sql`identity_data || '{"phone_verified": true}'::jsonb`, updated_at: now })
     .where('user_id', '=', userId)
-    .where('provider', '=', provider)
-    .returning('id')
-    .executeTakeFirst()
-  if (existing) return false
-  await insertIdentity(trx, { id, userId, provider, providerId: userId, data, now })
-  return true
+    .where(sql`identity_data ->> 'phone'`, '=', phone)
+    .execute()
+}
+
+/** The user's identities by provider and id there, for replacing each. */
+export function listIdentityKeys(trx: Transaction<DB>, userId: string) {
+  return trx.selectFrom('identities').select(['id', 'provider', 'provider_id']).where('user_id', '=', userId).execute()
+}
+
+/** Leaves of an identity that there was one: its account at the provider is free for another user. */
+export async function anonymiseIdentity(trx: Transaction<DB>, id: string, providerId: string, now: Date) {
+  await trx
+    .updateTable('identities')
+    .set({ provider_id: providerId, identity_data: jsonb({}), updated_at: now })
+    .where('id', '=', id)
+    .execute()
 }

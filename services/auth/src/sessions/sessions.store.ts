@@ -230,12 +230,36 @@ export async function endReusedSession(trx: Transaction<DB>, id: string, present
 
 export type LogoutScope = 'global' | 'local' | 'others'
 
-/** Ends sessions of a user: all, one, or all but one. */
+/** Ends sessions of a user: all, one, or all but one. Returns how many it were. */
 export async function endSessions(trx: Transaction<DB>, userId: string, scope: LogoutScope, sessionId: string) {
   let query = trx.deleteFrom('sessions').where('user_id', '=', userId)
   if (scope === 'local') query = query.where('id', '=', sessionId)
   if (scope === 'others') query = query.where('id', '!=', sessionId)
-  await query.execute()
+  const { numDeletedRows } = await query.executeTakeFirstOrThrow()
+  return Number(numDeletedRows)
+}
+
+/** A user's sessions, newest first. */
+export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
+  return db
+    .selectFrom('sessions')
+    .select(['id', 'aal', 'created_at', 'refreshed_at', 'not_after', 'user_agent', 'ip'])
+    .where('user_id', '=', userId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** Ends a session if it is this user's; false when there is none. */
+export async function endSession(trx: Transaction<DB>, userId: string, sessionId: string): Promise<boolean> {
+  const ended = await trx
+    .deleteFrom('sessions')
+    .where('id', '=', sessionId)
+    .where('user_id', '=', userId)
+    .returning('id')
+    .executeTakeFirst()
+  return ended !== undefined
 }
 
 /** Holds a live session until the transaction ends; false when it has ended. */

@@ -71,7 +71,8 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
         'identities.email',
       ])
       .whereRef('identities.user_id', '=', 'users.id')
-      .orderBy('identities.created_at'),
+      .orderBy('identities.created_at')
+      .orderBy('identities.provider'),
   )
   const columns = Object.fromEntries(USER_COLUMNS.map((column) => [column, eb.ref(`users.${column}`)]))
   return jsonBuildObject({ ...columns, identities })
@@ -299,35 +300,6 @@ export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: 
     .catch(refuseTakenAddress)
 }
 
-/** Whether another account of the audience has the address, as its own or through an identity. */
-export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('users')
-    .select('users.id')
-    .where('users.aud', '=', aud)
-    .where('users.id', '!=', exceptId)
-    .where((eb) =>
-      eb.or([
-        eb('users.email', '=', email),
-        eb('users.id', 'in', eb.selectFrom('identities').select('user_id').where('identities.email', '=', email)),
-      ]),
-    )
-    .limit(1)
-    .executeTakeFirst()
-  return found !== undefined
-}
-
-export async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, exceptId: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('users')
-    .select('id')
-    .where('phone', '=', phone)
-    .where('aud', '=', aud)
-    .where('id', '!=', exceptId)
-    .executeTakeFirst()
-  return found !== undefined
-}
-
 /** `app_metadata.provider` is the oldest identity's, `providers` all of them in that order. */
 export async function refreshProviders(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await sql`
@@ -335,7 +307,7 @@ export async function refreshProviders(trx: Transaction<DB>, id: string, now: Da
     set app_metadata = u.app_metadata || jsonb_build_object('provider', p.providers -> 0, 'providers', p.providers),
         updated_at = ${now}
     from (
-      select jsonb_agg(provider order by first_at) as providers
+      select jsonb_agg(provider order by first_at, provider) as providers
       from (
         select provider, min(created_at) as first_at
         from ${sql.table('identities')} where user_id = ${id} group by provider

@@ -4,18 +4,17 @@ import { type AuditAction, audit } from '../audit/audit.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { putAddressIdentity, setIdentityEmailVerified } from '../identities/identities.store.ts'
+import { putProvenIdentity, setIdentityEmailVerified } from '../identities/identities.store.ts'
 import { notify } from '../mail/notify.ts'
 import { needsBothAddresses } from '../one-time-messages/address-change.ts'
 import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
+import { isEmailTaken, isPhoneTaken } from '../users/addresses.store.ts'
 import {
   applyEmailChange,
   applyPhoneChange,
   confirmEmail,
   confirmPhone,
   findUserById,
-  isEmailTaken,
-  isPhoneTaken,
   type LockedUser,
   noteFirstConfirmation,
   refreshProviders,
@@ -96,7 +95,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     await setRequestedPassword(deps, trx, redemption)
     await confirmPhone(trx, user.id, deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: user.phone ?? '' } as const
-    await putAddressIdentity(trx, { ...identity, now: deps.now() })
+    await putProvenIdentity(trx, { ...identity, now: deps.now() })
     return { action: 'user_signedup', traits }
   },
 
@@ -107,7 +106,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     if (await isPhoneTaken(trx, phone, before.aud, user.id)) throw apiError('phone_exists')
     await applyPhoneChange(trx, user.id, phone, deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
-    const isNew = await putAddressIdentity(trx, { ...identity, now: deps.now() })
+    const isNew = await putProvenIdentity(trx, { ...identity, now: deps.now() })
     if (before.phone && before.phone !== phone) {
       await notify(deps, trx, before, 'phone_changed_notification', { Phone: phone, OldPhone: before.phone })
     }
@@ -130,7 +129,7 @@ async function changeEmail(deps: Deps, trx: Transaction<DB>, { user }: Redemptio
   const before = (await findUserById(trx, user.id)) as User
   if (await isEmailTaken(trx, email, before.aud, user.id)) throw apiError('email_exists')
   await applyEmailChange(trx, user.id, email, now)
-  await putAddressIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
+  await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
   if (before.email && before.email !== email) {
     await notify(
       deps,

@@ -1,0 +1,69 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { adminOf } from '../http/admin-only.ts'
+import { requestAudience } from '../http/authenticate.ts'
+import { errorResponses, Field } from '../http/shapes.ts'
+import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { createUser } from './create-user.ts'
+import { UserFields } from './user-fields.ts'
+
+const NewUserBody = Type.Object({
+  id: Type.Optional(Type.String({ description: 'A UUID; made up when absent.' })),
+  aud: Type.Optional(Field),
+  password_hash: Type.Optional(
+    Type.String({ description: 'A hash made elsewhere, instead of a password; argon2i or argon2id in PHC form.' }),
+  ),
+  ...UserFields,
+})
+
+/** Creates a user, with an id of the caller's own (the specification's path) or without; in the scope of requireAdmin. */
+export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const schema = {
+    tags: ['admin'],
+    description: 'Needs an e-mail address or a phone number; sends nothing, and knows no weak password.',
+    security: [{ admin: [] }],
+    body: NewUserBody,
+    response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422) },
+  }
+
+  app.route({
+    method: 'POST',
+    url: '/admin/users',
+    schema: { ...schema, summary: 'Creates a user' },
+    handler: (request) => create(request, request.body),
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/admin/users/:user_id',
+    schema: { ...schema, summary: 'Creates a user with this id', params: Type.Object({ user_id: Type.String() }) },
+    handler: (request) => {
+      const { user_id: id } = request.params
+      if (request.body.id !== undefined && request.body.id !== id) {
+        throw apiError('validation_failed', { message: 'The id of the body is not that of the path' })
+      }
+      return create(request, { ...request.body, id })
+    },
+  })
+
+  async function create(request: FastifyRequest, body: Static<typeof NewUserBody>) {
+    const user = await createUser(deps, request.log, adminOf(request), {
+      id: body.id,
+      aud: body.aud || requestAudience(request, deps.config.jwt.audience),
+      role: body.role,
+      email: body.email,
+      phone: body.phone,
+      password: body.password,
+      passwordHash: body.password_hash,
+      emailConfirm: body.email_confirm,
+      phoneConfirm: body.phone_confirm,
+      userMetadata: body.user_metadata,
+      appMetadata: body.app_metadata,
+      banDuration: body.ban_duration,
+    })
+    return toUserBody(user)
+  }
+}

@@ -1,0 +1,129 @@
+// What admins do to users: creating, changing, banning, deleting, listing. The one rule: everything an admin changes is
+// audited in the same transaction. Who is an admin: ../http/admin-only.ts. The flows take an actor, so that commands can
+// act too; invitations and links, which send mail, are not here.
+import type { Transaction } from 'kysely'
+import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
+import type { DB, Metadata } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { NIL_UUID, UUID } from '../http/authenticate.ts'
+import { putAddressIdentity } from '../identities/identities.store.ts'
+import { isSupportedHash } from '../passwords/imported-hash.ts'
+import { blankUser } from '../users/blank-user.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { requireModestMetadata } from '../users/metadata.ts'
+import { parsePhone } from '../users/phone-number.ts'
+import { findUserById, insertUser, type User } from '../users/users.store.ts'
+import { bannedUntil } from './ban-duration.ts'
+import { parseName, refuseOversizedPassword, refuseTakenEmail, refuseTakenPhone } from './user-input.ts'
+
+/** A user as an admin describes one: texts as they were given, "" is the same as absent (but see `password`). */
+export interface NewUser {
+  id?: string | undefined
+  /** Empty: the service's own. */
+  aud?: string | undefined
+  role?: string | undefined
+  email?: string | undefined
+  phone?: string | undefined
+  /** Given at all, even "", it excludes `passwordHash`; without either the user has no password. */
+  password?: string | undefined
+  passwordHash?: string | undefined
+  emailConfirm?: boolean | undefined
+  phoneConfirm?: boolean | undefined
+  userMetadata?: Metadata | undefined
+  appMetadata?: Metadata | undefined
+  /** See bannedUntil. */
+  banDuration?: string | undefined
+}
+
+/**
+ * Creates a user without asking them: no mail, no rule on the password's strength, whatever is switched off for sign-ups.
+ * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) when the id is taken. Order of
+ * checks: contract/auth-core.md 11.16.
+ */
+export async function createUser(deps: Deps, log: AuditLog, actor: Actor, input: NewUser): Promise<User> {
+  const { user, passwordHash } = await checkNewUser(deps, input)
+  return deps.db.transaction().execute(async (trx) => {
+    const { identities: _none, confirmed_at: _generated, ...row } = user
+    if (!(await insertUser(trx, { ...row, password_hash: passwordHash }))) await explainConflict(trx, user)
+    await insertIdentities(deps, trx, user)
+    const provider = user.email ? 'email' : 'phone'
+    await audit(deps, trx, log, { action: 'user_signedup', actor, target: user, traits: { provider } })
+    return (await findUserById(trx, user.id)) as User
+  })
+}
+
+/** Everything that can be refused, and the hash, before the transaction, which must not hold locks for the time of one. */
+async function checkNewUser(deps: Deps, input: NewUser): Promise<{ user: User; passwordHash: string | null }> {
+  const { db } = deps
+  if (!input.email && !input.phone) {
+    throw apiError('validation_failed', { message: 'Cannot create a user without either an email or phone' })
+  }
+  const aud = parseName('aud', input.aud) ?? deps.config.jwt.audience
+  const email = input.email ? parseEmail(input.email) : null
+  if (email) await refuseTakenEmail(db, email, aud)
+  const phone = input.phone ? parsePhone(input.phone) : null
+  if (phone) await refuseTakenPhone(db, phone, aud)
+  checkPassword(input)
+  const now = deps.now()
+  const id = input.id === undefined ? deps.newId() : checkId(input.id)
+  const role = parseName('role', input.role) ?? deps.config.jwt.defaultRole
+  const providers = [...(email ? ['email'] : []), ...(phone ? ['phone'] : [])]
+  const isEmailConfirmed = email !== null && input.emailConfirm === true
+  const user: User = {
+    ...blankUser(id, aud, role, now),
+    email,
+    phone,
+    email_confirmed_at: isEmailConfirmed ? now : null,
+    phone_confirmed_at: phone && input.phoneConfirm ? now : null,
+    app_metadata: withoutNulls({ provider: providers[0], providers, ...input.appMetadata }),
+    user_metadata: withoutNulls({ ...input.userMetadata, ...(isEmailConfirmed ? { email_verified: true } : {}) }),
+    banned_until: input.banDuration ? bannedUntil(input.banDuration, now) : null,
+  }
+  requireModestMetadata(user.user_metadata)
+  requireModestMetadata(user.app_metadata)
+  const passwordHash = input.password ? await deps.passwords.hash(input.password) : (input.passwordHash ?? null)
+  return { user, passwordHash }
+}
+
+function checkPassword({ password, passwordHash }: NewUser): void {
+  if (password !== undefined && passwordHash !== undefined) {
+    throw apiError('validation_failed', { message: 'Only a password or a password hash should be provided' })
+  }
+  if (passwordHash !== undefined && !isSupportedHash(passwordHash)) {
+    throw apiError('validation_failed', { message: 'The password hash is of an unknown or unsupported format' })
+  }
+  refuseOversizedPassword(password ?? '')
+}
+
+function checkId(id: string): string {
+  if (UUID.test(id) && id !== NIL_UUID) return id.toLowerCase()
+  throw apiError('validation_failed', { message: 'The id must be a UUID, and not the nil UUID' })
+}
+
+/** The same merge as an update's: a key given as null is a key not wanted. */
+const withoutNulls = (metadata: Metadata): Metadata =>
+  Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null))
+
+/** Somebody else was faster; the rows that are there now tell with what. */
+async function explainConflict(trx: Transaction<DB>, { id, email, phone, aud }: User): Promise<never> {
+  if (email) await refuseTakenEmail(trx, email, aud)
+  if (phone) await refuseTakenPhone(trx, phone, aud)
+  if (await findUserById(trx, id)) {
+    throw apiError('user_already_exists', { status: 422, message: 'A user with this id already exists' })
+  }
+  // Deleted again in this very moment; the next try finds everything free.
+  throw apiError('service_unavailable', { retryAfterSeconds: 1 })
+}
+
+async function insertIdentities(deps: Deps, trx: Transaction<DB>, user: User): Promise<void> {
+  const identity = { userId: user.id, providerId: user.id, now: user.created_at }
+  if (user.email) {
+    const data = { sub: user.id, email: user.email, email_verified: user.email_confirmed_at !== null }
+    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'email', data })
+  }
+  if (user.phone) {
+    const data = { sub: user.id, phone: user.phone, phone_verified: user.phone_confirmed_at !== null }
+    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'phone', data })
+  }
+}

@@ -1,0 +1,32 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
+import type { DB } from '../db/tables.ts'
+import { apiError } from '../errors.ts'
+import { UUID } from '../http/authenticate.ts'
+import { findUserById, type User } from '../users/users.store.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    subject: User | null
+  }
+}
+
+/**
+ * Everything in this scope is about the user of the path (`:user_id`), `subjectOf(request)`. They are looked up before the
+ * body is read, as the reference does: a wrong id is 404 whatever else is wrong.
+ */
+export function requireSubject(app: FastifyInstance, { db }: { db: Kysely<DB> }): void {
+  app.decorateRequest('subject', null)
+  app.addHook('onRequest', async (request) => {
+    const { user_id: userId } = request.params as { user_id: string }
+    if (!UUID.test(userId)) throw apiError('validation_failed', { status: 404, message: 'user_id must be a UUID' })
+    const user = await findUserById(db, userId)
+    if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
+    request.subject = user
+  })
+}
+
+export function subjectOf(request: FastifyRequest): User {
+  if (!request.subject) throw new Error('route outside the scope of requireSubject')
+  return request.subject
+}

@@ -1,0 +1,158 @@
+import type { Transaction } from 'kysely'
+import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
+import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
+import type { DB, Metadata } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import {
+  putAddressIdentity,
+  setIdentityEmailVerified,
+  setIdentityPhoneVerified,
+} from '../identities/identities.store.ts'
+import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
+import { requireStrongPassword } from '../passwords/require-strong-password.ts'
+import { endSessions } from '../sessions/sessions.store.ts'
+import { refuseTakenAddress } from '../users/address-taken.ts'
+import { changeUser, type UserChanges } from '../users/change-user.store.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { requireModestMetadata } from '../users/metadata.ts'
+import { parsePhone } from '../users/phone-number.ts'
+import {
+  findUserById,
+  lockUser,
+  mergeAppMetadata,
+  mergeUserMetadata,
+  refreshProviders,
+  setPassword,
+  type User,
+} from '../users/users.store.ts'
+import { bannedUntil } from './ban-duration.ts'
+import { parseName, refuseTakenEmail, refuseTakenPhone } from './user-input.ts'
+
+/** What an admin changes about a user; absent, or "" but for the password, means unchanged. */
+export interface UserUpdate {
+  role?: string | undefined
+  email?: string | undefined
+  phone?: string | undefined
+  /** "" is refused as too weak. */
+  password?: string | undefined
+  /** Only true has an effect: nothing is ever un-confirmed. */
+  emailConfirm?: boolean | undefined
+  phoneConfirm?: boolean | undefined
+  userMetadata?: Metadata | undefined
+  appMetadata?: Metadata | undefined
+  /** See bannedUntil. */
+  banDuration?: string | undefined
+}
+
+interface CheckedUpdate extends UserUpdate {
+  passwordHash: string | undefined
+  /** null lifts a ban, undefined leaves it as it is. */
+  bannedUntil: Date | null | undefined
+}
+
+/**
+ * Changes a user at once: nothing is sent and nobody is asked. A new password ends all sessions; a new password, address
+ * or confirmation ends all open one-time tokens. A ban leaves sessions alone, it stops them from being used. Throws
+ * user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
+ */
+export async function updateUser(
+  deps: Deps,
+  log: AuditLog,
+  actor: Actor,
+  userId: string,
+  update: UserUpdate,
+): Promise<User> {
+  const checked = await checkUpdate(deps, update)
+  return deps.db.transaction().execute(async (trx) => {
+    const now = deps.now()
+    await lockUser(trx, userId)
+    const user = await findUserById(trx, userId)
+    if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
+    await changeRow(trx, user, checked, now)
+    await changeIdentities(deps, trx, user, checked, now)
+    if (checked.passwordHash) {
+      await setPassword(trx, userId, checked.passwordHash, now)
+      await endSessions(trx, userId, 'global', '')
+      await deleteAuthCodes(trx, userId)
+    }
+    if (checked.passwordHash || changesAddress(user, checked) || checked.emailConfirm || checked.phoneConfirm) {
+      await deleteOneTimeTokens(trx, userId)
+    }
+    await changeMetadata(trx, user, checked, now)
+    const updated = (await findUserById(trx, userId)) as User
+    requireModestMetadata(updated.user_metadata)
+    requireModestMetadata(updated.app_metadata)
+    await audit(deps, trx, log, { action: 'user_modified', actor, target: updated })
+    return updated
+  })
+}
+
+/** Everything that can be refused without the user, in the contract's order (11.18); the hash comes last. */
+async function checkUpdate(deps: Deps, update: UserUpdate): Promise<CheckedUpdate> {
+  const email = update.email ? parseEmail(update.email) : undefined
+  const phone = update.phone ? parsePhone(update.phone) : undefined
+  const ban = update.banDuration ? bannedUntil(update.banDuration, deps.now()) : undefined
+  const { password } = update
+  if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
+  if (password !== undefined) await requireStrongPassword(deps, password)
+  const role = parseName('role', update.role)
+  const passwordHash = password === undefined ? undefined : await deps.passwords.hash(password)
+  return { ...update, email, phone, role, bannedUntil: ban, passwordHash }
+}
+
+/** The address an update brings, if it is another than the user has. */
+const newEmail = (user: User, { email }: UserUpdate) => (email && email !== user.email ? email : undefined)
+const newPhone = (user: User, { phone }: UserUpdate) => (phone && phone !== user.phone ? phone : undefined)
+const changesAddress = (user: User, update: UserUpdate) => Boolean(newEmail(user, update) || newPhone(user, update))
+
+async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date): Promise<void> {
+  const email = newEmail(user, update)
+  const phone = newPhone(user, update)
+  if (email) await refuseTakenEmail(trx, email, user.aud, user.id)
+  if (phone) await refuseTakenPhone(trx, phone, user.aud, user.id)
+  const changes: UserChanges = {}
+  if (update.role) changes.role = update.role
+  if (update.emailConfirm && (email ?? user.email)) changes.email_confirmed_at = now
+  if (update.phoneConfirm && (phone ?? user.phone)) changes.phone_confirmed_at = now
+  // A change the user had begun is over: its tokens end with the address they were sent for.
+  if (email) Object.assign(changes, { email, ...NO_EMAIL_CHANGE })
+  if (phone) Object.assign(changes, { phone, ...NO_PHONE_CHANGE })
+  const isProven = (email && update.emailConfirm) || (phone && update.phoneConfirm)
+  if (user.is_anonymous && isProven) changes.is_anonymous = false
+  if (update.bannedUntil !== undefined) changes.banned_until = update.bannedUntil
+  await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
+}
+
+const NO_EMAIL_CHANGE = { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 }
+const NO_PHONE_CHANGE = { phone_change: null, phone_change_sent_at: null }
+
+/** The identity of an address follows it; what was verified of the old one says nothing of the new one. */
+async function changeIdentities(deps: Deps, trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date) {
+  const { id: userId } = user
+  const identity = { userId, providerId: userId, now }
+  const email = newEmail(user, update)
+  if (email) {
+    const data = { sub: userId, email, email_verified: update.emailConfirm === true }
+    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'email', data })
+  } else if (user.email && update.emailConfirm) {
+    await setIdentityEmailVerified(trx, userId, user.email, now)
+  }
+  const phone = newPhone(user, update)
+  if (phone) {
+    const data = { sub: userId, phone, phone_verified: update.phoneConfirm === true }
+    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'phone', data })
+  } else if (user.phone && update.phoneConfirm) {
+    await setIdentityPhoneVerified(trx, userId, user.phone, now)
+  }
+}
+
+async function changeMetadata(trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date): Promise<void> {
+  if (update.emailConfirm && (update.email || user.email)) {
+    await mergeUserMetadata(trx, user.id, { email_verified: true }, now)
+  }
+  if (update.appMetadata) await mergeAppMetadata(trx, user.id, update.appMetadata, now)
+  if (update.userMetadata) await mergeUserMetadata(trx, user.id, update.userMetadata, now)
+  // After the caller's own keys: which providers there are is a fact, whatever an admin's form sends back.
+  await refreshProviders(trx, user.id, now)
+}

@@ -1,0 +1,17 @@
+import { Type } from 'typebox'
+import { Field, FreeForm } from '../http/shapes.ts'
+
+/** What an admin may say of a user, new or known. */
+export const UserFields = {
+  role: Type.Optional(Field),
+  email: Type.Optional(Field),
+  phone: Type.Optional(Type.String({ description: 'E.164, with or without the leading +.' })),
+  password: Type.Optional(Field),
+  email_confirm: Type.Optional(Type.Boolean({ description: 'true: the address counts as proven.' })),
+  phone_confirm: Type.Optional(Type.Boolean({ description: 'true: the number counts as proven.' })),
+  user_metadata: Type.Optional(FreeForm),
+  app_metadata: Type.Optional(FreeForm),
+  ban_duration: Type.Optional(
+    Type.String({ description: 'From now on: units ns, us, ms, s, m, h (`24h`, `1h30m`); `none` lifts a ban.' }),
+  ),
+}

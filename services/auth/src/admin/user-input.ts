@@ -1,0 +1,28 @@
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { MAX_PASSWORD_BYTES } from '../passwords/password-rules.ts'
+import { isEmailTaken, isPhoneTaken } from '../users/addresses.store.ts'
+
+/** Roles and audiences travel in every token. */
+const MAX_NAME_BYTES = 255
+
+/** A role or audience as it was given; undefined when none was. Throws validation_failed. */
+export function parseName(field: 'role' | 'aud', name: string | undefined): string | undefined {
+  if (!name) return undefined
+  if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
+  throw apiError('validation_failed', { message: `${field} cannot be longer than ${MAX_NAME_BYTES} bytes` })
+}
+
+export async function refuseTakenEmail(db: Deps['db'], email: string, aud: string, ownerId?: string): Promise<void> {
+  if (await isEmailTaken(db, email, aud, ownerId)) throw apiError('email_exists')
+}
+
+export async function refuseTakenPhone(db: Deps['db'], phone: string, aud: string, ownerId?: string): Promise<void> {
+  if (await isPhoneTaken(db, phone, aud, ownerId)) throw apiError('phone_exists')
+}
+
+/** The bound on the work of a hash; strength is another question. */
+export function refuseOversizedPassword(password: string): void {
+  if (Buffer.byteLength(password) <= MAX_PASSWORD_BYTES) return
+  throw apiError('validation_failed', { message: `Password cannot be longer than ${MAX_PASSWORD_BYTES} bytes` })
+}

@@ -1,0 +1,78 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Deps } from '../deps.ts'
+import { adminOf } from '../http/admin-only.ts'
+import { errorResponses } from '../http/shapes.ts'
+import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { deleteUser } from './delete-user.ts'
+import { subjectOf } from './subject.ts'
+import { updateUser } from './update-user.ts'
+import { UserFields } from './user-fields.ts'
+
+const url = '/admin/users/:user_id'
+const security = [{ admin: [] }]
+const params = Type.Object({ user_id: Type.String() })
+
+/** One user: reading, changing, deleting; in the scope of requireSubject. */
+export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url,
+    schema: {
+      tags: ['admin'],
+      summary: 'One user, soft-deleted ones too',
+      security,
+      params,
+      response: { 200: UserShape, ...errorResponses(401, 403, 404) },
+    },
+    handler: async (request) => toUserBody(subjectOf(request)),
+  })
+
+  app.route({
+    method: 'PUT',
+    url,
+    schema: {
+      tags: ['admin'],
+      summary: 'Changes a user at once, without any mail',
+      description: 'A new password ends all sessions. Metadata is merged at the top level; null removes a key.',
+      security,
+      params,
+      body: Type.Object(UserFields),
+      response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
+    },
+    handler: async (request) => {
+      const { body } = request
+      const user = await updateUser(deps, request.log, adminOf(request), subjectOf(request).id, {
+        role: body.role,
+        email: body.email,
+        phone: body.phone,
+        password: body.password,
+        emailConfirm: body.email_confirm,
+        phoneConfirm: body.phone_confirm,
+        userMetadata: body.user_metadata,
+        appMetadata: body.app_metadata,
+        banDuration: body.ban_duration,
+      })
+      return toUserBody(user)
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url,
+    schema: {
+      tags: ['admin'],
+      summary: 'Deletes a user',
+      description: 'With `should_soft_delete` the id stays, without anything that tells whose it was.',
+      security,
+      params,
+      body: Type.Union([Type.Object({ should_soft_delete: Type.Optional(Type.Boolean()) }), Type.Null()]),
+      response: { 200: Type.Object({}), ...errorResponses(400, 401, 403, 404, 413) },
+    },
+    handler: async (request) => {
+      const deletion = request.body?.should_soft_delete ? 'soft' : 'hard'
+      await deleteUser(deps, request.log, adminOf(request), subjectOf(request).id, deletion)
+      return {}
+    },
+  })
+}

@@ -1,0 +1,34 @@
+import type { Kysely } from 'kysely'
+import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
+import type { DB } from '../db/tables.ts'
+import { apiError } from '../errors.ts'
+import { endSession, endSessions } from './sessions.store.ts'
+
+type EndDeps = AuditDeps & { db: Kysely<DB> }
+
+/** Whose sessions, as the audit log needs it. */
+type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
+
+/** Ends one session of a user. Throws session_not_found (404), for another user's session too. */
+export async function endOneSession(
+  deps: EndDeps,
+  log: AuditLog,
+  actor: Actor,
+  owner: Owner,
+  sessionId: string,
+): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    if (!(await endSession(trx, owner.id, sessionId))) throw sessionNotFound()
+    await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { session_id: sessionId } })
+  })
+}
+
+/** Signs a user out everywhere; audited when there was anything to end. */
+export async function endAllSessions(deps: EndDeps, log: AuditLog, actor: Actor, owner: Owner): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const sessions = await endSessions(trx, owner.id, 'global', '')
+    if (sessions > 0) await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { sessions } })
+  })
+}
+
+export const sessionNotFound = () => apiError('session_not_found', { status: 404, message: 'Session not found' })

@@ -1,0 +1,59 @@
+import type { Transaction } from 'kysely'
+import type { DB } from '../db/tables.ts'
+
+/** What an admin sets directly; a key that is absent stays as it is. */
+export interface UserChanges {
+  role?: string
+  email?: string
+  phone?: string
+  email_confirmed_at?: Date
+  phone_confirmed_at?: Date
+  email_change?: string | null
+  email_change_sent_at?: Date | null
+  email_change_confirm_status?: number
+  phone_change?: string | null
+  phone_change_sent_at?: Date | null
+  is_anonymous?: boolean
+  banned_until?: Date | null
+}
+
+/** Fails with a unique violation when another user of the audience has the address. */
+export async function changeUser(trx: Transaction<DB>, id: string, changes: UserChanges, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ ...changes, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** With everything that is theirs; the audit log stays. */
+export async function deleteUserRow(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx.deleteFrom('users').where('id', '=', id).execute()
+}
+
+export interface Pseudonyms {
+  email: string
+  phone: string
+  emailChange: string
+  phoneChange: string
+}
+
+/** Takes from the row what tells whose it was; id, times and role stay. */
+export async function anonymiseUser(trx: Transaction<DB>, id: string, names: Pseudonyms, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({
+      email: names.email,
+      phone: names.phone,
+      email_change: names.emailChange,
+      phone_change: names.phoneChange,
+      email_change_confirm_status: 0,
+      password_hash: null,
+      app_metadata: '{}',
+      user_metadata: '{}',
+      deleted_at: now,
+      updated_at: now,
+    })
+    .where('id', '=', id)
+    .execute()
+}
