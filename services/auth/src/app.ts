@@ -16,11 +16,13 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { userRoutes } from './account/user.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
+import { requireAdmin } from './http/admin-only.ts'
 import { requireUser } from './http/authenticate.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
 import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
+import { messagesRoutes } from './messages/messages.routes.ts'
 import { healthRoute } from './settings/health.routes.ts'
 import { settingsRoutes } from './settings/settings.routes.ts'
 import { signupRoutes } from './signup/signup.routes.ts'
@@ -85,6 +87,12 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     requireUser(scope, deps)
     await scope.register(userRoutes, { deps })
     await scope.register(logoutRoutes, { deps })
+  })
+
+  // Admins, with a token of an admin's role
+  await app.register(async (scope) => {
+    requireAdmin(scope, deps)
+    await scope.register(messagesRoutes, { deps })
   })
   return app
 }

@@ -11,7 +11,7 @@ import type { Config } from './config.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
-import { MAIL_QUEUE } from './mail/outbox.ts'
+import { MESSAGE_QUEUES } from './messages/outbox.ts'
 import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
 import { createPasswords, type Passwords } from './passwords/hash-password.ts'
 import { deriveKey } from './sessions/refresh-token.ts'
@@ -63,7 +63,7 @@ const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolea
     url: database.url,
     schema: `${tablePrefix(database.namespace)}auth_queue`,
     applicationName: 'auth',
-    queues: [MAIL_QUEUE],
+    queues: Object.values(MESSAGE_QUEUES),
     log,
     ...how,
   })

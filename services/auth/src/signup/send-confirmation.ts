@@ -3,6 +3,7 @@ import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { actionLink } from '../mail/action-link.ts'
+import { pickLocale } from '../mail/locale.ts'
 import { queueMail } from '../mail/outbox.ts'
 import { gapLeft, type SendGap, takeSendGap } from '../mail/send-gaps.store.ts'
 import { hashCode, hashLinkToken, makeOneTimeToken } from '../one-time-tokens/one-time-token.ts'
@@ -21,10 +22,16 @@ export async function refuseWithinGap(deps: Deps, email: string): Promise<void> 
 export async function sendConfirmation(
   deps: Deps,
   trx: Transaction<DB>,
-  mail: { email: string; holder: User; isPending: boolean; redirectTo: string },
+  mail: {
+    email: string
+    holder: User
+    isPending: boolean
+    redirectTo: string
+    acceptLanguage: string | undefined
+  },
 ): Promise<void> {
   const { config } = deps
-  const { email, holder, isPending, redirectTo } = mail
+  const { email, holder, isPending, redirectTo, acceptLanguage } = mail
   const now = deps.now()
   refuse(await takeSendGap(trx, gapOf(deps, email)))
 
@@ -51,7 +58,8 @@ export async function sendConfirmation(
     RedirectTo: redirectTo,
     Data: holder.user_metadata,
   }
-  await queueMail(deps, trx, { kind: 'confirmation', userId: holder.id, to: email, variables, lifetimeSeconds })
+  const locale = pickLocale(config.mail, { metadata: holder.user_metadata, acceptLanguage })
+  await queueMail(deps, trx, { kind: 'confirmation', userId: holder.id, to: email, variables, lifetimeSeconds, locale })
 }
 
 const gapOf = (deps: Deps, address: string): SendGap => ({

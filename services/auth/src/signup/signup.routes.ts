@@ -57,7 +57,16 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         throw apiError('validation_failed', { message: 'The PKCE flow is not available yet' })
       }
       const redirectTo = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
-      const result = await signUpByEmail(deps, request.log, { email, password, data, audience, redirectTo, client })
+      const acceptLanguage = request.headers['accept-language']
+      const result = await signUpByEmail(deps, request.log, {
+        email,
+        password,
+        data,
+        audience,
+        redirectTo,
+        acceptLanguage,
+        client,
+      })
       return 'session' in result ? result.session : toUserBody(result.user)
     },
   })

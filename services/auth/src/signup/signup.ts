@@ -21,6 +21,8 @@ export interface SignupInput {
   data: Metadata
   audience: string
   redirectTo: string
+  /** The header, for the language of the mail. */
+  acceptLanguage: string | undefined
   client: Client
 }
 
@@ -75,7 +77,8 @@ async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Ac
     const holderId = await insertAccount(deps, trx, account)
     const holder = holderId === user.id ? user : await lockHolder(trx, holderId)
     const isPending = holder.email === user.email && !holder.email_confirmed_at
-    await sendConfirmation(deps, trx, { email: user.email, holder, isPending, redirectTo: input.redirectTo })
+    const { redirectTo, acceptLanguage } = input
+    await sendConfirmation(deps, trx, { email: user.email, holder, isPending, redirectTo, acceptLanguage })
     const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
     await audit(deps, trx, log, { action, actor: holder, traits: { provider: 'email' } })
   })

@@ -17,7 +17,7 @@ const FONT = "-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 
 /**
  * A table layout with inline styles, because mail readers drop style sheets; the one style block only adds dark colours
- * where it is understood. The link is shown as text too, for readers that block buttons.
+ * where it is understood. Outlook does not know max-width, so it gets a table of that width around. The link is shown as text too, for readers that block buttons.
  */
 function htmlOf(locale: string, { heading, text, button, code, footer }: MailWords, linkHint: string): string {
   return `<!doctype html>
@@ -43,11 +43,13 @@ function htmlOf(locale: string, { heading, text, button, code, footer }: MailWor
 </head>
 <body class="page" style="margin:0;padding:0;background:#f3f5f8;-webkit-text-size-adjust:100%">
 <table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" border="0" style="background:#f3f5f8"><tr><td align="center" style="padding:32px 16px">
+<!--[if mso]><table role="presentation" width="480" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
 <table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:480px;background:#ffffff;border-radius:12px"><tr><td style="padding:32px 28px;font-family:${FONT}">
 <h1 style="margin:0 0 16px;font-size:22px;line-height:1.3;color:#16202c">${heading}</h1>
 <p style="margin:0;font-size:16px;line-height:1.5;color:#16202c;word-break:break-word">${text}</p>
-${button ? buttonOf(button) : ''}${code ? codeOf(code) : ''}${button ? linkOf(linkHint) : ''}<p class="quiet" style="margin:24px 0 0;font-size:13px;line-height:1.5;color:#5b6773;word-break:break-word">${footer}</p>
+${button ? buttonOf(button) : ''}${code ? codeOf(code) : ''}${button ? linkOf(linkHint) : ''}${footerOf(footer, !button && !code)}
 </td></tr></table>
+<!--[if mso]></td></tr></table><![endif]-->
 </td></tr></table>
 </body>
 </html>
@@ -70,13 +72,13 @@ const linkOf = (
 ) => `<p class="quiet" style="margin:24px 0 0;font-size:13px;line-height:1.5;color:#5b6773">${hint}<br><a href="{{ .ConfirmationURL }}" style="color:#2457d6;word-break:break-all">{{ .ConfirmationURL }}</a></p>
 `
 
+/** What to do when it was not you is the point of a notification, and small print elsewhere. */
+const footerOf = (footer: string, isThePoint: boolean) =>
+  isThePoint
+    ? `<p style="margin:16px 0 0;font-size:16px;line-height:1.5;color:#16202c;word-break:break-word">${footer}</p>`
+    : `<p class="quiet" style="margin:24px 0 0;font-size:13px;line-height:1.5;color:#5b6773;word-break:break-word">${footer}</p>`
+
 function textOf({ heading, text, button, code, footer }: MailWords): string {
-  const parts = [
-    heading,
-    text,
-    button && `${button}: {{ .ConfirmationURL }}`,
-    code && `${code}: {{ .Token }}`,
-    footer,
-  ]
+  const parts = [heading, text, button && `${button}: {{ .ConfirmationURL }}`, code && `${code}: {{ .Token }}`, footer]
   return `${parts.filter(Boolean).join('\n\n')}\n`
 }

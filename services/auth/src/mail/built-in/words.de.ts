@@ -20,7 +20,7 @@ export const GERMAN: Words = {
     },
     confirmation: {
       subject: 'Bestätige deine E-Mail-Adresse',
-      heading: 'Bestätige deine E-Mail-Adresse',
+      heading: 'E-Mail-Adresse bestätigen',
       text: `Willkommen! Bestätige {{ .Email }}, um dein Konto auf ${site} fertig anzulegen.`,
       button: 'E-Mail-Adresse bestätigen',
       code,
@@ -44,7 +44,7 @@ export const GERMAN: Words = {
     },
     email_change: {
       subject: 'Bestätige deine neue E-Mail-Adresse',
-      heading: 'Bestätige deine neue E-Mail-Adresse',
+      heading: 'Neue E-Mail-Adresse bestätigen',
       text: `Die Adresse deines Kontos auf ${site} soll von {{ .Email }} auf {{ .NewEmail }} geändert werden. Bestätige, dass das stimmt.`,
       button: 'Änderung bestätigen',
       code,

@@ -18,7 +18,9 @@ export const percentEncode = (text: string): string =>
 export const normalizeUrl = (text: string): string =>
   text
     .toWellFormed()
-    .replaceAll(/%(?![0-9a-fA-F]{2})|[^\w\-.~!#$%&*+,/:;=?@[\]]+/g, (part) => (part === '%' ? '%25' : percentEncode(part)))
+    .replaceAll(/%(?![0-9a-fA-F]{2})|[^\w\-.~!#$%&*+,/:;=?@[\]]+/g, (part) =>
+      part === '%' ? '%25' : percentEncode(part),
+    )
 
 const toPercent = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 

@@ -1,6 +1,6 @@
 import { FUNCTIONS } from './functions.ts'
 import type { Token } from './scan.ts'
-import { TemplateError } from './template-error.ts'
+import type { TemplateError } from './template-error.ts'
 
 /** What an action computes; pipelines are calls whose last argument is what came through the pipe. */
 export type Expression =

@@ -172,7 +172,7 @@ function extendUrl(context: HtmlContext, part: string): void {
 
 const isInQuery = ({ url }: HtmlContext) => url === '?'
 
-const SCRIPT_PART = /\\[^]|\/\/|\/\*|\*\/|["'`\n]/g
+const SCRIPT_PART = /\\[\s\S]|\/\/|\/\*|\*\/|["'`\n]/g
 
 function advanceScript(context: HtmlContext, text: string): void {
   for (const [part] of text.matchAll(SCRIPT_PART)) {

@@ -94,9 +94,7 @@ function parseBlock(parser: Parser, cursor: Cursor, kind: BlockKind, piece: Piec
   parser.variables.length = outside + names.length
   const otherwise = end?.tokens[0]?.text === 'else' ? parseElse(parser, end, kind, piece, depth) : requireEnd(end)
   parser.variables.length = outside
-  return kind === 'range'
-    ? { kind, names, value, body, otherwise }
-    : { kind, name: names[0], value, body, otherwise }
+  return kind === 'range' ? { kind, names, value, body, otherwise } : { kind, name: names[0], value, body, otherwise }
 }
 
 /** `$x :=`, and for range `$key, $item :=`. */
@@ -120,7 +118,8 @@ function parseElse(parser: Parser, cursor: Cursor, kind: BlockKind, piece: Piece
   const word = cursor.tokens[1]?.text ?? ''
   // `{{ else if }}` is `{{ else }}{{ if }}` that shares its `{{ end }}`.
   if (isBlock(word) && word === kind && kind !== 'range') return [parseBlock(parser, cursor, kind, piece, depth + 1)]
-  if (cursor.tokens.length > 1) throw cursor.fail(`expected {{ else }}${kind === 'range' ? '' : ` or {{ else ${kind} … }}`}`)
+  if (cursor.tokens.length > 1)
+    throw cursor.fail(`expected {{ else }}${kind === 'range' ? '' : ` or {{ else ${kind} … }}`}`)
   const { nodes, end } = parseBody(parser, piece, depth + 1)
   if (end?.tokens[0]?.text === 'else') {
     end.next = 0

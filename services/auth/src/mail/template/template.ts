@@ -15,7 +15,10 @@ export interface Template {
 }
 
 /** Throws a TemplateError that names the line and what was expected. `text` renders values as they are. */
-export const compileTemplate = (source: string, mode: Template['mode']): Template => ({ mode, ...parseTemplate(source) })
+export const compileTemplate = (source: string, mode: Template['mode']): Template => ({
+  mode,
+  ...parseTemplate(source),
+})
 
 /** Largest result, in UTF-16 units: loops over metadata could otherwise fill the memory. */
 export const MAX_OUTPUT = 2_000_000
@@ -73,18 +76,23 @@ function renderNode(run: Run, node: Node, dot: unknown): void {
   switch (node.kind) {
     case 'text':
       if (run.mode === 'html') advance(run.context, node.text)
-      return write(run, node.text)
+      write(run, node.text)
+      break
     case 'output': {
       const value = evaluate(run, node.value, dot)
-      return write(run, run.mode === 'html' ? escapeAt(run.context, value, run.schemes) : toText(value))
+      write(run, run.mode === 'html' ? escapeAt(run.context, value, run.schemes) : toText(value))
+      break
     }
     case 'assign':
-      return assign(run, node, evaluate(run, node.value, dot))
+      assign(run, node, evaluate(run, node.value, dot))
+      break
     case 'if':
     case 'with':
-      return renderChoice(run, node, dot)
+      renderChoice(run, node, dot)
+      break
     case 'range':
-      return renderRange(run, node, dot)
+      renderRange(run, node, dot)
+      break
   }
 }
 
@@ -121,7 +129,7 @@ function renderChoice(run: Run, node: Extract<Node, { name: string | undefined; 
 function renderRange(run: Run, node: Extract<Node, { kind: 'range' }>, dot: unknown): void {
   const value = evaluate(run, node.value, dot)
   const entries = entriesOf(value)
-  if (entries.length === 0) return renderNodes(run, node.otherwise, dot)
+  if (entries.length === 0) renderNodes(run, node.otherwise, dot)
   const outside = run.variables.length
   for (const [key, item] of entries) {
     takeStep(run)
