@@ -31,6 +31,7 @@ import { errorAnswers } from './http/error-bodies.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
 import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
+import { messagesRoutes } from './messages/messages.routes.ts'
 import { otpRoutes } from './otp/otp.routes.ts'
 import { reauthenticateRoutes } from './reauthenticate/reauthenticate.routes.ts'
 import { recoverRoutes } from './recover/recover.routes.ts'
@@ -115,6 +116,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(listUsersRoutes, { deps })
     await scope.register(createUserRoutes, { deps })
     await scope.register(auditRoutes, { deps })
+    await scope.register(messagesRoutes, { deps })
     await scope.register(inviteRoutes, { deps })
     await scope.register(generateLinkRoutes, { deps })
     // About the user of the path

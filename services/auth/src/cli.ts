@@ -8,6 +8,8 @@ import { usersImport } from './import/import-command.ts'
 import { tokensAdmin } from './jwks/admin-token-command.ts'
 import { keysGenerate } from './jwks/keys-command.ts'
 import { importSigningKeys } from './jwks/signing-keys.ts'
+import { mailPreview, mailTest } from './mail/mail-commands.ts'
+import { openTemplateSources } from './mail/template-sources.ts'
 import { startUp } from './start.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
@@ -21,7 +23,10 @@ const commands = [
     workerSummary: 'deliver mail and do housekeeping in a process of its own',
     startUp,
     serve: () => import('./main.ts'),
-    checkConfig: ({ jwt }) => importSigningKeys(jwt),
+    checkConfig: async (config) => {
+      await importSigningKeys(config.jwt)
+      openTemplateSources(config)
+    },
     migrateAll,
     withMigrations,
     startWorker: async (config, log) => {
@@ -33,7 +38,8 @@ const commands = [
   tokensAdmin,
   usersImport,
   usersExport,
-  // Commands on single users go through the flows of admin/ and stand here, those of mail in mail/mail-commands.ts.
+  mailPreview,
+  mailTest,
   redirectCheck,
 ]
 

@@ -18,7 +18,10 @@ import {
 import { LOG_LEVELS } from '@services/common/logger'
 import { parseAllowList } from './http/redirect-target.ts'
 import { parseJwtKeys } from './jwks/jwt-keys.ts'
-import { MAIL_KINDS, NOTIFICATION_KINDS, settingName } from './mail/kinds.ts'
+import { checkSubject } from './mail/check-template.ts'
+import { MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from './mail/kinds.ts'
+import { isLocale } from './mail/locale.ts'
+import type { Template } from './mail/template/template.ts'
 import { parseRequiredCharacters } from './passwords/password-rules.ts'
 import { parseCountries } from './sms/countries.ts'
 import { httpGatewayProblems } from './sms/http-gateway.ts'
@@ -210,6 +213,17 @@ export const variables = {
   SMTP_PASS: text('Password at the mail server.'),
   SMTP_ADMIN_EMAIL: text('From address of all mail; required while e-mail is enabled.'),
   SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
+  SMTP_TLS: oneOf(
+    ['auto', 'required', 'off'],
+    'TLS to the mail server: where it offers it (always when a password would leave this machine), never without, or never.',
+    { default: 'auto' },
+  ),
+  SMTP_HEADERS: parsed(
+    'JSON',
+    'Further headers of all mail, names with a text or a list of texts; `$messageType` in them is the kind of the mail.',
+    { default: '{}' },
+    parseMailHeaders,
+  ),
   SMTP_MAX_FREQUENCY: duration('Least time between confirmation mails to one address.', { default: '900' }),
   MAILER_SIGN_IN_LINK_MAX_FREQUENCY: duration('Least time between sign-in or recovery mails to one address.', {
     default: '60',
@@ -237,9 +251,40 @@ export const variables = {
   MAILER_URLPATHS_CONFIRMATION: text('Path of confirmation links.', { default: '/verify' }),
   MAILER_URLPATHS_RECOVERY: text('Path of recovery and magic links.', { default: '/verify' }),
   MAILER_URLPATHS_EMAIL_CHANGE: text('Path of e-mail change links.', { default: '/verify' }),
+  MAILER_DEFAULT_LOCALE: parsed(
+    'string',
+    'Language of mails to users of whom none is known that MAILER_LOCALES has.',
+    { default: 'en' },
+    parseLocale,
+  ),
+  MAILER_LOCALES: parsed(
+    'list',
+    'Languages mails are written in; others than `en` and `de` need templates of your own.',
+    { default: 'en,de' },
+    parseLocales,
+  ),
+  MAILER_TEMPLATE_MAX_SIZE: integer('Largest template in bytes; a larger one is refused.', {
+    default: '1000000',
+    min: 1,
+    max: 10_000_000,
+  }),
+  MAILER_TEMPLATE_MAX_AGE: duration('A template from a URL is loaded again when it is older.', { default: '10m' }),
+  MAILER_TEMPLATE_RETRY_INTERVAL: duration('Least time between two loads of one that cannot be loaded.', {
+    default: '10s',
+  }),
+  MESSAGES_KEEP: duration('How long sent messages stay in `GET /admin/messages`; failed ones stay 30 days.', {
+    default: '168h',
+  }),
   ...forEach(MAIL_KINDS, (kind, { subject }) => ({
-    [`MAILER_SUBJECTS_${settingName(kind)}`]: text(`Subject of ${kind} mails.`, { default: subject }),
-    [`MAILER_TEMPLATES_${settingName(kind)}`]: text(`URL or file of the HTML template of ${kind} mails.`),
+    [`MAILER_SUBJECTS_${settingName(kind)}`]: parsed(
+      'template',
+      `Subject of ${kind} mails in all languages; unset: \`${subject}\` in the language of the mail.`,
+      {},
+      (value) => checkSubject(value, kind),
+    ),
+    [`MAILER_TEMPLATES_${settingName(kind)}`]: text(
+      `URL, file or path on the site of the HTML template of ${kind} mails; \`{locale}\` is the language.`,
+    ),
   })),
   ...forEach(NOTIFICATION_KINDS, (kind) => ({
     [`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`]: boolean(
@@ -385,7 +430,7 @@ function testNumberWarnings({ SMS_TEST_OTP: codes, SMS_TEST_OTP_VALID_UNTIL: end
 }
 
 /** Read and checked already, so that a configuration stays valid when the feature arrives. */
-const LATER = /^(EXTERNAL_(?!EMAIL|PHONE|ANONYMOUS)\w+_ENABLED|MAILER_NOTIFICATIONS_\w+|MAILER_TEMPLATES_\w+)$/
+const LATER = /^(EXTERNAL_(?!EMAIL|PHONE|ANONYMOUS)\w+_ENABLED)$/
 
 /** Whether a code could reach anybody, or none is needed. */
 const canReachPhones = (values: RawConfig) =>
@@ -544,6 +589,8 @@ function groupConfig(values: RawConfig) {
       password: values.SMTP_PASS,
       from: values.SMTP_ADMIN_EMAIL,
       senderName: values.SMTP_SENDER_NAME ?? values.SMTP_ADMIN_EMAIL,
+      tls: values.SMTP_TLS,
+      headers: values.SMTP_HEADERS,
     },
     mail: {
       autoconfirm: values.MAILER_AUTOCONFIRM,
@@ -560,14 +607,22 @@ function groupConfig(values: RawConfig) {
         recovery: values.MAILER_URLPATHS_RECOVERY,
         email_change: values.MAILER_URLPATHS_EMAIL_CHANGE,
       },
-      subjects: forEach(MAIL_KINDS, (kind) => ({ [kind]: settings[`MAILER_SUBJECTS_${settingName(kind)}`] as string })),
+      defaultLocale: values.MAILER_DEFAULT_LOCALE,
+      locales: [...new Set([values.MAILER_DEFAULT_LOCALE, ...values.MAILER_LOCALES])],
+      templateMaxBytes: values.MAILER_TEMPLATE_MAX_SIZE,
+      templateMaxAgeSeconds: values.MAILER_TEMPLATE_MAX_AGE,
+      templateRetrySeconds: values.MAILER_TEMPLATE_RETRY_INTERVAL,
+      subjects: forEach(MAIL_KINDS, (kind) => ({
+        [kind]: settings[`MAILER_SUBJECTS_${settingName(kind)}`],
+      })) as Partial<Record<MailKind, Template>>,
       templates: forEach(MAIL_KINDS, (kind) => ({
-        [kind]: settings[`MAILER_TEMPLATES_${settingName(kind)}`] as string | undefined,
-      })),
+        [kind]: settings[`MAILER_TEMPLATES_${settingName(kind)}`],
+      })) as Partial<Record<MailKind, string>>,
       notifications: forEach(NOTIFICATION_KINDS, (kind) => ({
         [kind]: settings[`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`] as boolean,
       })),
     },
+    messages: { keepSeconds: values.MESSAGES_KEEP },
     sms: {
       providers: values.SMS_PROVIDER,
       autoconfirm: values.SMS_AUTOCONFIRM,
@@ -660,6 +715,44 @@ function parseHosts(value: string): string[] {
     throw new Error('must be a list of host names without scheme, port and path')
   }
   return hosts
+}
+
+function parseLocale(value: string): string {
+  const locale = value.trim().toLowerCase()
+  if (!isLocale(locale)) throw new Error('must be a language tag such as en or pt-br')
+  return locale
+}
+
+function parseLocales(value: string): string[] {
+  const locales = value.split(',').filter((part) => part.trim() !== '')
+  if (locales.length > 100) throw new Error('must not have more than 100 languages')
+  return locales.map(parseLocale)
+}
+
+/** Ours, or such as would change where a mail goes or how it is read. */
+const RESERVED_HEADERS =
+  /^(from|to|cc|bcc|sender|subject|date|message-id|mime-version|content-.*|received|return-path|auto-submitted|dkim-signature)$/i
+
+/** Names with one text each or several; the texts are ASCII or will be encoded, on one line. */
+export function parseMailHeaders(value: string): Record<string, string[]> {
+  const refuse = () => {
+    throw new Error(
+      'must be a JSON object of header names with texts or lists of texts, none of which the service sets',
+    )
+  }
+  let headers: unknown
+  try {
+    headers = JSON.parse(value)
+  } catch {
+    refuse()
+  }
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) refuse()
+  const entries = Object.entries(headers as object).map(([name, texts]) => [name, [texts].flat()] as const)
+  for (const [name, texts] of entries) {
+    const isFit = /^[A-Za-z0-9-]{1,76}$/.test(name) && !RESERVED_HEADERS.test(name)
+    if (!isFit || !texts.every((text) => typeof text === 'string' && !/[\r\n\0]/.test(text))) refuse()
+  }
+  return Object.fromEntries(entries) as Record<string, string[]>
 }
 
 function parseSecret(value: string): string {

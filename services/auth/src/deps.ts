@@ -12,7 +12,7 @@ import { type DB, TABLES } from './db/tables.ts'
 import { type Captcha, createCaptcha } from './http/captcha.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
-import { MAIL_QUEUE } from './mail/outbox.ts'
+import { MESSAGE_QUEUES } from './messages/outbox.ts'
 import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
 import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
 import { createPasswords, type Passwords } from './passwords/hash-password.ts'
@@ -70,7 +70,7 @@ const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolea
     url: database.url,
     schema: `${tablePrefix(database.namespace)}auth_queue`,
     applicationName: 'auth',
-    queues: [MAIL_QUEUE, MESSAGE_REQUEST_QUEUE],
+    queues: [...Object.values(MESSAGE_QUEUES), MESSAGE_REQUEST_QUEUE],
     log,
     ...how,
   })

@@ -2,9 +2,13 @@ import type { Logger } from '@services/common/logger'
 import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
+import { deleteOldMessages, failForgottenMessages } from './messages/messages.store.ts'
 import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
 import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
 import { deleteExpiredSessions } from './sessions/sessions.store.ts'
+
+/** Failed messages wait this long for an admin. */
+const KEEP_FAILED_SECONDS = 30 * 86_400
 
 const EVERY_MS = 600_000
 
@@ -31,11 +35,15 @@ export async function deleteExpired({ db, now, config }: Deps, log: Logger): Pro
     startedBefore: secondsBefore(config.sessions.timeboxSeconds),
     inactiveSince: secondsBefore(config.sessions.inactivitySeconds),
   }
+  const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const steps: Record<string, () => Promise<number>> = {
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, before, BATCH),
     limits: () => deleteExpiredLimits(db, before, BATCH),
+    messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),
+    'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),
+    'forgotten messages': () => failForgottenMessages(db, before, now(), BATCH),
     sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),
   }
   for (const [what, deleteBatch] of Object.entries(steps)) {

@@ -108,7 +108,7 @@ async function changePassword(
   await deleteAuthCodes(trx, user.id)
   await endSessions(trx, user.id, 'others', sessionId)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
-  await notify(deps, trx, user, 'password_changed_notification')
+  await notify(deps, trx, user, 'password_changed_notification', {})
 }
 
 /** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */

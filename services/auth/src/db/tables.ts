@@ -11,6 +11,7 @@ export interface DB {
   audit_log_entries: AuditLogEntriesTable
   send_gaps: SendGapsTable
   rate_limits: RateLimitsTable
+  messages: MessagesTable
 }
 
 export const TABLES = [
@@ -22,6 +23,7 @@ export const TABLES = [
   'audit_log_entries',
   'send_gaps',
   'rate_limits',
+  'messages',
 ] as const satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -142,4 +144,25 @@ interface RateLimitsTable {
   key: string
   points: number
   expire: number | null
+}
+
+export type MessageChannel = 'mail' | 'sms'
+/** `dropped`: not worth sending any more, or only pretended. `failed`: given up; an admin may try again. */
+export type MessageState = 'queued' | 'sent' | 'failed' | 'dropped'
+
+interface MessagesTable {
+  id: string
+  user_id: string | null
+  channel: MessageChannel
+  kind: string
+  state: Generated<MessageState>
+  attempts: Generated<number>
+  last_error: string | null
+  sealed: string | null
+  lifetime_seconds: number | null
+  provider: string | null
+  provider_message_id: string | null
+  created_at: Date
+  sent_at: MaybeTime
+  updated_at: Date
 }

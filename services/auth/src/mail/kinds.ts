@@ -1,3 +1,5 @@
+import type { Metadata } from '../db/tables.ts'
+
 /**
  * The mails this service sends: one entry per kind with its default subject (specification, Events). Setting names are
  * the kind in capitals: MAILER_SUBJECTS_MAGIC_LINK.
@@ -22,4 +24,48 @@ export const MAIL_KINDS = {
   ...NOTIFICATION_KINDS,
 } as const
 
+export type MailKind = keyof typeof MAIL_KINDS
+
+export const isMailKind = (kind: string): kind is MailKind => Object.hasOwn(MAIL_KINDS, kind)
+
 export const settingName = (kind: string) => kind.toUpperCase()
+
+/** What every template may show. `Data` is the user's metadata, of which every value is the user's own choice. */
+interface CommonVariables {
+  SiteURL: string
+  Email: string
+  Data: Metadata
+}
+
+/** `Token` is the code to type in, `TokenHash` what `token_hash` of POST /verify takes: the token in the link. */
+export interface LinkVariables extends CommonVariables {
+  ConfirmationURL: string
+  Token: string
+  TokenHash: string
+  RedirectTo: string
+}
+
+/** The template variables of each kind (contract/auth-platform.md 5.1). */
+export interface MailVariables {
+  invite: LinkVariables
+  confirmation: LinkVariables
+  recovery: LinkVariables
+  magic_link: LinkVariables
+  /** `SendingTo`: the address of this mail, the new or the current one. */
+  email_change: LinkVariables & { NewEmail: string; SendingTo: string }
+  reauthentication: CommonVariables & { Token: string }
+  password_changed_notification: CommonVariables
+  /** `Email` is the new address; the mail goes to the old one. */
+  email_changed_notification: CommonVariables & { OldEmail: string }
+  phone_changed_notification: CommonVariables & { Phone: string; OldPhone: string }
+  identity_linked_notification: CommonVariables & { Provider: string }
+  identity_unlinked_notification: CommonVariables & { Provider: string }
+  mfa_factor_enrolled_notification: CommonVariables & { FactorType: string }
+  mfa_factor_unenrolled_notification: CommonVariables & { FactorType: string }
+}
+
+/** What a template of the kind must mention at least one of: a mail without them is of no use to its reader. */
+export function neededFields(kind: MailKind): readonly string[] {
+  if (kind === 'reauthentication') return ['Token']
+  return Object.hasOwn(NOTIFICATION_KINDS, kind) ? [] : ['ConfirmationURL', 'Token', 'TokenHash']
+}

@@ -1,34 +1,41 @@
 import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import type { DB, Metadata } from '../db/tables.ts'
-import type { NOTIFICATION_KINDS } from './kinds.ts'
-import { type OutboxDeps, queueMail } from './outbox.ts'
+import type { OutboxDeps } from '../messages/outbox.ts'
+import type { MailVariables, NOTIFICATION_KINDS } from './kinds.ts'
+import { pickLocale } from './locale.ts'
+import { type NewMail, queueMail } from './outbox.ts'
 
 export interface NotifyDeps extends OutboxDeps {
   config: Config
 }
 
-/** How long a notification is worth sending; it carries nothing that expires. */
-const LIFETIME_SECONDS = 7 * 86_400
+type Kind = keyof typeof NOTIFICATION_KINDS
+/** What a kind tells beside what all of them do. */
+type Details<K extends Kind> = Omit<MailVariables[K], 'SiteURL' | 'Email' | 'Data'>
 
 /**
  * Tells a user by mail of a change to their account, where the setting of the kind wants it and there is an address. It
- * goes out with the change: both are committed or neither.
+ * goes out with the change: both are committed or neither. `to`: another address than the user's own.
  */
-export async function notify(
+export async function notify<K extends Kind>(
   deps: NotifyDeps,
   trx: Transaction<DB>,
   user: { id: string; email: string | null; user_metadata: Metadata },
-  kind: keyof typeof NOTIFICATION_KINDS,
-  variables: Record<string, string> = {},
+  kind: K,
+  details: Details<K>,
   to = user.email,
 ): Promise<void> {
-  if (!to || !deps.config.mail.notifications[kind]) return
+  const { mail, siteUrl } = deps.config
+  if (!to || !mail.notifications[kind]) return
+  const variables = { SiteURL: siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...details }
+  const locale = pickLocale(mail, { metadata: user.user_metadata })
   await queueMail(deps, trx, {
     kind,
     userId: user.id,
     to,
-    lifetimeSeconds: LIFETIME_SECONDS,
-    variables: { SiteURL: deps.config.siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...variables },
-  })
+    lifetimeSeconds: null,
+    variables,
+    locale,
+  } as unknown as NewMail)
 }

@@ -1,5 +1,5 @@
-import { PermanentFailure } from '@services/common/queue'
 import type { Transporter } from 'nodemailer'
+import { toFailure } from './smtp-failure.ts'
 
 export interface SmtpSettings {
   host: string | undefined
@@ -8,11 +8,16 @@ export interface SmtpSettings {
   password: string | undefined
   from: string | undefined
   senderName: string | undefined
+  /** `auto`: where the server offers it; `required`: never without; `off`: never. */
+  tls: 'auto' | 'required' | 'off'
+  /** Further headers; `$messageType` in a value is the kind of the mail. */
+  headers: Readonly<Record<string, readonly string[]>>
 }
 
 export interface Message {
   /** Stable over retries, so that a mail sent twice after a crash can be recognised. */
   id: string
+  kind: string
   to: string
   subject: string
   html: string
@@ -20,7 +25,8 @@ export interface Message {
 }
 
 export interface Mailer {
-  send(message: Message): Promise<void>
+  /** Throws what `explain` makes of the failure: by default a TemporaryFailure or PermanentFailure fit for the log. */
+  send(message: Message): Promise<{ messageId: string }>
   close(): void
 }
 
@@ -31,19 +37,21 @@ const SMTPS_PORT = 465
  * A few kept connections; every wait is bounded, a hanging server costs a worker at most 30 s. nodemailer is loaded with
  * the first mail: it is 6 MiB that an idle service does not need.
  */
-export function createMailer(settings: SmtpSettings): Mailer {
+export function createMailer(settings: SmtpSettings, explain: (error: unknown) => Error = toFailure): Mailer {
   let transport: Promise<Transporter> | undefined
   const from = { name: settings.senderName ?? '', address: settings.from ?? '' }
   const domain = settings.from?.split('@')[1] ?? 'localhost'
   return {
-    async send({ id, to, subject, html, text }) {
+    async send({ id, kind, to, subject, html, text }) {
+      const messageId = `${id}@${domain}`
       try {
         // RFC 3834: tells auto-responders that nobody reads answers.
-        const headers = { 'Auto-Submitted': 'auto-generated' }
+        const headers = { 'Auto-Submitted': 'auto-generated', ...headersOf(settings, kind) }
         transport ??= openTransport(settings)
-        await (await transport).sendMail({ from, to, subject, html, text, messageId: `<${id}@${domain}>`, headers })
+        await (await transport).sendMail({ from, to, subject, html, text, messageId: `<${messageId}>`, headers })
+        return { messageId }
       } catch (error) {
-        throw toFailure(error)
+        throw explain(error)
       }
     },
     close: () =>
@@ -54,13 +62,25 @@ export function createMailer(settings: SmtpSettings): Mailer {
   }
 }
 
+/** The name that existing rules of mail services look for differs from the kind's in one case (contract 5.1). */
+const messageType = (kind: string) => (kind === 'reauthentication' ? 'reauthenticate' : kind)
+
+const headersOf = ({ headers }: SmtpSettings, kind: string) =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, values]) => [
+      name,
+      values.map((value) => value.replaceAll('$messageType', messageType(kind))),
+    ]),
+  )
+
 async function openTransport(settings: SmtpSettings): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
+  const { host = '', port = 587, user, password = '' } = settings
   return createTransport({
-    host: settings.host ?? '',
-    port: settings.port ?? 587,
-    secure: settings.port === SMTPS_PORT,
-    ...(settings.user ? { auth: { user: settings.user, pass: settings.password ?? '' } } : {}),
+    host,
+    port,
+    ...tlsOptions(settings, host, port),
+    ...(user ? { auth: { user, pass: password } } : {}),
     pool: true,
     maxConnections: 4,
     connectionTimeout: 10_000,
@@ -71,13 +91,9 @@ async function openTransport(settings: SmtpSettings): Promise<Transporter> {
   })
 }
 
-/**
- * What may be logged of a failure: servers quote the recipient in their answers, nodemailer keeps it beside them. RFC 5321
- * 4.2.1: 5yz is permanent; at RCPT and DATA it is about this recipient or message, not about the connection.
- */
-function toFailure(error: unknown): Error {
-  const { code, command, responseCode } = error as { code?: string; command?: string; responseCode?: number }
-  const text = `mail server: ${[code, command, responseCode].filter(Boolean).join(' ') || 'failed'}`
-  const isRefusedForGood = (responseCode ?? 0) >= 500 && /^(RCPT|DATA)/.test(command ?? '')
-  return isRefusedForGood ? new PermanentFailure(text) : new Error(text)
+/** A password goes over an open line only on this machine, or when `off` says that the line is safe. */
+function tlsOptions({ tls, user }: SmtpSettings, host: string, port: number) {
+  if (tls === 'off') return { secure: false, ignoreTLS: true }
+  const isHere = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)
+  return { secure: port === SMTPS_PORT, requireTLS: tls === 'required' || (user !== undefined && !isHere) }
 }

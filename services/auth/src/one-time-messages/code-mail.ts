@@ -1,7 +1,9 @@
 import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
-import { type OutboxDeps, queueMail } from '../mail/outbox.ts'
+import { pickLocale } from '../mail/locale.ts'
+import { queueMail } from '../mail/outbox.ts'
+import type { OutboxDeps } from '../messages/outbox.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
 import type { User } from '../users/users.store.ts'
 
@@ -17,10 +19,10 @@ export interface CodeMail {
 export async function sendCodeMail(
   deps: IssueTokenDeps & OutboxDeps & { config: Config },
   trx: Transaction<DB>,
-  { user, to, purpose, messageId }: CodeMail,
+  { user, to, purpose, acceptLanguage, messageId }: CodeMail,
 ): Promise<void> {
   const { codeLength, codeLifetimeSeconds: lifetimeSeconds } = deps.config.mail
-  const { code, linkToken } = await issueToken(deps, trx, {
+  const { code, codeHash } = await issueToken(deps, trx, {
     userId: user.id,
     purpose,
     relatesTo: to,
@@ -31,8 +33,17 @@ export async function sendCodeMail(
     SiteURL: deps.config.siteUrl,
     Email: to,
     Token: code,
-    TokenHash: linkToken,
     Data: user.user_metadata,
   }
-  await queueMail(deps, trx, { kind: purpose, userId: user.id, to, lifetimeSeconds, messageId, variables })
+  const locale = pickLocale(deps.config.mail, { metadata: user.user_metadata, acceptLanguage })
+  await queueMail(deps, trx, {
+    kind: purpose,
+    userId: user.id,
+    to,
+    lifetimeSeconds,
+    messageId,
+    variables,
+    codeHash,
+    locale,
+  })
 }

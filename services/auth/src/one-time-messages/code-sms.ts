@@ -1,7 +1,9 @@
 import type { Transaction } from 'kysely'
+import type { Config } from '../config.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
-import { issueToken } from '../one-time-tokens/issue-token.ts'
+import { type OutboxDeps, queueMessage } from '../messages/outbox.ts'
+import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
+import type { SmsVariables } from '../sms/deliver-sms.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { testCodeOf } from '../sms/test-numbers.ts'
 import type { User } from '../users/users.store.ts'
@@ -12,21 +14,40 @@ export interface CodeSms {
   purpose: TokenPurpose
   channel: SmsChannel
   password?: { hash: string | null } | undefined
-  /** The same work is done and no message leaves. */
+  /** The same work is done and no message leaves: for accounts whose existence an answer must not tell. */
   isPretended?: boolean
+  /** Id of the message, where it was promised to a caller before. */
   messageId?: string | undefined
 }
 
-/** Issues a code and writes its SMS into the outbox, in the caller's transaction. */
-export async function sendCodeSms(deps: Deps, trx: Transaction<DB>, sms: CodeSms): Promise<void> {
-  const lifetimeSeconds = sms.isPretended ? 0 : deps.config.sms.codeLifetimeSeconds
-  await issueToken(deps, trx, {
-    userId: sms.user.id,
-    purpose: sms.purpose,
-    relatesTo: sms.to,
-    codeLength: deps.config.sms.codeLength,
+/** Issues a code and writes its SMS into the outbox, in the caller's transaction. A test number's code is fixed and not sent. */
+export async function sendCodeSms(
+  deps: IssueTokenDeps & OutboxDeps & { config: Config },
+  trx: Transaction<DB>,
+  { user, to, purpose, channel, password, isPretended, messageId }: CodeSms,
+): Promise<void> {
+  const { sms } = deps.config
+  const testCode = testCodeOf(sms.testNumbers, to, deps.now())
+  const lifetimeSeconds = isPretended ? 0 : sms.codeLifetimeSeconds
+  const { code, codeHash } = await issueToken(deps, trx, {
+    userId: user.id,
+    purpose,
+    relatesTo: to,
+    codeLength: sms.codeLength,
     lifetimeSeconds,
-    code: testCodeOf(deps.config.sms.testNumbers, sms.to, deps.now()),
-    password: sms.password,
+    code: testCode,
+    password,
+  })
+  if (testCode) return
+  const variables: SmsVariables = { code, channel }
+  await queueMessage(deps, trx, {
+    channel: 'sms',
+    kind: purpose,
+    userId: user.id,
+    to,
+    variables,
+    codeHash,
+    lifetimeSeconds,
+    messageId,
   })
 }

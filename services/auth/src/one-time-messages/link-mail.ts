@@ -3,7 +3,9 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 import { actionLink } from '../mail/action-link.ts'
-import { type OutboxDeps, queueMail } from '../mail/outbox.ts'
+import { pickLocale } from '../mail/locale.ts'
+import { queueMail } from '../mail/outbox.ts'
+import type { OutboxDeps } from '../messages/outbox.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
 import type { OneTimeToken } from '../one-time-tokens/one-time-token.ts'
 import type { User } from '../users/users.store.ts'
@@ -62,23 +64,25 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     pkce: mail.pkce,
     password: mail.password,
   })
-  await queueMail(deps, trx, {
-    kind,
-    userId: user.id,
-    to,
-    lifetimeSeconds,
-    messageId: mail.messageId,
-    variables: {
-      SiteURL: config.siteUrl,
-      Email: user.email ?? to,
-      ConfirmationURL: confirmationUrl(config, kind, token, mail),
-      Token: token.code,
-      TokenHash: token.linkToken,
-      RedirectTo: mail.redirectTo,
-      Data: user.user_metadata,
-      ...(mail.newEmail ? { NewEmail: mail.newEmail, SendingTo: to } : {}),
-    },
-  })
+  const variables = {
+    SiteURL: config.siteUrl,
+    Email: user.email ?? to,
+    ConfirmationURL: confirmationUrl(config, kind, token, mail),
+    Token: token.code,
+    TokenHash: token.linkToken,
+    RedirectTo: mail.redirectTo,
+    Data: user.user_metadata,
+  }
+  const { acceptLanguage, messageId } = mail
+  const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
+  const message = { userId: user.id, to, lifetimeSeconds, messageId, locale }
+  await (kind === 'email_change'
+    ? queueMail(deps, trx, {
+        ...message,
+        kind,
+        variables: { ...variables, NewEmail: mail.newEmail ?? to, SendingTo: to },
+      })
+    : queueMail(deps, trx, { ...message, kind, variables }))
   return token
 }
 

@@ -24,23 +24,29 @@ export interface TokenOrder {
   password?: { hash: string | null } | undefined
 }
 
+export interface IssuedToken extends OneTimeToken {
+  /** Under which the code is stored; finds it again when its message leaves. */
+  codeHash: Buffer
+}
+
 /** Makes a link token and a code, which replace the user's live ones of this purpose; only their hashes are stored. */
-export async function issueToken(deps: IssueTokenDeps, trx: Transaction<DB>, order: TokenOrder): Promise<OneTimeToken> {
+export async function issueToken(deps: IssueTokenDeps, trx: Transaction<DB>, order: TokenOrder): Promise<IssuedToken> {
   const now = deps.now()
   const made = makeOneTimeToken(deps.random, order.codeLength)
   const code = order.code ?? made.code
   // Known from the token alone, because an expired link must still be answered in its flow (contract/auth-core.md 8).
   const linkToken = order.pkce ? `pkce_${made.linkToken}` : made.linkToken
+  const codeHash = hashCode(deps.codeKey, order.purpose, order.relatesTo, code)
   await putOneTimeToken(trx, {
     userId: order.userId,
     purpose: order.purpose,
     relatesTo: order.relatesTo,
     tokenHash: hashLinkToken(linkToken),
-    codeHash: hashCode(deps.codeKey, order.purpose, order.relatesTo, code),
+    codeHash,
     pkce: order.pkce,
     password: order.password,
     expiresAt: new Date(now.getTime() + order.lifetimeSeconds * 1000),
     now,
   })
-  return { linkToken, code }
+  return { linkToken, code, codeHash }
 }

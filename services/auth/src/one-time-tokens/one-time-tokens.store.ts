@@ -121,6 +121,18 @@ export async function restartLifetime(db: Kysely<DB>, userId: string, tokenHash:
   return restarted !== undefined
 }
 
+/** The same for a message that has only a code. */
+export async function restartCodeLifetime(db: Kysely<DB>, userId: string, codeHash: Buffer, expiresAt: Date) {
+  const restarted = await db
+    .updateTable('one_time_tokens')
+    .set({ expires_at: expiresAt })
+    .where('user_id', '=', userId)
+    .where('code_hash', '=', codeHash)
+    .returning('user_id')
+    .executeTakeFirst()
+  return restarted !== undefined
+}
+
 /** Takes a code's token away after its hash matched; undefined: somebody else used it first. */
 export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: TokenPurpose, codeHash: Buffer) {
   return trx

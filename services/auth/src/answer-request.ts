@@ -1,0 +1,23 @@
+import type { QueueJob } from '@services/common/queue'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Deps } from './deps.ts'
+import { type MessageRequest, type MessageRequestJob, openRequest } from './one-time-messages/message-request.ts'
+import { sendSignIn } from './otp/send-sign-in.ts'
+import { sendRecovery } from './recover/send-recovery.ts'
+import { sendAgain } from './resend/send-again.ts'
+
+type Answer = (deps: Deps, log: FastifyBaseLogger, request: MessageRequest) => Promise<void>
+
+const ANSWERS: Record<MessageRequest['type'], Answer> = {
+  recovery: sendRecovery,
+  sign_in: sendSignIn,
+  confirmation: sendAgain,
+  email_change: sendAgain,
+  phone_change: sendAgain,
+}
+
+/** The worker's half of POST /otp, /recover and /resend: finds the flow that knows what fits the address. */
+export async function answerRequest(deps: Deps, job: QueueJob<MessageRequestJob>): Promise<void> {
+  const request = openRequest(deps, job.data)
+  await ANSWERS[request.type](deps, deps.log.child({ jobId: job.id }) as FastifyBaseLogger, request)
+}

@@ -1,0 +1,104 @@
+import type { Words } from './words.ts'
+
+const code = 'Oder gib diesen Code ein'
+const site = '{{ .SiteURL }}'
+const notYou = `Wenn du das nicht warst, setze dein Passwort auf ${site} sofort zurück: Jemand anderes benutzt vielleicht dein Konto.`
+
+const factor =
+  '{{ if eq .FactorType "totp" }}eine Authenticator-App{{ else if eq .FactorType "phone" }}eine Telefonnummer{{ else if eq .FactorType "webauthn" }}einen Sicherheitsschlüssel{{ else }}{{ .FactorType }}{{ end }}'
+
+export const GERMAN: Words = {
+  linkHint: 'Falls die Schaltfläche nicht funktioniert, öffne diese Adresse:',
+  mails: {
+    invite: {
+      subject: 'Du bist eingeladen',
+      heading: 'Du bist eingeladen',
+      text: `Jemand hat dich eingeladen, ein Konto auf ${site} anzulegen.`,
+      button: 'Einladung annehmen',
+      code,
+      footer: 'Wenn du diese Einladung nicht erwartet hast, kannst du diese Mail ignorieren.',
+    },
+    confirmation: {
+      subject: 'Bestätige deine E-Mail-Adresse',
+      heading: 'E-Mail-Adresse bestätigen',
+      text: `Willkommen! Bestätige {{ .Email }}, um dein Konto auf ${site} fertig anzulegen.`,
+      button: 'E-Mail-Adresse bestätigen',
+      code,
+      footer: 'Wenn du kein Konto angelegt hast, kannst du diese Mail ignorieren.',
+    },
+    recovery: {
+      subject: 'Setze dein Passwort zurück',
+      heading: 'Setze dein Passwort zurück',
+      text: `Jemand, hoffentlich du, möchte das Passwort von {{ .Email }} auf ${site} zurücksetzen.`,
+      button: 'Passwort zurücksetzen',
+      code,
+      footer: 'Wenn du das nicht warst, kannst du diese Mail ignorieren: Dein Passwort bleibt, wie es ist.',
+    },
+    magic_link: {
+      subject: 'Dein Anmeldelink',
+      heading: 'Anmelden',
+      text: `Mit dieser Schaltfläche meldest du dich auf ${site} als {{ .Email }} an. Sie funktioniert einmal.`,
+      button: 'Anmelden',
+      code,
+      footer: 'Wenn du dich nicht anmelden wolltest, kannst du diese Mail ignorieren. Gib Link und Code nicht weiter.',
+    },
+    email_change: {
+      subject: 'Bestätige deine neue E-Mail-Adresse',
+      heading: 'Neue E-Mail-Adresse bestätigen',
+      text: `Die Adresse deines Kontos auf ${site} soll von {{ .Email }} auf {{ .NewEmail }} geändert werden. Bestätige, dass das stimmt.`,
+      button: 'Änderung bestätigen',
+      code,
+      footer: 'Wenn du diese Änderung nicht wolltest, ignoriere diese Mail und ändere dein Passwort.',
+    },
+    reauthentication: {
+      subject: '{{ .Token }} ist dein Bestätigungscode',
+      heading: 'Dein Bestätigungscode',
+      text: `Gib diesen Code auf ${site} ein, um zu bestätigen, dass du es bist.`,
+      code: 'Dein Code',
+      footer:
+        'Wenn du keinen Code angefordert hast, ist vielleicht jemand anderes in deinem Konto angemeldet: Ändere dein Passwort.',
+    },
+    password_changed_notification: {
+      subject: 'Dein Passwort wurde geändert',
+      heading: 'Dein Passwort wurde geändert',
+      text: `Das Passwort deines Kontos {{ .Email }} auf ${site} wurde soeben geändert.`,
+      footer: notYou,
+    },
+    email_changed_notification: {
+      subject: 'Deine E-Mail-Adresse wurde geändert',
+      heading: 'Deine E-Mail-Adresse wurde geändert',
+      text: `Die E-Mail-Adresse deines Kontos auf ${site} wurde soeben von {{ .OldEmail }} auf {{ .Email }} geändert. Mails zu diesem Konto gehen ab jetzt an die neue Adresse.`,
+      footer: `Wenn du das nicht warst, benutzt vielleicht jemand anderes dein Konto: Wende dich sofort an die Betreiber von ${site}.`,
+    },
+    phone_changed_notification: {
+      subject: 'Deine Telefonnummer wurde geändert',
+      heading: 'Deine Telefonnummer wurde geändert',
+      text: `Die Telefonnummer deines Kontos {{ .Email }} auf ${site} wurde soeben von {{ .OldPhone }} auf {{ .Phone }} geändert.`,
+      footer: notYou,
+    },
+    identity_linked_notification: {
+      subject: 'Dein Konto hat eine neue Anmeldemöglichkeit',
+      heading: 'Eine neue Anmeldemöglichkeit',
+      text: `Zu deinem Konto {{ .Email }} auf ${site} wurde soeben die Anmeldung mit {{ .Provider }} hinzugefügt.`,
+      footer: `Wenn du das nicht warst, melde dich auf ${site} an, entferne sie und ändere dein Passwort.`,
+    },
+    identity_unlinked_notification: {
+      subject: 'Eine Anmeldemöglichkeit deines Kontos wurde entfernt',
+      heading: 'Eine Anmeldemöglichkeit wurde entfernt',
+      text: `Von deinem Konto {{ .Email }} auf ${site} wurde soeben die Anmeldung mit {{ .Provider }} entfernt.`,
+      footer: notYou,
+    },
+    mfa_factor_enrolled_notification: {
+      subject: 'Dein Konto hat eine neue Bestätigungsmethode',
+      heading: 'Eine neue Bestätigungsmethode',
+      text: `Ab jetzt lassen sich Anmeldungen bei deinem Konto {{ .Email }} auf ${site} durch ${factor} bestätigen.`,
+      footer: `Wenn du das nicht warst, melde dich auf ${site} an, entferne sie und ändere dein Passwort.`,
+    },
+    mfa_factor_unenrolled_notification: {
+      subject: 'Eine Bestätigungsmethode deines Kontos wurde entfernt',
+      heading: 'Eine Bestätigungsmethode wurde entfernt',
+      text: `Dein Konto {{ .Email }} auf ${site} bestätigt Anmeldungen nicht mehr durch ${factor}.`,
+      footer: notYou,
+    },
+  },
+}

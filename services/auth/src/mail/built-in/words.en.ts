@@ -1,0 +1,100 @@
+import { MAIL_KINDS } from '../kinds.ts'
+import type { MailWords, Words } from './words.ts'
+
+const code = 'Or enter this code'
+const site = '{{ .SiteURL }}'
+const notYou = `If this was not you, reset your password at ${site} right away: somebody else may be using your account.`
+
+/** The names of second factors as people know them. */
+const factor =
+  '{{ if eq .FactorType "totp" }}an authenticator app{{ else if eq .FactorType "phone" }}a phone number{{ else if eq .FactorType "webauthn" }}a security key{{ else }}{{ .FactorType }}{{ end }}'
+
+const mails = {
+  invite: {
+    heading: 'You have been invited',
+    text: `Somebody invited you to create an account at ${site}.`,
+    button: 'Accept the invitation',
+    code,
+    footer: 'If you did not expect this invitation, you can ignore this mail.',
+  },
+  confirmation: {
+    heading: 'Confirm your email address',
+    text: `Welcome! Confirm {{ .Email }} to finish creating your account at ${site}.`,
+    button: 'Confirm email address',
+    code,
+    footer: 'If you did not create an account, you can ignore this mail.',
+  },
+  recovery: {
+    heading: 'Reset your password',
+    text: `Somebody, we hope you, asked to reset the password of {{ .Email }} at ${site}.`,
+    button: 'Reset password',
+    code,
+    footer: 'If it was not you, you can ignore this mail: your password stays as it is.',
+  },
+  magic_link: {
+    heading: 'Sign in',
+    text: `Use this button to sign in to ${site} as {{ .Email }}. It works once.`,
+    button: 'Sign in',
+    code,
+    footer: 'If you did not ask to sign in, you can ignore this mail. Do not pass link or code on to anybody.',
+  },
+  email_change: {
+    heading: 'Confirm your new email address',
+    text: `The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}. Confirm that this is right.`,
+    button: 'Confirm the change',
+    code,
+    footer: 'If you did not ask for this change, ignore this mail and change your password.',
+  },
+  reauthentication: {
+    heading: 'Your verification code',
+    text: `Enter this code at ${site} to confirm that it is you.`,
+    code: 'Your code',
+    footer: 'If you did not ask for a code, somebody else may be signed in to your account: change your password.',
+  },
+  password_changed_notification: {
+    heading: 'Your password was changed',
+    text: `The password of your account {{ .Email }} at ${site} has just been changed.`,
+    footer: notYou,
+  },
+  email_changed_notification: {
+    heading: 'Your email address was changed',
+    text: `The email address of your account at ${site} has just been changed from {{ .OldEmail }} to {{ .Email }}. Mails about the account go to the new address from now on.`,
+    footer: `If this was not you, somebody else may be using your account: contact the people who run ${site} right away.`,
+  },
+  phone_changed_notification: {
+    heading: 'Your phone number was changed',
+    text: `The phone number of your account {{ .Email }} at ${site} has just been changed from {{ .OldPhone }} to {{ .Phone }}.`,
+    footer: notYou,
+  },
+  identity_linked_notification: {
+    heading: 'A new way to sign in',
+    text: `Signing in with {{ .Provider }} has just been added to your account {{ .Email }} at ${site}.`,
+    footer: `If this was not you, sign in at ${site}, remove it and change your password.`,
+  },
+  identity_unlinked_notification: {
+    heading: 'A way to sign in was removed',
+    text: `Signing in with {{ .Provider }} has just been removed from your account {{ .Email }} at ${site}.`,
+    footer: notYou,
+  },
+  mfa_factor_enrolled_notification: {
+    heading: 'A new verification method',
+    text: `From now on ${factor} can be used to verify sign-ins to your account {{ .Email }} at ${site}.`,
+    footer: `If this was not you, sign in at ${site}, remove it and change your password.`,
+  },
+  mfa_factor_unenrolled_notification: {
+    heading: 'A verification method was removed',
+    text: `Your account {{ .Email }} at ${site} no longer uses ${factor} to verify sign-ins.`,
+    footer: notYou,
+  },
+} satisfies Record<keyof typeof MAIL_KINDS, Omit<MailWords, 'subject'>>
+
+/** Subjects are those of the specification. */
+const withSubjects = Object.entries(MAIL_KINDS).map(([kind, { subject }]) => [
+  kind,
+  { subject, ...mails[kind as keyof typeof mails] },
+])
+
+export const ENGLISH: Words = {
+  mails: Object.fromEntries(withSubjects) as Words['mails'],
+  linkHint: 'If the button does not work, open this address:',
+}

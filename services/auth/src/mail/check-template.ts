@@ -1,0 +1,25 @@
+import { type MailKind, neededFields } from './kinds.ts'
+import { SAMPLE_VARIABLES } from './sample-variables.ts'
+import { compileTemplate, renderTemplate, type Template } from './template/template.ts'
+import { TemplateError } from './template/template-error.ts'
+
+/**
+ * A body of one's own, compiled and tried with sample variables. Throws a TemplateError, also for one that carries neither
+ * link nor code: most likely the page a site shows for any address, not a template.
+ */
+export function checkBody(source: string, kind: MailKind): Template {
+  const template = compileTemplate(source, 'html')
+  const needed = neededFields(kind)
+  if (needed.length > 0 && !needed.some((name) => template.fields.has(name))) {
+    throw new TemplateError(`expected one of ${needed.map((name) => `{{ .${name} }}`).join(', ')} somewhere`)
+  }
+  renderTemplate(template, { ...SAMPLE_VARIABLES[kind] })
+  return template
+}
+
+/** A subject of one's own, compiled and tried. */
+export function checkSubject(source: string, kind: MailKind): Template {
+  const template = compileTemplate(source, 'text')
+  renderTemplate(template, { ...SAMPLE_VARIABLES[kind] })
+  return template
+}

@@ -1,0 +1,11 @@
+/** A template that cannot be used; the text says where and what was expected, and quotes only the template. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError'
+}
+
+/** `at`: offset in the source. */
+export function syntaxError(source: string, at: number, problem: string): TemplateError {
+  let line = 1
+  for (let i = source.indexOf('\n'); i !== -1 && i < at; i = source.indexOf('\n', i + 1)) line++
+  return new TemplateError(`line ${line}: ${problem}`)
+}

@@ -1,0 +1,37 @@
+/** Variables of a mail; nested ones are reached as `{{ .Data.name }}`. */
+export type TemplateVariables = Record<string, unknown>
+
+/** Text that `urlquery` has encoded already: in the query of a link it is not encoded again. */
+export interface EncodedText {
+  [ENCODED]: string
+}
+export const ENCODED = Symbol('encoded')
+
+export const isEncoded = (value: unknown): value is EncodedText =>
+  typeof value === 'object' && value !== null && ENCODED in value
+
+/** Own properties only: nothing of JavaScript's own can be reached from a template. */
+export function fieldOf(value: unknown, name: string): unknown {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject && Object.hasOwn(value, name) ? (value as TemplateVariables)[name] : undefined
+}
+
+/** Go's rule: false, 0, nothing, and what is empty are false. */
+export function isTrue(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null && !isEncoded(value)) return Object.keys(value).length > 0
+  return Boolean(isEncoded(value) ? value[ENCODED] : value)
+}
+
+/** Deeper than any metadata that is accepted. */
+const MAX_DEPTH = 100
+
+/** A value as Go prints it; what is not there is empty. */
+export function toText(value: unknown, depth = 0): string {
+  if (value === undefined || value === null) return ''
+  if (isEncoded(value)) return value[ENCODED]
+  if (typeof value !== 'object') return String(value)
+  if (depth > MAX_DEPTH) return '…'
+  if (Array.isArray(value)) return `[${value.map((item) => toText(item, depth + 1)).join(' ')}]`
+  const entries = Object.keys(value).sort()
+  return `map[${entries.map((key) => `${key}:${toText(fieldOf(value, key), depth + 1)}`).join(' ')}]`
+}

@@ -1,0 +1,89 @@
+import type { KeyObject } from 'node:crypto'
+import type { Logger } from '@services/common/logger'
+import { PermanentFailure, type QueueJob } from '@services/common/queue'
+import { unseal } from '@services/common/sealed'
+import type { Kysely } from 'kysely'
+import type { DB, MessageChannel } from '../db/tables.ts'
+import { restartCodeLifetime, restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
+import { safeWords } from './failures.ts'
+import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
+import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
+
+/** A message on its way out; `id` is the same at every try, so that one sent twice after a crash can be recognised. */
+export interface OutgoingMessage extends MessageContent {
+  id: string
+  kind: string
+  userId: string | null
+}
+
+export interface Receipt {
+  /** Who took it: `smtp`, `twilio`, … */
+  provider: string
+  /** Under which id, if they say so. */
+  providerMessageId: string | null
+}
+
+/**
+ * Hands a message over. Throws a TemporaryFailure for a retry, a PermanentFailure when no retry can help; the texts of
+ * both are shown to admins and must name no address and no code.
+ */
+export type Channel = (message: OutgoingMessage) => Promise<Receipt>
+
+export type Channels = Partial<Record<MessageChannel, Channel>>
+
+export interface DeliveryDeps {
+  db: Kysely<DB>
+  outboxKey: KeyObject
+  now: () => Date
+  log: Logger
+  channels: Channels
+}
+
+type Queued = NonNullable<Awaited<ReturnType<typeof findQueuedMessage>>>
+
+/** The worker's half of the outbox: one try. Throws for a retry, after noting what went wrong. */
+export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJob>): Promise<void> {
+  const { db, now } = deps
+  const message = await findQueuedMessage(db, job.data.messageId)
+  if (!message) return
+  if (message.lifetime_seconds === 0) return markDropped(db, message.id, null, now())
+  const log = deps.log.child({ messageId: message.id, kind: message.kind, userId: message.user_id })
+  try {
+    const content = openSealed(deps, message)
+    if (!(await isStillWanted(deps, message, content))) {
+      log.info('message dropped: its link or code was used or replaced meanwhile')
+      return await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
+    }
+    const receipt = await send(deps, message, content)
+    log.info({ provider: receipt.provider }, 'message sent')
+    await markSent(db, message.id, { ...receipt, now: now() })
+  } catch (error) {
+    const isFinal = error instanceof PermanentFailure || job.retryCount >= MESSAGE_QUEUES[message.channel].retryLimit
+    await noteFailure(db, message.id, { error: safeWords(error), isFinal, now: now() })
+    throw error
+  }
+}
+
+function send({ channels }: DeliveryDeps, message: Queued, content: MessageContent): Promise<Receipt> {
+  const channel = channels[message.channel]
+  if (!channel) throw new PermanentFailure(`nothing delivers ${message.channel} messages here`)
+  return channel({ ...content, id: message.id, kind: message.kind, userId: message.user_id })
+}
+
+/** A link or code counts from when its message leaves; false: it is not worth sending any more. */
+async function isStillWanted({ db, now }: DeliveryDeps, message: Queued, content: MessageContent): Promise<boolean> {
+  const { user_id: userId, lifetime_seconds: lifetimeSeconds } = message
+  if (lifetimeSeconds === null || userId === null) return true
+  const expiresAt = new Date(now().getTime() + lifetimeSeconds * 1000)
+  if (content.linkHash) return restartLifetime(db, userId, Buffer.from(content.linkHash, 'base64'), expiresAt)
+  if (content.codeHash) return restartCodeLifetime(db, userId, Buffer.from(content.codeHash, 'base64'), expiresAt)
+  return true
+}
+
+function openSealed({ outboxKey }: DeliveryDeps, { sealed }: Queued): MessageContent {
+  try {
+    return unseal<MessageContent>(outboxKey, sealed ?? '')
+  } catch (error) {
+    throw new PermanentFailure('it was sealed under another JWT_SECRET', { cause: error })
+  }
+}

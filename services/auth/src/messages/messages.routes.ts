@@ -1,0 +1,91 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { UUID } from '../http/authenticate.ts'
+import { pageHeaders, readPage } from '../http/paging.ts'
+import { errorResponses } from '../http/shapes.ts'
+import { listMessages, type VisibleMessage } from './messages.store.ts'
+import { noSuchMessage, retryMessage } from './retry-message.ts'
+
+const ChannelName = Type.Union([Type.Literal('mail'), Type.Literal('sms')])
+const StateName = Type.Union([
+  Type.Literal('queued'),
+  Type.Literal('sent'),
+  Type.Literal('failed'),
+  Type.Literal('dropped'),
+])
+const Time = Type.String({ format: 'date-time' })
+
+const MessageShape = Type.Object({
+  id: Type.String(),
+  user_id: Type.Union([Type.String(), Type.Null()]),
+  channel: ChannelName,
+  kind: Type.String(),
+  state: StateName,
+  attempts: Type.Integer(),
+  last_error: Type.Union([Type.String(), Type.Null()]),
+  provider: Type.Union([Type.String(), Type.Null()]),
+  provider_message_id: Type.Union([Type.String(), Type.Null()]),
+  created_at: Time,
+  sent_at: Type.Union([Time, Type.Null()]),
+})
+
+const security = [{ user: [] }]
+
+/** More would be more than anybody reads, and a heavy answer. */
+const MAX_PER_PAGE = 200
+
+/** GET /admin/messages and its retry; in the scope of requireAdmin. */
+export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url: '/admin/messages',
+    schema: {
+      tags: ['admin'],
+      summary: 'Mail and SMS on their way out and what became of them, newest first',
+      security,
+      querystring: Type.Object({
+        user_id: Type.Optional(Type.String()),
+        state: Type.Optional(StateName),
+        channel: Type.Optional(ChannelName),
+        page: Type.Optional(Type.String()),
+        per_page: Type.Optional(Type.String()),
+      }),
+      response: { 200: Type.Object({ messages: Type.Array(MessageShape) }), ...errorResponses(400, 401, 403) },
+    },
+    handler: async (request, reply) => {
+      const { user_id: userId, state, channel } = request.query
+      if (userId && !UUID.test(userId)) throw apiError('validation_failed', { message: 'user_id must be a UUID' })
+      const page = readPage(request.query, { maxPerPage: MAX_PER_PAGE })
+      const { messages, total } = await listMessages(deps.db, { userId, state, channel }, page)
+      reply.headers(pageHeaders(request.url, page, total))
+      return { messages: messages.map(toBody) }
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/admin/messages/:message_id/retry',
+    schema: {
+      tags: ['admin'],
+      summary: 'Sends a failed message again',
+      security,
+      params: Type.Object({ message_id: Type.String() }),
+      response: { 200: MessageShape, ...errorResponses(401, 403, 404, 422) },
+    },
+    handler: async (request) => {
+      const { message_id: id } = request.params
+      if (!UUID.test(id)) throw noSuchMessage()
+      const message = await retryMessage(deps, id)
+      request.log.info({ messageId: id }, 'message queued again by an admin')
+      return toBody(message)
+    },
+  })
+}
+
+const toBody = (message: VisibleMessage) => ({
+  ...message,
+  created_at: message.created_at.toISOString(),
+  sent_at: message.sent_at?.toISOString() ?? null,
+})
