@@ -63,5 +63,5 @@ export const FAILURES: Record<string, Respond> = {
     response.writeHead(200, { 'content-length': '1000' }).write('{"success":true')
     response.destroy()
   },
-  redirects: (response) => void response.writeHead(302, { location: '/elsewhere' }).end(),
+  redirects: (response) => void response.writeHead(307, { location: '/elsewhere' }).end(),
 }

@@ -59,7 +59,7 @@ async function serve(settings: Record<string, string>) {
   }
   const processes = Number(settings.AUTH_WEB_CONCURRENCY ?? 1)
   const listening = () => [...output.matchAll(/Server listening at (http:[^"]+)"/g)].map(([, base]) => base)
-  await expect.poll(() => listening().length, { timeout: 10_000 }).toBe(processes)
+  await expect.poll(() => listening().length, { timeout: 30_000 }).toBe(processes)
   return {
     base: listening()[0] as string,
     output: () => output,
@@ -119,7 +119,7 @@ test('Prometheus scrapes every domain metric at / of its own port', async () => 
   expect(figures).toMatch(new RegExp(`target_info\\{.*auth_version="${VERSION}"`))
   expect(figures).not.toMatch(/counted@example|horse/)
   await stop()
-}, 40_000)
+}, 60_000)
 
 const readingOf = (figures: string, name: string) => {
   const line = figures.split('\n').find((candidate) => candidate.startsWith(name))
@@ -188,7 +188,7 @@ test('an OTLP collector gets spans named by route, the metrics, and the version 
   for (const secret of [email, password, 'wrong horse', 'grant_type', 'at-all'])
     expect(everything).not.toContain(secret)
   expect(output()).toMatch(/@opentelemetry|OTLPTraceExporter|items to be sent/)
-}, 40_000)
+}, 60_000)
 
 test('while telemetry is off nothing is sent and no port is opened', async () => {
   const port = await findFreePort('127.0.0.1')
@@ -197,4 +197,4 @@ test('while telemetry is off nothing is sent and no port is opened', async () =>
   await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()
   await stop()
   expect(collector.requests).toEqual([])
-}, 40_000)
+}, 60_000)

@@ -65,12 +65,19 @@ test('the reasons of the provider are in the text, as far as they look like reas
 })
 
 describe('a provider that', () => {
-  const failures = { ...FAILURES, 'answers without a verdict': json({ success: 'true' }), 'answers null': json(null) }
+  const failures = {
+    ...FAILURES,
+    'answers without a verdict': json({ success: 'true' }),
+    'answers null': json(null),
+    'answers 100 KiB': json({ success: true, padding: 'x'.repeat(100_000) }),
+  }
   test.for(Object.entries(failures))("%s is our failure, not the visitor's", async ([, respond]) => {
     provider.answer(respond)
     const answer = await service.post('/signup', { ...person, captcha_token: 'proof' })
     expect(answer).toMatchObject({ status: 503, body: { error_code: 'service_unavailable' } })
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+    // Asked once, and nobody else: the request carries the secret.
+    expect(provider.requests).toHaveLength(1)
   })
 })
 

@@ -13,6 +13,10 @@ beforeAll(async () => {
   one = await startTestService({ ...settings, ...behindProxy })
   const replica = { ...settings, AUTH_DATABASE_URL: one.deps.config.database.url }
   ;[two, plain] = await Promise.all([startTestService({ ...replica, ...behindProxy }), startTestService(replica)])
+  // Replicas have one time: each test clock starts when its service does.
+  for (const { clock } of [two, plain]) {
+    clock.advance({ seconds: (one.clock.now().getTime() - clock.now().getTime()) / 1000 })
+  }
 })
 
 afterAll(() => Promise.all([one.close(), two.close(), plain.close()]))

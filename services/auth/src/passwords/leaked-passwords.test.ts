@@ -73,7 +73,8 @@ test('all that is wrong with a password is told at once, leaks last', async () =
 })
 
 describe('while the list', () => {
-  test.for(Object.entries(FAILURES))(
+  const failures = { ...FAILURES, 'answers 503 with rows': text(`${SUFFIX}:9`, 503) }
+  test.for(Object.entries(failures))(
     '%s, new passwords pass, or are refused where that is set',
     async ([, respond]) => {
       list.answer(respond)
