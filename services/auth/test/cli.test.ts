@@ -45,6 +45,8 @@ const COMMANDS = [
   'tokens admin',
   'users import',
   'users export',
+  'mail preview',
+  'mail test',
   'redirect check',
 ]
 
