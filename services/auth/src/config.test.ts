@@ -109,6 +109,12 @@ describe('a start is refused', () => {
     ['with a body without a number', { ...HTTP, AUTH_SMS_HTTP_BODY: '"{{ .Text }}"' }, 'AUTH_SMS_HTTP_BODY'],
     ['with a body without a code', { ...HTTP, AUTH_SMS_HTTP_BODY: '"{{ .To }}"' }, 'AUTH_SMS_HTTP_BODY'],
     ['with a body of XML', { ...HTTP, AUTH_SMS_HTTP_HEADERS: '{"Content-Type":"text/xml"}' }, 'AUTH_SMS_HTTP_HEADERS'],
+    ['with a subject that is no template', { AUTH_MAILER_SUBJECTS_INVITE: '{{ .A' }, 'AUTH_MAILER_SUBJECTS_INVITE'],
+    ['with a language that is none', { AUTH_MAILER_DEFAULT_LOCALE: '../de' }, 'AUTH_MAILER_DEFAULT_LOCALE'],
+    ['with languages that are none', { AUTH_MAILER_LOCALES: 'en, german language' }, 'AUTH_MAILER_LOCALES'],
+    ['with mail headers that are no JSON', { AUTH_SMTP_HEADERS: 'X-A: b' }, 'AUTH_SMTP_HEADERS'],
+    ['with a mail header of ours', { AUTH_SMTP_HEADERS: '{"Bcc":"a@b.c"}' }, 'AUTH_SMTP_HEADERS'],
+    ['with a mail header on two lines', { AUTH_SMTP_HEADERS: '{"X-A":"a\\r\\nBcc: b"}' }, 'AUTH_SMTP_HEADERS'],
     ['with a boolean that is none', { AUTH_DISABLE_SIGNUP: 'maybe' }, 'AUTH_DISABLE_SIGNUP'],
   ])('%s', ([, settings, name]) => {
     const problems = problemsOf(settings)

@@ -4,18 +4,18 @@
  */
 export function htmlToText(html: string): string {
   let text = ''
-  let hidden: string | undefined
   let link: { href: string; start: number } | undefined
-  for (const [token] of html.matchAll(TOKENS)) {
+  for (let at = 0; at < html.length; ) {
+    const end = endOfToken(html, at)
+    const token = html.slice(at, end)
+    at = end
     const tag = /^<(\/?)([a-z][a-z0-9]*)/i.exec(token)
     const name = tag?.[2]?.toLowerCase()
     const closes = tag?.[1] === '/'
-    if (hidden) {
-      if (closes && name === hidden) hidden = undefined
-    } else if (!name) {
+    if (!name) {
       text += token.startsWith('<!') ? '' : decodeEntities(token).replaceAll(/[ \t\r\n]+/g, ' ')
     } else if (HIDDEN.has(name)) {
-      if (!closes) hidden = name
+      if (!closes) at = endOfHidden(html, at, name)
     } else if (name === 'a') {
       if (link) text = endLink(text, link)
       link = closes ? undefined : { href: attribute(token, 'href'), start: text.length }
@@ -27,7 +27,24 @@ export function htmlToText(html: string): string {
   return tidy(text)
 }
 
-const TOKENS = /<!--.*?-->|<[a-z/!](?:"[^"]*"|'[^']*'|[^"'>])*>|[^<]+|</gis
+/** Where the tag, comment or text at `at` ends. One that never does takes all the rest: looking again would take forever. */
+function endOfToken(html: string, at: number): number {
+  if (html.startsWith('<!--', at)) return endOr(html, html.indexOf('-->', at), 3)
+  if (!/^<[a-z/!]/i.test(html.slice(at, at + 2))) return endOr(html, html.indexOf('<', at + 1), 0)
+  TAG_REST.lastIndex = at
+  return TAG_REST.test(html) ? TAG_REST.lastIndex : html.length
+}
+
+/** Nothing inside a script or a style sheet is a tag but its end. */
+function endOfHidden(html: string, from: number, name: string): number {
+  const end = new RegExp(`</${name}`, 'gi')
+  end.lastIndex = from
+  return end.exec(html)?.index ?? html.length
+}
+
+const endOr = (html: string, found: number, length: number) => (found === -1 ? html.length : found + length)
+
+const TAG_REST = /<(?:"[^"]*"|'[^']*'|[^"'>])*>/y
 
 const HIDDEN = new Set(['head', 'script', 'style', 'title', 'template'])
 const BLOCKS = /^(p|div|h[1-6]|table|ul|ol|blockquote|section|header|footer|article|pre|hr)$/

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import type { MessageChannel, MessageState } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { UUID } from '../http/authenticate.ts'
@@ -8,21 +9,18 @@ import { errorResponses } from '../http/shapes.ts'
 import { listMessages, type VisibleMessage } from './messages.store.ts'
 import { noSuchMessage, retryMessage } from './retry-message.ts'
 
-const ChannelName = Type.Union([Type.Literal('mail'), Type.Literal('sms')])
-const StateName = Type.Union([
-  Type.Literal('queued'),
-  Type.Literal('sent'),
-  Type.Literal('failed'),
-  Type.Literal('dropped'),
-])
+const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
+const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
+
+const OneOf = <Name extends string>(names: readonly Name[]) => Type.Unsafe<Name>(Type.String({ enum: [...names] }))
 const Time = Type.String({ format: 'date-time' })
 
 const MessageShape = Type.Object({
   id: Type.String(),
   user_id: Type.Union([Type.String(), Type.Null()]),
-  channel: ChannelName,
+  channel: OneOf(CHANNELS),
   kind: Type.String(),
-  state: StateName,
+  state: OneOf(STATES),
   attempts: Type.Integer(),
   last_error: Type.Union([Type.String(), Type.Null()]),
   provider: Type.Union([Type.String(), Type.Null()]),
@@ -47,15 +45,17 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       security,
       querystring: Type.Object({
         user_id: Type.Optional(Type.String()),
-        state: Type.Optional(StateName),
-        channel: Type.Optional(ChannelName),
+        state: Type.Optional(Type.String({ description: STATES.join(', ') })),
+        channel: Type.Optional(Type.String({ description: CHANNELS.join(', ') })),
         page: Type.Optional(Type.String()),
         per_page: Type.Optional(Type.String()),
       }),
       response: { 200: Type.Object({ messages: Type.Array(MessageShape) }), ...errorResponses(400, 401, 403) },
     },
     handler: async (request, reply) => {
-      const { user_id: userId, state, channel } = request.query
+      const userId = request.query.user_id
+      const state = known('state', STATES, request.query.state)
+      const channel = known('channel', CHANNELS, request.query.channel)
       if (userId && !UUID.test(userId)) throw apiError('validation_failed', { message: 'user_id must be a UUID' })
       const page = readPage(request.query, { maxPerPage: MAX_PER_PAGE })
       const { messages, total } = await listMessages(deps.db, { userId, state, channel }, page)
@@ -82,6 +82,17 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       return toBody(message)
     },
   })
+}
+
+function known<Name extends string>(
+  field: string,
+  names: readonly Name[],
+  given: string | undefined,
+): Name | undefined {
+  if (!given) return undefined
+  const name = names.find((candidate) => candidate === given)
+  if (!name) throw apiError('validation_failed', { message: `${field} must be one of ${names.join(', ')}` })
+  return name
 }
 
 const toBody = (message: VisibleMessage) => ({

@@ -1,0 +1,484 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
+import { createLogger } from '@services/common/logger'
+import { PermanentFailure, type QueueJob } from '@services/common/queue'
+import { SignJWT } from 'jose'
+import { describe, expect } from 'vitest'
+import { linkPath, SECRET, startTestService, type TestService, test } from '../../test/service.ts'
+import { deleteExpired } from '../housekeeping.ts'
+import type { LinkVariables } from '../mail/kinds.ts'
+import { queueMail } from '../mail/outbox.ts'
+import { hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import { putOneTimeToken } from '../one-time-tokens/one-time-tokens.store.ts'
+import { type Channel, deliverMessage } from './deliver-message.ts'
+import { TemporaryFailure } from './failures.ts'
+import { MESSAGE_QUEUES, type MessageJob, queueMessage } from './outbox.ts'
+
+const password = 'correct horse'
+const NOBODY = '11111111-1111-4111-8111-111111111111'
+
+async function tokenOf(role: string) {
+  const key = new TextEncoder().encode(SECRET)
+  const token = await new SignJWT({ role }).setProtectedHeader({ alg: 'HS256' }).setExpirationTime('10y').sign(key)
+  return { authorization: `Bearer ${token}` }
+}
+const admin = await tokenOf('service_role')
+
+async function list(service: TestService, query = '') {
+  const { status, body, headers } = await service.get(`/admin/messages${query}`, admin)
+  expect([query, status]).toEqual([query, 200])
+  return { messages: body.messages as Record<string, unknown>[], headers }
+}
+
+/** The only message of a new user, once it is in that state. */
+async function messageOf(service: TestService, userId: string, state: string) {
+  await expect
+    .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.state, { timeout: 12_000, interval: 50 })
+    .toBe(state)
+  return (await list(service, `?user_id=${userId}`)).messages[0] as Record<string, unknown>
+}
+
+async function signUp(service: TestService, email: string): Promise<string> {
+  const { status, body } = await service.post('/signup', { email, password })
+  expect(status).toBe(200)
+  return body.id
+}
+
+const retry = (service: TestService, id: unknown) => service.post(`/admin/messages/${id}/retry`, {}, admin)
+
+const sealedOf = async (service: TestService, id: unknown) =>
+  (
+    await service.deps.db
+      .selectFrom('messages')
+      .select('sealed')
+      .where('id', '=', id as string)
+      .executeTakeFirst()
+  )?.sealed
+
+describe('a message', () => {
+  test('that left is shown as sent, without its address, and nothing of its content is kept', async ({ service }) => {
+    const userId = await signUp(service, 'sent@example.com')
+    const mail = await service.mailbox.waitFor('sent@example.com')
+    const message = await messageOf(service, userId, 'sent')
+    expect(message).toEqual({
+      id: expect.any(String),
+      user_id: userId,
+      channel: 'mail',
+      kind: 'confirmation',
+      state: 'sent',
+      attempts: 1,
+      last_error: null,
+      provider: 'smtp',
+      provider_message_id: `${message.id}@site.example`,
+      created_at: service.clock.now().toISOString(),
+      sent_at: service.clock.now().toISOString(),
+    })
+    expect(mail.source).toContain(`Message-ID: <${message.provider_message_id}>`)
+    expect(await sealedOf(service, message.id)).toBeNull()
+  })
+
+  test('that is refused for good is failed at once, says why in words without the address, and can be sent again', async ({
+    service,
+  }) => {
+    await service.mailbox.answer(550)
+    const userId = await signUp(service, 'refused@example.com')
+    const failed = await messageOf(service, userId, 'failed')
+    expect(failed).toMatchObject({
+      attempts: 1,
+      last_error: 'mail server: it refused the recipient (550)',
+      sent_at: null,
+    })
+    expect(service.mailbox.messages({ to: 'refused@example.com' })).toEqual([])
+    await service.mailbox.accept()
+
+    // The link waited longer than it lives: it counts from when the mail leaves.
+    service.clock.advance({ seconds: 20 * 3600 })
+    const answer = await retry(service, failed.id)
+    expect(answer).toMatchObject({ status: 200, body: { id: failed.id, state: 'queued', attempts: 1 } })
+    const { text } = await service.mailbox.waitFor('refused@example.com')
+    expect((await service.get(linkPath(text))).headers.location).toContain('#access_token=')
+    expect(await messageOf(service, userId, 'sent')).toMatchObject({ attempts: 2, last_error: null })
+  })
+
+  test('that an admin sends again twice at once leaves once', async ({ service }) => {
+    await service.mailbox.answer(550)
+    const userId = await signUp(service, 'once@example.com')
+    const { id } = await messageOf(service, userId, 'failed')
+    await service.mailbox.accept()
+    const answers = await Promise.all([retry(service, id), retry(service, id), retry(service, id)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422])
+    await messageOf(service, userId, 'sent')
+    expect(service.mailbox.messages({ to: 'once@example.com' })).toHaveLength(1)
+  })
+
+  test.for([
+    ['at the greeting', 421, 'connection'],
+    ['at the recipient', 451, 'recipient'],
+    ['after the message', 452, 'message'],
+  ] as const)('told "try later" %s is queued with its failure, then sent', async ([, code, at], { service }) => {
+    await service.mailbox.answer(code, at)
+    const userId = await signUp(service, `later-${code}@example.com`)
+    await expect
+      .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0], { timeout: 5_000, interval: 50 })
+      .toMatchObject({ state: 'queued', last_error: expect.stringContaining(String(code)) })
+    await service.mailbox.accept()
+    const sent = await messageOf(service, userId, 'sent')
+    expect(sent.attempts).toBeGreaterThan(1)
+    expect(service.mailbox.messages({ to: `later-${code}@example.com` })).toHaveLength(1)
+  })
+
+  test('to a server that hangs costs the request nothing and is sent when the server is back', async ({ service }) => {
+    await service.mailbox.hang()
+    const userId = await signUp(service, 'hang@example.com')
+    await service.mailbox.accept()
+    await messageOf(service, userId, 'sent')
+  })
+
+  test('whose link was used meanwhile is dropped, not sent', async ({ service }) => {
+    await service.mailbox.answer(550)
+    const userId = await signUp(service, 'used@example.com')
+    const { id } = await messageOf(service, userId, 'failed')
+    await service.mailbox.accept()
+    await service.deps.db.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
+    expect((await retry(service, id)).status).toBe(200)
+    const dropped = await messageOf(service, userId, 'dropped')
+    expect(dropped.last_error).toContain('used or replaced')
+    expect(await sealedOf(service, id)).toBeNull()
+    expect(service.mailbox.messages({ to: 'used@example.com' })).toEqual([])
+  })
+
+  test('that is only pretended is a row like any other, and never leaves', async ({ service }) => {
+    const { userId } = await service.signedIn('pretended@example.com')
+    const [confirmation] = (await list(service, `?user_id=${userId}`)).messages
+    service.clock.advance({ seconds: 901 })
+    await signUp(service, 'pretended@example.com')
+    const pretended = await messageOf(service, userId, 'dropped')
+    expect(pretended).toMatchObject({ kind: 'confirmation', last_error: null, attempts: 0 })
+    expect(pretended.id).not.toBe(confirmation?.id)
+    expect(service.mailbox.messages({ to: 'pretended@example.com' })).toHaveLength(1)
+  })
+
+  test('is gone with its user', async ({ service }) => {
+    const userId = await signUp(service, 'gone@example.com')
+    await messageOf(service, userId, 'sent')
+    await service.deps.db.deleteFrom('users').where('id', '=', userId).execute()
+    expect((await list(service, `?user_id=${userId}`)).messages).toEqual([])
+  })
+
+  test('exists only if its transaction commits', async ({ service }) => {
+    const before = (await list(service)).headers['x-total-count']
+    const attempt = service.deps.db.transaction().execute(async (trx) => {
+      await queueMessage(service.deps, trx, { ...SMS, userId: null })
+      throw new Error('no')
+    })
+    await expect(attempt).rejects.toThrow('no')
+    expect((await list(service)).headers['x-total-count']).toBe(before)
+  })
+
+  test('holds neither address nor link nor code in the clear while it waits, nor does its job', async ({ service }) => {
+    await service.mailbox.refuse()
+    const userId = await signUp(service, 'sealed-row@example.com')
+    const { rows } = await service.deps.pool.query(
+      'select to_jsonb(m)::text || j.data::text as text from messages m, auth_queue.job j where user_id = $1',
+      [userId],
+    )
+    expect(rows.length).toBeGreaterThan(0)
+    for (const { text } of rows) {
+      expect(text).not.toContain('sealed-row@example.com')
+      expect(text).not.toContain('/verify')
+    }
+    await service.mailbox.accept()
+    await messageOf(service, userId, 'sent')
+  })
+})
+
+test('a server that cuts the connection in the middle of a mail gets it again', async () => {
+  let isCutting = true
+  const heard: string[] = []
+  const server = await startSmtp((line, say, cut) => {
+    heard.push(line)
+    if (/^EHLO/.test(line)) return say('250 hello')
+    if (/^DATA/.test(line)) return isCutting ? cut() : say('354 go on')
+    if (/^(MAIL|RCPT)/.test(line) || line === '.') return say('250 ok')
+  })
+  const service = await startTestService({ AUTH_SMTP_PORT: String(portOf(server)) })
+  const userId = await signUp(service, 'cut@example.com')
+  await expect
+    .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.last_error, { timeout: 5_000 })
+    .toMatch(/^mail server: /)
+  isCutting = false
+  await messageOf(service, userId, 'sent')
+  expect(heard.filter((line) => line.startsWith('DATA')).length).toBeGreaterThan(1)
+  await service.close()
+  server.close()
+})
+
+const SMS = {
+  channel: 'sms',
+  kind: 'confirmation',
+  to: '4915112345678',
+  variables: { Code: '123456' },
+  lifetimeSeconds: null,
+} as const
+
+describe('one try', () => {
+  const job = (messageId: string, retryCount = 0) =>
+    ({ id: 'job', data: { messageId }, retryCount, signal: new AbortController().signal }) as QueueJob<MessageJob>
+  const queue = (service: TestService, message: Partial<Parameters<typeof queueMessage>[2]> = {}) =>
+    service.deps.db
+      .transaction()
+      .execute((trx) => queueMessage(service.deps, trx, { ...SMS, userId: null, ...message }))
+  const log = createLogger({ name: 'test', level: 'fatal' })
+  const attempt = (service: TestService, sms: Channel | undefined, id: string, retryCount = 0) =>
+    deliverMessage({ ...service.deps, log, channels: sms ? { sms } : {} }, job(id, retryCount))
+  const rowOf = async (service: TestService, id: string) =>
+    (await list(service, '?channel=sms&per_page=200')).messages.find((message) => message.id === id)
+
+  test('hands the content to the channel and keeps what its provider said', async ({ service }) => {
+    const id = await queue(service)
+    const seen: unknown[] = []
+    await attempt(
+      service,
+      async (message) => {
+        seen.push(message)
+        return { provider: 'twilio', providerMessageId: 'SM1' }
+      },
+      id,
+    )
+    expect(seen).toMatchObject([{ id, kind: 'confirmation', to: SMS.to, variables: SMS.variables, userId: null }])
+    expect(await rowOf(service, id)).toMatchObject({ state: 'sent', provider: 'twilio', provider_message_id: 'SM1' })
+  })
+
+  test('after the last of the queue ends in failed, one before stays queued', async ({ service }) => {
+    const id = await queue(service)
+    const fails: Channel = async () => {
+      throw new TemporaryFailure('the gateway answered 500')
+    }
+    const { retryLimit } = MESSAGE_QUEUES.sms
+    await expect(attempt(service, fails, id, retryLimit - 1)).rejects.toThrow('500')
+    expect(await rowOf(service, id)).toMatchObject({
+      state: 'queued',
+      attempts: 1,
+      last_error: 'the gateway answered 500',
+    })
+    await expect(attempt(service, fails, id, retryLimit)).rejects.toThrow('500')
+    expect(await rowOf(service, id)).toMatchObject({ state: 'failed', attempts: 2 })
+    expect(await sealedOf(service, id)).not.toBeNull()
+  })
+
+  test('of a message that is not queued any more does nothing', async ({ service }) => {
+    const id = await queue(service)
+    let sent = 0
+    const sends: Channel = async () => {
+      sent++
+      return { provider: 'x', providerMessageId: null }
+    }
+    await attempt(service, sends, id)
+    await attempt(service, sends, id)
+    await attempt(service, sends, NOBODY)
+    expect(sent).toBe(1)
+  })
+
+  test('shows nothing of an unexpected error', async ({ service }) => {
+    const id = await queue(service)
+    await expect(attempt(service, () => Promise.reject(new Error(`could not reach ${SMS.to}`)), id)).rejects.toThrow()
+    expect((await rowOf(service, id))?.last_error).toBe('unexpected error, see the log')
+  })
+
+  test('fails for good without a channel, or sealed under another secret', async ({ service }) => {
+    const [first, second] = [await queue(service), await queue(service)]
+    await expect(attempt(service, undefined, first)).rejects.toThrow(PermanentFailure)
+    expect(await rowOf(service, first)).toMatchObject({ state: 'failed', last_error: expect.stringContaining('sms') })
+    await service.deps.db.updateTable('messages').set({ sealed: 'AAAA' }).where('id', '=', second).execute()
+    await expect(attempt(service, undefined, second)).rejects.toThrow(PermanentFailure)
+    expect((await rowOf(service, second))?.last_error).toContain('another JWT_SECRET')
+  })
+
+  test('of a code without a link restarts its lifetime, and is dropped when the code was replaced', async ({
+    service,
+  }) => {
+    const { userId } = await service.signedIn()
+    const { codeKey, db } = service.deps
+    const codeHash = hashCode(codeKey, 'reauthentication', 'a', '123456')
+    const put = (hash: Buffer) =>
+      db.transaction().execute((trx) =>
+        putOneTimeToken(trx, {
+          userId,
+          purpose: 'reauthentication',
+          relatesTo: 'a',
+          tokenHash: null,
+          codeHash: hash,
+          expiresAt: service.clock.now(),
+          now: service.clock.now(),
+        }),
+      )
+    const sends: Channel = async () => ({ provider: 'x', providerMessageId: null })
+    await put(codeHash)
+    const id = await queue(service, { userId, codeHash, lifetimeSeconds: 600 })
+    await attempt(service, sends, id)
+    const token = await db
+      .selectFrom('one_time_tokens')
+      .select('expires_at')
+      .where('user_id', '=', userId)
+      .where('purpose', '=', 'reauthentication')
+      .executeTakeFirst()
+    expect(token?.expires_at.getTime()).toBe(service.clock.now().getTime() + 600_000)
+    const late = await queue(service, { userId, codeHash, lifetimeSeconds: 600 })
+    await put(hashLinkToken('another'))
+    await attempt(service, sends, late)
+    expect(await rowOf(service, late)).toMatchObject({ state: 'dropped' })
+  })
+})
+
+describe('GET /admin/messages', () => {
+  test('is for admins alone, and so is the retry', async ({ service }) => {
+    const { auth } = await service.signedIn()
+    const calls = (headers: Record<string, string>) =>
+      Promise.all([
+        service.get('/admin/messages', headers),
+        service.post(`/admin/messages/${NOBODY}/retry`, {}, headers),
+      ])
+    for (const answer of await calls({}))
+      expect(answer).toMatchObject({ status: 401, body: { error_code: 'no_authorization' } })
+    for (const answer of [...(await calls(auth)), ...(await calls(await tokenOf('authenticated')))]) {
+      expect(answer).toMatchObject({ status: 403, body: { error_code: 'not_admin' } })
+    }
+  })
+
+  test('filters by user, state and channel, newest first, in pages with their headers', async () => {
+    const service = await startTestService()
+    const ids: string[] = []
+    for (let i = 0; i < 5; i++) {
+      service.clock.advance({ seconds: 1 })
+      const trx = service.deps.db.transaction()
+      ids.unshift(await trx.execute((t) => queueMessage(service.deps, t, { ...SMS, userId: null })))
+    }
+    const userId = await signUp(service, 'listed@example.com')
+    await messageOf(service, userId, 'sent')
+    const idsOf = async (query: string) => (await list(service, query)).messages.map(({ id }) => id)
+    expect(await idsOf('?channel=sms')).toEqual(ids)
+    expect(await idsOf('?channel=sms&page=2&per_page=2')).toEqual(ids.slice(2, 4))
+    expect(await idsOf('?channel=sms&state=sent')).toEqual([])
+    expect(await idsOf('?state=sent')).toHaveLength(1)
+    expect(await idsOf(`?user_id=${userId}`)).toHaveLength(1)
+    expect(await idsOf(`?user_id=${NOBODY}`)).toEqual([])
+
+    const { headers } = await list(service, '?per_page=2&channel=sms&page=2')
+    expect(headers['x-total-count']).toBe('5')
+    expect(headers.link).toBe(
+      '</admin/messages?channel=sms&page=3&per_page=2>; rel="next", </admin/messages?channel=sms&page=3&per_page=2>; rel="last"',
+    )
+    expect((await list(service, '?per_page=2&channel=sms&page=3')).headers.link).not.toContain('next')
+    expect((await list(service, `?user_id=${NOBODY}`)).headers).toMatchObject({ 'x-total-count': '0' })
+    await service.close()
+  })
+
+  test.for([
+    'page=0',
+    'page=-1',
+    'page=x',
+    'page=1e9',
+    'page=99999999999999999999',
+    'per_page=0',
+    'per_page=201',
+    'user_id=x',
+    'state=lost',
+    'channel=pigeon',
+  ])('refuses %s with 400', async (query, { service }) => {
+    const { status, body } = await service.get(`/admin/messages?${query}`, admin)
+    expect([status, body.error_code]).toEqual([400, 'validation_failed'])
+  })
+})
+
+describe('POST /admin/messages/:id/retry', () => {
+  test('is 404 for what is not there and 422 for what has not failed', async ({ service }) => {
+    for (const id of [NOBODY, 'x', '%00', "1' or true"]) {
+      expect(await retry(service, id)).toMatchObject({ status: 404, body: { error_code: 'not_found' } })
+    }
+    const userId = await signUp(service, 'unfailed@example.com')
+    const { id } = await messageOf(service, userId, 'sent')
+    expect(await retry(service, id)).toMatchObject({ status: 422, body: { error_code: 'validation_failed' } })
+  })
+})
+
+test('housekeeping keeps sent messages 7 days and failed ones 30, and gives up those whose job is lost', async () => {
+  const service = await startTestService()
+  const trx = () => service.deps.db.transaction()
+  const add = (state: 'sent' | 'failed' | 'dropped' | 'queued') =>
+    trx().execute(async (t) => {
+      const id = await queueMessage(service.deps, t, { ...SMS, userId: null })
+      await t.updateTable('messages').set({ state }).where('id', '=', id).execute()
+    })
+  for (const state of ['sent', 'failed', 'dropped', 'queued'] as const) await add(state)
+  const statesAfter = async (days: number) => {
+    service.clock.advance({ seconds: days * 86_400 })
+    await deleteExpired(service.deps, service.deps.log)
+    return (await list(service)).messages.map(({ state }) => state).sort()
+  }
+  expect(await statesAfter(1.9)).toEqual(['dropped', 'failed', 'queued', 'sent'])
+  expect(await statesAfter(0.2)).toEqual(['dropped', 'failed', 'failed', 'sent'])
+  expect(await statesAfter(4.8)).toEqual(['dropped', 'failed', 'failed', 'sent'])
+  expect(await statesAfter(0.2)).toEqual(['failed', 'failed'])
+  expect(await statesAfter(23)).toEqual([])
+  await service.close()
+})
+
+test('MESSAGES_KEEP shortens how long sent messages stay', async () => {
+  const service = await startTestService({ AUTH_MESSAGES_KEEP: '1h' })
+  const userId = await signUp(service, 'kept@example.com')
+  await messageOf(service, userId, 'sent')
+  service.clock.advance({ seconds: 3_601 })
+  await deleteExpired(service.deps, service.deps.log)
+  expect((await list(service)).messages).toEqual([])
+  await service.close()
+})
+
+test('a mail of every kind leaves with its own subject and words', async ({ service }) => {
+  const { SAMPLE_VARIABLES } = await import('../mail/sample-variables.ts')
+  const { ALL_KINDS } = await import('../mail/mail-templates.ts')
+  const { userId } = await service.signedIn()
+  const subjects = new Set<string>()
+  for (const kind of ALL_KINDS) {
+    const to = `${kind}@example.com`
+    // A notification has no token; with null no token is looked for.
+    const mail = {
+      kind,
+      userId,
+      to,
+      variables: SAMPLE_VARIABLES[kind] as LinkVariables,
+      lifetimeSeconds: null,
+    } as Parameters<typeof queueMail>[2]
+    const id = await service.deps.db.transaction().execute((trx) => queueMail(service.deps, trx, mail))
+    const received = await service.mailbox.waitFor(to)
+    expect(received.source).toContain(id)
+    expect([kind, received.html]).toEqual([kind, expect.stringContaining('site.example')])
+    expect(received.html + received.text).not.toMatch(/\{\{|ZgotmplZ|undefined|\[object/)
+    subjects.add(received.subject)
+  }
+  expect(subjects.size).toBe(13)
+})
+
+/** An SMTP server of a few lines that answers as it is told. */
+async function startSmtp(
+  answer: (line: string, say: (text: string) => void, cut: () => void) => void,
+): Promise<Server> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    let rest = ''
+    socket.write('220 test\r\n')
+    socket.on('data', (chunk) => {
+      const lines = (rest + chunk).split('\r\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines)
+        answer(
+          line,
+          (text) => socket.write(`${text}\r\n`),
+          () => socket.destroy(),
+        )
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+const portOf = (server: Server) => (server.address() as { port: number }).port
