@@ -307,6 +307,8 @@ describe('one try', () => {
           purpose: 'reauthentication',
           relatesTo: 'a',
           tokenHash: null,
+          pkce: undefined,
+          password: undefined,
           codeHash: hash,
           expiresAt: service.clock.now(),
           now: service.clock.now(),
