@@ -81,7 +81,7 @@ export async function startTestService(settings: Record<string, string> = {}): P
   const log = createLogger({ name: 'auth', ...config.log })
   const deps = await openDeps(config, log, { now: clock.now })
   const app = await createApp(deps)
-  const stopWorker = await startWorker(deps)
+  const stopWorker = config.server.workersEnabled ? await startWorker(deps) : async () => {}
   const call = async (options: InjectOptions): Promise<Answer> => {
     const response = await app.inject(options)
     const isJson = String(response.headers['content-type']).startsWith('application/json')

@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { type AuditSearch, listAuditEntries } from '../audit/audit.store.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
 import { errorResponses, FreeForm } from '../http/shapes.ts'
-import { PageQuery, pageHeaders, parsePage } from './paging.ts'
 
 /** How far entries are counted; the log grows with every refresh, and nobody turns to page two hundred. */
 const MAX_COUNTED = 10_000

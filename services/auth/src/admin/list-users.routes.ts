@@ -3,10 +3,10 @@ import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requestAudience } from '../http/authenticate.ts'
+import { linkTo, PageQuery, pageHeaders, parseLimit, parsePage } from '../http/paging.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../users/list-users.store.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
-import { linkTo, PageQuery, pageHeaders, parseLimit, parsePage } from './paging.ts'
 import { formatCursor, parseCursor } from './user-cursor.ts'
 
 const ListQuery = Type.Object({

@@ -1,4 +1,11 @@
+import { Type } from 'typebox'
 import { apiError } from '../errors.ts'
+
+/** The query of every list with pages; an empty value is as good as none, clients send `page=&per_page=`. */
+export const PageQuery = {
+  page: Type.Optional(Type.String({ description: 'From 1 on; default 1.' })),
+  per_page: Type.Optional(Type.String({ description: 'Default 50; more than 1000 are given as 1000.' })),
+}
 
 export interface Page {
   number: number
@@ -7,31 +14,40 @@ export interface Page {
 }
 
 const DEFAULT_PER_PAGE = 50
+const MAX_PER_PAGE = 1_000
 
-/** `page` and `per_page` of a list (contract/auth-core.md 11.15); what is no number from 1 on is refused. */
-export function readPage(query: { page?: string; per_page?: string }, { maxPerPage }: { maxPerPage: number }): Page {
-  const number = readNumber('page', query.page, 1, 1_000_000)
-  const limit = readNumber('per_page', query.per_page, DEFAULT_PER_PAGE, maxPerPage)
+/** Throws validation_failed for anything but whole numbers from 1 on. */
+export function parsePage(query: { page?: string | undefined; per_page?: string | undefined }): Page {
+  const number = parseCount('page', query.page) ?? 1
+  const limit = Math.min(parseCount('per_page', query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
   return { number, limit, offset: (number - 1) * limit }
 }
 
-function readNumber(name: string, text: string | undefined, fallback: number, most: number): number {
-  if (text === undefined || text === '') return fallback
-  const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (number >= 1 && number <= most) return number
-  throw apiError('validation_failed', { message: `${name} must be a number from 1 to ${most}` })
+/** How many rows a list without pages may give at once. */
+export const parseLimit = (limit: string | undefined): number =>
+  Math.min(parseCount('limit', limit) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
+
+function parseCount(field: string, text: string | undefined): number | undefined {
+  if (!text) return undefined
+  if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text)
+  throw apiError('validation_failed', { message: `${field} must be a whole number from 1 on` })
 }
 
-/** X-Total-Count and Link: next (not on the last page) and last, path-relative, keys in alphabetical order. */
-export function pageHeaders(requestUrl: string, { number, limit }: Page, total: number): Record<string, string> {
-  const last = Math.ceil(total / limit)
-  const next = number < last ? [linkTo(requestUrl, number + 1, 'next')] : []
-  return { 'X-Total-Count': String(total), Link: [...next, linkTo(requestUrl, last, 'last')].join(', ') }
+/** X-Total-Count and Link of one page: the next if there is one, and the last, which is 0 when there is nothing. */
+export function pageHeaders(url: string, page: Page, total: number) {
+  const last = Math.ceil(total / page.limit)
+  const next = page.number < last ? [linkTo(url, { page: String(page.number + 1) }, 'next')] : []
+  return {
+    'x-total-count': String(total),
+    link: [...next, linkTo(url, { page: String(last) }, 'last')].join(', '),
+  }
 }
 
-function linkTo(requestUrl: string, page: number, relation: string): string {
-  const { pathname, searchParams } = new URL(requestUrl, 'http://path.only')
-  searchParams.set('page', String(page))
-  searchParams.sort()
-  return `<${pathname}?${searchParams}>; rel="${relation}"`
+/** A link to the same list with other parameters, all sorted by name: clients compare these texts. */
+export function linkTo(url: string, changes: Record<string, string>, rel: string): string {
+  const [path, query = ''] = url.split(/\?(.*)/s, 2)
+  const parameters = new URLSearchParams(query)
+  for (const [name, value] of Object.entries(changes)) parameters.set(name, value)
+  parameters.sort()
+  return `<${path}?${parameters}>; rel="${rel}"`
 }

@@ -4,7 +4,7 @@ import type { MessageChannel, MessageState } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { UUID } from '../http/authenticate.ts'
-import { pageHeaders, readPage } from '../http/paging.ts'
+import { PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { listMessages, type VisibleMessage } from './messages.store.ts'
 import { noSuchMessage, retryMessage } from './retry-message.ts'
@@ -29,10 +29,7 @@ const MessageShape = Type.Object({
   sent_at: Type.Union([Time, Type.Null()]),
 })
 
-const security = [{ user: [] }]
-
-/** More would be more than anybody reads, and a heavy answer. */
-const MAX_PER_PAGE = 200
+const security = [{ admin: [] }]
 
 /** GET /admin/messages and its retry; in the scope of requireAdmin. */
 export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -47,8 +44,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
         user_id: Type.Optional(Type.String()),
         state: Type.Optional(Type.String({ description: STATES.join(', ') })),
         channel: Type.Optional(Type.String({ description: CHANNELS.join(', ') })),
-        page: Type.Optional(Type.String()),
-        per_page: Type.Optional(Type.String()),
+        ...PageQuery,
       }),
       response: { 200: Type.Object({ messages: Type.Array(MessageShape) }), ...errorResponses(400, 401, 403) },
     },
@@ -57,7 +53,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       const state = known('state', STATES, request.query.state)
       const channel = known('channel', CHANNELS, request.query.channel)
       if (userId && !UUID.test(userId)) throw apiError('validation_failed', { message: 'user_id must be a UUID' })
-      const page = readPage(request.query, { maxPerPage: MAX_PER_PAGE })
+      const page = parsePage(request.query)
       const { messages, total } = await listMessages(deps.db, { userId, state, channel }, page)
       reply.headers(pageHeaders(request.url, page, total))
       return { messages: messages.map(toBody) }
