@@ -417,7 +417,7 @@ describe('POST /admin/messages/:id/retry', () => {
 })
 
 test('housekeeping keeps sent messages 7 days and failed ones 30, and gives up those whose job is lost', async () => {
-  const service = await startTestService()
+  const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
   const trx = () => service.deps.db.transaction()
   const add = (state: 'sent' | 'failed' | 'dropped' | 'queued') =>
     trx().execute(async (t) => {
