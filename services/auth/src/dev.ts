@@ -15,6 +15,7 @@ await runDev({ name: 'auth', prefix: 'AUTH_', port: '8081' }, async ({ env, give
     AUTH_JWT_SECRET: 'development-only-secret-of-32-bytes-or-more',
     AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com',
     AUTH_SMTP_MAX_FREQUENCY: '1',
+    AUTH_MAILER_SIGN_IN_LINK_MAX_FREQUENCY: '1',
     AUTH_RATE_LIMIT_EMAIL_SENT: '100000',
     AUTH_RATE_LIMIT_SMS_SENT: '100000',
     AUTH_SMS_MAX_FREQUENCY: '1',

@@ -6,8 +6,8 @@ import { apiError } from '../errors.ts'
 import { UUID } from '../http/authenticate.ts'
 import { PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
 import { errorResponses } from '../http/shapes.ts'
-import { listMessages, type VisibleMessage } from './messages.store.ts'
-import { noSuchMessage, retryMessage } from './retry-message.ts'
+import { listMessages, type VisibleMessage } from '../messages/messages.store.ts'
+import { noSuchMessage, retryMessage } from '../messages/retry-message.ts'
 
 const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
 const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
