@@ -6,9 +6,12 @@ import type { DB } from '../src/db/tables.ts'
 import { findCaller, rotateSession } from '../src/sessions/sessions.store.ts'
 import type { BenchUser } from './load.ts'
 
+/** The service's default parameters. */
+export const SERVICE_HASHING = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
 /** What a sign-in cannot do without: one verification with the service's default parameters. */
 export async function bareArgon2(): Promise<() => Promise<void>> {
-  const digest = await hash('correct horse battery', { memoryCost: 19_456, timeCost: 2, parallelism: 1 })
+  const digest = await hash('correct horse battery', SERVICE_HASHING)
   return async () => void (await verify(digest, 'correct horse battery'))
 }
 

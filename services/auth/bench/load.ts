@@ -11,9 +11,10 @@ export interface BenchUser {
 }
 
 const PASSWORD = 'correct horse battery'
+export const SECRET = 'the-secret-of-the-benchmark-32-bytes'
 
 /** The service as `pnpm start` runs it, and how long it took until it listened. */
-export async function startService(databaseUrl: string) {
+export async function startService(databaseUrl: string, settings: Record<string, string> = {}) {
   const startedAt = performance.now()
   const child = spawn(
     process.execPath,
@@ -30,11 +31,12 @@ export async function startService(databaseUrl: string) {
         AUTH_API_HOST: '127.0.0.1',
         AUTH_PORT: '0',
         AUTH_DATABASE_URL: databaseUrl,
-        AUTH_JWT_SECRET: 'the-secret-of-the-benchmark-32-bytes',
+        AUTH_JWT_SECRET: SECRET,
         AUTH_MAILER_AUTOCONFIRM: 'true',
         AUTH_SMTP_HOST: '127.0.0.1',
         AUTH_SMTP_PORT: '1',
         AUTH_SMTP_ADMIN_EMAIL: 'bench@example.com',
+        ...settings,
       },
     },
   )
