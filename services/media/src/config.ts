@@ -58,9 +58,10 @@ export const variables = {
   ),
   MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
-  SYNC_WAIT: duration('How long an upload or import waits for its files before it is answered without them.', {
-    default: '55s',
-  }),
+  SYNC_WAIT: duration(
+    'How long an upload or import waits for its files before it is answered without them. A source must have been fetched by then, or within 10 s.',
+    { default: '55s' },
+  ),
   IMPORT_ALLOW_CIDRS: parsed(
     'list',
     'Networks that imports may reach although they are not public, on any port.',

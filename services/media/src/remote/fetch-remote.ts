@@ -78,14 +78,16 @@ export function createRemote(options: RemoteOptions = {}): Remote {
     headersTimeout: timeouts.headersMs,
     bodyTimeout: timeouts.idleMs,
     maxHeaderSize: 16_384,
-    connections: 8,
+    // As many as there are downloads: who waits for one of few connections waits for a stranger's slow source.
+    connections: 16,
     pipelining: 1,
   })
   const ownHeaders = { 'user-agent': options.userAgent ?? 'media-import', accept: 'video/*, image/gif, */*;q=0.5' }
 
   /** Opens the URL and hands the response to `consume` under one set of deadlines. */
   const fetchWith = async <T>(url: string, fetch: FetchOptions, consume: (response: LimitedResponse) => Promise<T>) => {
-    const deadlines = startDeadlines({ ...timeouts, totalMs: fetch.totalMs ?? timeouts.totalMs }, fetch.signal)
+    const totalMs = Math.min(fetch.totalMs ?? timeouts.totalMs, timeouts.totalMs)
+    const deadlines = startDeadlines({ ...timeouts, totalMs }, fetch.signal)
     try {
       const headers = { ...ownHeaders, ...fetch.headers }
       const response = await openResponse(agent, guard, url, { headers, signal: deadlines.signal })
