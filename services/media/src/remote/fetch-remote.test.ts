@@ -276,6 +276,11 @@ describe('a bad source', () => {
     await expect(fetchToFile(site.url)).rejects.toMatchObject(failed('bad_response'))
   })
 
+  test('an answer that says in capitals that it is not compressed is plain', async () => {
+    const site = await serve((_, res) => res.setHeader('content-encoding', 'Identity').end('GIF89a'))
+    expect(await fetchToFile(site.url)).toMatchObject({ bytes: 6 })
+  })
+
   test.each([
     ['no HTTP at all', 'SSH-2.0-OpenSSH_9.2\r\n'],
     ['headers without end', `HTTP/1.1 200 OK\r\nX-Pad: ${'a'.repeat(20_000)}\r\n\r\n`],

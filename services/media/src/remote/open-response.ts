@@ -77,7 +77,7 @@ function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData): strin
 
 function accept({ statusCode, headers, body }: Dispatcher.ResponseData, askedForRange: boolean) {
   // A body that is still encoded although identity was asked for could be a decompression bomb, and is no media file.
-  const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
+  const isPlain = /^identity$/i.test(String(headers['content-encoding'] ?? 'identity'))
   if (isPlain && (statusCode === 200 || (statusCode === 206 && askedForRange))) return { headers, body }
   discard(body)
   const cause = `status ${statusCode}, content-encoding ${headers['content-encoding']}`
