@@ -47,7 +47,7 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const answer = toApiError(error, answers)
     if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
-    else if (answer.cause) request.log.info({ code: answer.code, err: answer.cause }, 'request refused')
+    else if (answer.cause) request.log[levelOf(answer)]({ code: answer.code, err: answer.cause }, 'request refused')
     return sendError(answer, request, reply, answers)
   })
 
@@ -62,6 +62,9 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
     return sendError(answers.common('method_not_allowed', undefined, undefined), request, reply, answers)
   })
 }
+
+/** A database that is away is told by its own line, not once for every request. */
+const levelOf = ({ status, cause }: ApiError) => (status >= 500 && !isDatabaseUnavailable(cause) ? 'warn' : 'info')
 
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, answers: ErrorAnswers) {
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)

@@ -36,7 +36,7 @@ const MULTIPART_BROKEN =
 export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
   common: (failure, detail, cause) =>
     detail ? fieldError(detail) : apiError(CODES[failure], { message: MESSAGES[failure], cause }),
-  plugin: multipartFailure,
+  plugin: (error) => multipartFailure(error) ?? diskFailure(error),
   send: (error, request, reply) =>
     reply.type('application/json; charset=utf-8').send(errorBody(error, request, docsUrl)),
 })
@@ -56,6 +56,17 @@ export function multipartFailure(error: FastifyError): ApiError | undefined {
   if (MULTIPART_LIMITS.has(error.code)) return apiError('body_too_large', { message: 'The form has too many parts.' })
   if (MULTIPART_BROKEN.test(`${error.code} ${error.message}`)) return apiError('malformed_multipart', { cause: error })
   return undefined
+}
+
+/** No room, quota used up, read-only, file or number of open files over a limit: nothing the caller did. */
+const DISK_REFUSES = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EFBIG', 'EMFILE', 'ENFILE'])
+
+/** Somebody has to make room, which takes longer than a restart. */
+const DISK_RETRY_SECONDS = 60
+
+function diskFailure(error: FastifyError): ApiError | undefined {
+  if (!DISK_REFUSES.has(error.code)) return undefined
+  return apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
 }
 
 function errorBody(error: ApiError, request: FastifyRequest, docsUrl: string) {

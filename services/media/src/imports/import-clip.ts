@@ -30,9 +30,8 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Clip> 
   const fetchFile = () => {
     const leftMs = startedAt + deps.config.syncWaitSeconds * 1000 - Date.now()
     const totalMs = Math.max(FETCH_AT_LEAST_MS, leftMs)
-    return deps.remote.fetchToFile(url, path, { maxBytes, signal, totalMs })
+    return deps.work.withSpace(maxBytes, () => deps.remote.fetchToFile(url, path, { maxBytes, signal, totalMs }))
   }
-  await deps.work.requireSpace(3 * maxBytes)
   const path = deps.work.newPath()
   try {
     const file = await deps.downloads.run(fetchFile, { key: tokenId, signal })
