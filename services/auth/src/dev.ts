@@ -31,7 +31,7 @@ async function start() {
   const lines: string[] = []
   if (!given('DATABASE_URL')) {
     const dataDir = fileURLToPath(new URL('../../../.data/auth/postgres', import.meta.url))
-    const postgres = await startEmbeddedPostgres({ dataDir, database: 'auth' })
+    const postgres = await startEmbeddedPostgres({ dataDir, database: 'auth', onUnexpectedExit })
     stops.push(postgres.stop)
     defaults.AUTH_DATABASE_URL = postgres.url
   }
@@ -58,6 +58,12 @@ async function start() {
     ...lines,
     `try      curl ${base}/signup -d '{"email":"ada@example.com","password":"correct horse"}'`,
   ])
+}
+
+/** Without its database nothing could be finished or given back: a stop in good order would only log that. */
+function onUnexpectedExit(message: string) {
+  process.stderr.write(`${message}. Stopping; the next start recovers the data.\n`)
+  process.exit(1)
 }
 
 let isStopping = false

@@ -35,7 +35,11 @@ async function start() {
     MEDIA_LOG_LEVEL: 'error',
   }
   if (!given('DATABASE_URL')) {
-    const postgres = await startEmbeddedPostgres({ dataDir: join(dataDir, 'postgres'), database: 'media' })
+    const postgres = await startEmbeddedPostgres({
+      dataDir: join(dataDir, 'postgres'),
+      database: 'media',
+      onUnexpectedExit,
+    })
     stops.push(postgres.stop)
     defaults.MEDIA_DATABASE_URL = postgres.url
   }
@@ -64,6 +68,12 @@ async function ensureDevToken({ deps }: RunningService): Promise<string> {
   await mkdir(dirname(file), { recursive: true })
   await writeFile(file, `${token}\n`, { mode: 0o600 })
   return token
+}
+
+/** Without its database nothing could be finished or given back: a stop in good order would only log that. */
+function onUnexpectedExit(message: string) {
+  process.stderr.write(`${message}. Stopping; the next start recovers the data.\n`)
+  process.exit(1)
 }
 
 let isStopping = false
