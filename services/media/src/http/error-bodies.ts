@@ -45,6 +45,7 @@ export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
 /** What went wrong while a form was read; undefined when it has nothing to do with forms. */
 export function multipartFailure(error: FastifyError): ApiError | undefined {
   if (MULTIPART_LIMITS.has(error.code)) return apiError('body_too_large', { message: 'The form has too many parts.' })
+  if (error.code === 'FST_REQ_FILE_TOO_LARGE') return apiError('file_too_large', { cause: error })
   if (MULTIPART_BROKEN.test(`${error.code} ${error.message}`)) return apiError('malformed_multipart', { cause: error })
   return undefined
 }
