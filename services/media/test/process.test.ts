@@ -141,7 +141,7 @@ test.concurrent('memory does not grow with the file; the largest one passes, one
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
 }, 30_000)
 
-test.concurrent('a disk that refuses to be written is 503 with Retry-After, for uploads and imports', async () => {
+test('a disk that refuses to be written is 503 with Retry-After, for uploads and imports', async () => {
   const api = await startApi()
   const blocks = 200
   const settings = { ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }

@@ -29,7 +29,7 @@ export async function startServe(
       (answer) => answer.status,
       () => 0,
     )
-  await eventually(isReady, 200, 10_000)
+  await eventually(isReady, 200, 20_000)
   return { ...started, url }
 }
 
