@@ -24,6 +24,7 @@ import { errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
 import { endUnreadBodies } from './http/unread-body.ts'
 import { importRoutes } from './imports/import.routes.ts'
+import { ERRORS_PATH } from './pages/errors-page.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
 import { pageRoutes } from './pages/page.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
@@ -41,7 +42,7 @@ const BODY_WITHIN_MS = 30_000
 /** Builds the HTTP side; nothing listens yet. */
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
-  const answers = errorAnswers(`${config.site.baseUrl}/docs`)
+  const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),

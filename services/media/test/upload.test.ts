@@ -81,7 +81,7 @@ describe('refused, with nothing left behind', () => {
     if (details) expect(answer.body.error.details).toEqual(details)
     expect(answer.body).toMatchObject({
       message: answer.body.error.message,
-      reference: `https://media.example/docs#${code}`,
+      reference: `https://media.example/docs/errors#${code}`,
       error: { request_id: answer.headers.get('x-request-id') },
     })
     expect(await service.traces()).toEqual(before)
