@@ -48,9 +48,15 @@ export function openDatabase<DB>(options: DatabaseOptions): { db: Kysely<DB>; po
   })
   // A connection that breaks fails the statement it runs, if any. Without a listener of its own a connection that is
   // checked out but between two statements of a transaction would end the process instead.
-  const noteLoss = (err: Error) => options.log.warn({ err }, 'database connection lost')
-  pool.on('error', noteLoss)
-  pool.on('connect', (client) => client.on('error', noteLoss))
+  const noteLoss = (err: Error) => {
+    // The pool calls itself closed before the server has read its goodbyes: who stops then loses nothing.
+    if (!pool.ending) options.log.warn({ err }, 'database connection lost')
+  }
+  pool.on('error', () => {}) // noted by the connection itself
+  pool.on('connect', (client) => {
+    // The server's last words, and then the end of the connection, are two errors about one loss.
+    client.once('error', noteLoss).on('error', () => {})
+  })
   const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
   return { db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins }), pool }
 }

@@ -1,4 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { sendInForm } from './client-errors.ts'
 import { isDatabaseUnavailable } from './database.ts'
 import { ApiError } from './errors.ts'
 
@@ -8,9 +10,12 @@ export type CommonFailure =
   | 'invalid_request'
   | 'invalid_field'
   | 'body_too_large'
+  | 'headers_too_large'
   | 'unsupported_media_type'
   | 'not_found'
   | 'method_not_allowed'
+  /** The request did not arrive in time: the client's matter, unlike `timeout`. */
+  | 'too_slow'
   | 'timeout'
   | 'unavailable'
   | 'unexpected'
@@ -20,8 +25,12 @@ export interface ErrorAnswers {
   common(failure: CommonFailure, detail: string | undefined, cause: unknown): ApiError
   /** Failures of the service's plugins, by `error.code`; undefined when unknown. */
   plugin?(error: FastifyError): ApiError | undefined
-  /** Writes headers and body in the service's form. */
-  send(error: ApiError, request: FastifyRequest, reply: FastifyReply): FastifyReply
+  /** Body and headers in the service's form. `sent` are the headers of the request, as far as there is one. */
+  form(
+    error: ApiError,
+    requestId: string,
+    sent: IncomingHttpHeaders,
+  ): { body: object; headers?: Record<string, string> }
 }
 
 const FAILURE_BY_FASTIFY_CODE: Record<string, CommonFailure> = {
@@ -45,9 +54,9 @@ const RETRY_AFTER_SECONDS = 1
  */
 export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    const answer = toApiError(error, answers)
+    const answer = toApiError(error, request, answers)
     if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
-    else if (answer.cause) request.log.info({ code: answer.code, err: answer.cause }, 'request refused')
+    else if (answer.cause) request.log[levelOf(answer)]({ code: answer.code, err: answer.cause }, 'request refused')
     return sendError(answer, request, reply, answers)
   })
 
@@ -63,14 +72,20 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
   })
 }
 
+/** A database that is away is told by its own line, not once for every request. */
+const levelOf = ({ status, cause }: ApiError) => (status >= 500 && !isDatabaseUnavailable(cause) ? 'warn' : 'info')
+
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, answers: ErrorAnswers) {
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
-  return answers.send(error, request, reply.code(error.status))
+  // What still comes of the request is not waited for.
+  if (error.status === 408) reply.header('connection', 'close')
+  return sendInForm(answers, error, request, reply.code(error.status))
 }
 
-function toApiError(error: FastifyError, answers: ErrorAnswers): ApiError {
+function toApiError(error: FastifyError, request: FastifyRequest, answers: ErrorAnswers): ApiError {
   if (error instanceof ApiError) return error
-  const failure = FAILURE_BY_FASTIFY_CODE[error.code]
+  const isClientsFault = error.code === 'FST_ERR_HANDLER_TIMEOUT' && !request.raw.complete
+  const failure = isClientsFault ? 'too_slow' : FAILURE_BY_FASTIFY_CODE[error.code]
   if (failure) return answers.common(failure, undefined, error)
   if (error.validation) return answers.common('invalid_field', describeValidation(error), undefined)
   const fromPlugin = answers.plugin?.(error)

@@ -71,3 +71,33 @@ export function logRequests(app: FastifyInstance): void {
     done()
   })
 }
+
+/**
+ * RFC 9112 3.2: a request has one Host. Which of two counts would be a matter of taste, and ours and a proxy's may
+ * differ. For servers with `requireHostHeader: false`, whose own refusal has no body.
+ */
+export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): void {
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
+    let hosts = 0
+    for (let at = 0; at < raw.rawHeaders.length; at += 2) {
+      if (raw.rawHeaders[at]?.toLowerCase() === 'host') hosts++
+    }
+    const isFine = hosts === 1 || (hosts === 0 && raw.httpVersion === '1.0')
+    done(isFine ? undefined : refusal())
+  })
+}
+
+/** Answers requests whose body does not arrive within `withinMs`. Forms may take long and watch their own speed. */
+export function endSlowBodies(app: FastifyInstance, withinMs: number, refusal: () => ApiError): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { raw, headers } = request
+    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+    if (hasBody && !/^multipart\//i.test(headers['content-type'] ?? '')) {
+      const timer = setTimeout(() => {
+        if (!raw.complete && !reply.sent) reply.send(refusal())
+      }, withinMs)
+      raw.once('close', () => clearTimeout(timer))
+    }
+    done()
+  })
+}

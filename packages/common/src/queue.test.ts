@@ -26,7 +26,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: ['committed', 'retried', 'hopeless', 'held'].map(queueOf),
+    queues: ['committed', 'retried', 'hopeless', 'held', 'backlog'].map(queueOf),
     log,
     migrate: true,
     supervise: true,
@@ -79,4 +79,14 @@ test('a hopeless job goes to the dead letters after one try', async () => {
 test('depth counts what waits and runs', async () => {
   for (let i = 0; i < 3; i++) await db.transaction().execute((trx) => queue.send(trx, 'held', {}))
   expect(await queue.depth('held')).toBe(3)
+})
+
+test('a backlog is worked off without pauses', async () => {
+  await db.transaction().execute(async (trx) => {
+    for (let i = 0; i < 20; i++) await queue.send(trx, 'backlog', { i })
+  })
+  let done = 0
+  await queue.work('backlog', { concurrency: 2 }, async () => void done++)
+  // Workers that slept between two jobs, up to 5 s each, would need most of a minute.
+  await expect.poll(() => done, { timeout: 10_000 }).toBe(20)
 })

@@ -100,17 +100,26 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
       const workOptions = {
-        localConcurrency: work.concurrency,
+        localConcurrency: 1,
         batchSize: work.batchSize ?? 1,
-        burstWhenBatchFull: true,
         perJobResults: true,
         // LISTEN wakes workers at once; polling only covers a lost notification.
         pollingIntervalSeconds: 2,
         notifyPollingIntervalSeconds: 5,
       } as const
-      await boss.work(name, workOptions, (jobs: Job<Data>[]) =>
-        Promise.all(jobs.map((job) => settle(job, handle, log.child({ queue: name, jobId: job.id })))),
-      )
+      const openSlot = async () => {
+        let id: string | undefined
+        id = await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
+          const results = await Promise.all(
+            jobs.map((job) => settle(job, handle, log.child({ queue: name, jobId: job.id }))),
+          )
+          // A worker that has done its job would sleep until the next notification, however many jobs are waiting.
+          if (id) boss.notifyWorker(id)
+          return results
+        })
+      }
+      // A worker each, because waking one of a group wakes always the same.
+      for (let slot = 0; slot < work.concurrency; slot++) await openSlot()
     },
     depth: async (name) => {
       // Counted here: pg-boss' own figures may be a minute old, too late for a limit.

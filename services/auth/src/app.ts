@@ -2,6 +2,7 @@
 // The one rule: what is not in this file does not exist. Flows: the folder named like the endpoint.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
+import { answerClientErrors, answerUnreadableAddress } from '@services/common/client-errors'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
@@ -9,6 +10,7 @@ import {
   logRequests,
   refuseWhileStopping,
   requestId,
+  requireOneHost,
   secureHeaders,
 } from '@services/common/http-shell'
 import { telemetryPlugin } from '@services/common/telemetry'
@@ -54,7 +56,9 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     bodyLimit: MAX_BODY_BYTES,
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
+    clientErrorHandler: answerClientErrors(errorAnswers),
+    frameworkErrors: answerUnreadableAddress(errorAnswers),
     handlerTimeout: config.server.maxRequestSeconds * 1000,
     requestTimeout: config.server.maxRequestSeconds * 1000,
     genReqId: requestId(config.server.requestIdHeader),
@@ -69,9 +73,11 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   closeConnectionsOnStop(app)
   logRequests(app)
   secureHeaders(app)
+  requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))
   acceptJsonBodies(app)
   await app.register(cors, {
     origin: true,
+    strictPreflight: false,
     credentials: true,
     methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [...CORS_HEADERS, ...config.server.corsAllowedHeaders],

@@ -7,7 +7,7 @@ import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { serve } from './serve.ts'
 
-await runDev({ name: 'auth', prefix: 'AUTH_', port: '8081' }, async ({ env, given, port, stops, settle }) => {
+await runDev({ name: 'auth', prefix: 'AUTH_', port: '8081' }, async ({ env, given, port, stops, settle, leave }) => {
   const defaults: Record<string, string> = {
     AUTH_SITE_URL: 'http://localhost:3000',
     AUTH_API_EXTERNAL_URL: `http://127.0.0.1:${port}`,
@@ -27,7 +27,7 @@ await runDev({ name: 'auth', prefix: 'AUTH_', port: '8081' }, async ({ env, give
   const lines: string[] = []
   if (!given('DATABASE_URL')) {
     const dataDir = fileURLToPath(new URL('../../../.data/auth/postgres', import.meta.url))
-    const postgres = await startEmbeddedPostgres({ dataDir, database: 'auth' })
+    const postgres = await startEmbeddedPostgres({ dataDir, database: 'auth', onUnexpectedExit: leave })
     stops.push(postgres.stop)
     defaults.AUTH_DATABASE_URL = postgres.url
   }

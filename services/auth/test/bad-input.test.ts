@@ -51,6 +51,32 @@ describe('bodies', () => {
     expect((await service.app.inject({ method: 'POST', url: '/signup', payload: 'null' })).statusCode).toBe(422)
   })
 
+  test('an empty content type, and one that is none, say nothing either', async ({ service }) => {
+    for (const type of ['', 'json', ';', 'application/']) {
+      const response = await service.app.inject({
+        method: 'POST',
+        url: '/signup',
+        payload: '{"email":"null@example.com","password":null}',
+        headers: { 'content-type': type },
+      })
+      expect([type, response.statusCode, response.json().error_code]).toEqual([type, 400, 'validation_failed'])
+      expect(response.json().msg).not.toContain('type')
+    }
+  })
+
+  test('bytes that are no UTF-8 are refused: they would make one password of many', async ({ service }) => {
+    for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
+      const payload = Buffer.from(
+        `{"email":"bytes@example.com","password":"correct horse ${'?'.repeat(bytes.length)}"}`,
+      )
+      Buffer.from(bytes).copy(payload, payload.indexOf('?'))
+      const response = await service.app.inject({ method: 'POST', url: '/signup', payload })
+      expect([response.statusCode, response.json().error_code]).toEqual([400, 'bad_json'])
+    }
+    const payload = Buffer.from('\ufeff{"email":"bytes@example.com","password":"größer 😀 horse"}')
+    expect((await service.app.inject({ method: 'POST', url: '/signup', payload })).statusCode).toBe(200)
+  })
+
   test('data of every shape JSON has comes back as it was sent', async ({ service }) => {
     const data = {
       list: [1, [2], { a: null }],
@@ -135,6 +161,22 @@ describe('errors', () => {
       error_id: headers['x-request-id'],
     })
   })
+})
+
+test('a token is taken as it was issued, not with padding, blanks or other letters of base64', async ({ service }) => {
+  const { accessToken } = await service.signedIn('padding@example.com')
+  const [header, claims, signature] = accessToken.split('.')
+  const withToken = (token: string) => service.get('/user', { authorization: `Bearer ${token}` })
+  for (const token of [
+    `${accessToken}=`,
+    `${accessToken}==`,
+    `${header}.${claims}=.${signature}`,
+    `${header}=.${claims}.${signature}`,
+    `${accessToken}+`,
+  ]) {
+    expect(await withToken(token)).toMatchObject({ status: 403, body: { error_code: 'bad_jwt' } })
+  }
+  expect((await withToken(accessToken)).status).toBe(200)
 })
 
 test('addresses with a zone, in any header, are no reason to fail', async ({ service }) => {

@@ -2,13 +2,16 @@
 // The one rule: what is not in this file does not exist. Flows: the folder named like the endpoint.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
+import { answerClientErrors, answerUnreadableAddress } from '@services/common/client-errors'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
   closeConnectionsOnStop,
+  endSlowBodies,
   logRequests,
   refuseWhileStopping,
   requestId,
+  requireOneHost,
   secureHeaders,
 } from '@services/common/http-shell'
 import { telemetryPlugin } from '@services/common/telemetry'
@@ -17,10 +20,11 @@ import { clipRoutes } from './clips/clip.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
-import { answerUnreadableAddress, errorAnswers } from './http/error-bodies.ts'
+import { errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
-import { endSlowBodies, endUnreadBodies } from './http/unread-body.ts'
+import { endUnreadBodies } from './http/unread-body.ts'
 import { importRoutes } from './imports/import.routes.ts'
+import { ERRORS_PATH } from './pages/errors-page.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
 import { pageRoutes } from './pages/page.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
@@ -32,17 +36,21 @@ const MAX_BODY_BYTES = 1024 * 1024
 /** Headers come at once or not at all. Bodies may take long: uploads watch their own speed. */
 const HEADERS_WITHIN_MS = 15_000
 
+/** JSON bodies are small: half a minute is for a line that barely works, not for one that holds us up. */
+const BODY_WITHIN_MS = 30_000
+
 /** Builds the HTTP side; nothing listens yet. */
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
-  const answers = errorAnswers(`${config.site.baseUrl}/docs`)
+  const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
-    http: { headersTimeout: HEADERS_WITHIN_MS },
+    http: { headersTimeout: HEADERS_WITHIN_MS, requireHostHeader: false },
     requestTimeout: 0,
     genReqId: requestId(config.server.requestIdHeader),
+    clientErrorHandler: answerClientErrors(answers),
     frameworkErrors: answerUnreadableAddress(answers),
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
@@ -56,11 +64,13 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const isStopping = () => deps.stopping.aborted
   refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))
   secureHeaders(app)
+  requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
   endUnreadBodies(app)
-  endSlowBodies(app)
+  endSlowBodies(app, BODY_WITHIN_MS, () => apiError('request_too_slow'))
   // No cookies and no ambient rights: a page of any site can do what its token allows, and nothing without one.
   await app.register(cors, {
     origin: '*',
+    strictPreflight: false,
     methods: ['GET', 'HEAD', 'POST', 'DELETE'],
     allowedHeaders: CORS_REQUEST_HEADERS,
     exposedHeaders: CORS_RESPONSE_HEADERS,

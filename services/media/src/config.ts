@@ -58,9 +58,12 @@ export const variables = {
   ),
   MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
-  SYNC_WAIT: duration('How long an upload or import waits for its files before it is answered without them.', {
-    default: '55s',
-  }),
+  SYNC_WAIT: parsed(
+    'duration',
+    'How long an upload or import waits for its files before it is answered without them, up to 10m. A source must have been fetched by then, or within 10 s.',
+    { default: '55s' },
+    parseSyncWait,
+  ),
   IMPORT_ALLOW_CIDRS: parsed(
     'list',
     'Networks that imports may reach although they are not public, on any port.',
@@ -80,7 +83,7 @@ export const variables = {
   FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
   FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
 
-  RATE_LIMIT_HEADER: text('Header, set by a trusted proxy, that holds the client address of callers without a token.'),
+  RATE_LIMIT_HEADER: text('Header, set by a trusted proxy, whose last address is that of a caller without a token.'),
   RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
   RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),
   RATE_LIMIT_READ: parsed('rate', 'Other calls per token.', { default: '600/1m' }, parseRate),
@@ -209,6 +212,15 @@ function parseBootstrapToken(value: string): string {
 function parseMaxDuration(value: string): number {
   const seconds = duration('').parse(value) as number
   if (seconds <= 0 || seconds > 39) throw new Error('must be more than 0 and at most 39 seconds')
+  return seconds
+}
+
+/** Longer than any proxy waits, and far below what a timer can count. */
+const LONGEST_SYNC_WAIT_SECONDS = 600
+
+function parseSyncWait(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds > LONGEST_SYNC_WAIT_SECONDS) throw new Error('must be at most 10 minutes')
   return seconds
 }
 

@@ -52,9 +52,12 @@ export interface Deps {
 export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'stopping' | 'hurry'>>
 
 /** ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. */
-const PROBES = { atOnce: 4, waiting: 200 }
-/** contract/media.md 4.5. */
-const DOWNLOADS = { atOnce: 4, waiting: 50 }
+const PROBES = { atOnce: 4, waiting: 200, waitMs: 15_000 }
+/**
+ * A download costs a connection and little else, so there are many; four for each token (contract/media.md 2.7), because
+ * a token whose sources crawl holds its own for as long as an import may take.
+ */
+const DOWNLOADS = { atOnce: 16, waiting: 64, waitMs: 15_000, perKey: { atOnce: 4, waiting: 16 } }
 
 /** Runs `work` on a connection for migrations, which may take longer than any request. */
 export const withMigrations = (

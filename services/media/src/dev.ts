@@ -14,7 +14,7 @@ import { findLiveToken } from './tokens/tokens.store.ts'
 
 const dataDir = fileURLToPath(new URL('../../../.data/media', import.meta.url))
 
-await runDev({ name: 'media', prefix: 'MEDIA_', port: '8082' }, async ({ given, port, stops, settle }) => {
+await runDev({ name: 'media', prefix: 'MEDIA_', port: '8082' }, async ({ given, port, stops, settle, leave }) => {
   const defaults: Record<string, string> = {
     MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
     MEDIA_HOST: '127.0.0.1',
@@ -27,7 +27,11 @@ await runDev({ name: 'media', prefix: 'MEDIA_', port: '8082' }, async ({ given, 
     MEDIA_LOG_LEVEL: 'error',
   }
   if (!given('DATABASE_URL')) {
-    const postgres = await startEmbeddedPostgres({ dataDir: join(dataDir, 'postgres'), database: 'media' })
+    const postgres = await startEmbeddedPostgres({
+      dataDir: join(dataDir, 'postgres'),
+      database: 'media',
+      onUnexpectedExit: leave,
+    })
     stops.push(postgres.stop)
     defaults.MEDIA_DATABASE_URL = postgres.url
   }

@@ -108,3 +108,19 @@ test.for<[string, FormFields, string]>([
   expect(status).toBe(422)
   expect(body.error).toMatchObject({ code: 'invalid_field', param })
 })
+
+test.for([
+  ['a turned-round ending', 'cat\u202egpj.exe', 'catgpj.exe'],
+  ['isolates and embeddings', '\u2066a\u2069\u202ab\u202c\u200e\u200f\u061c', 'ab'],
+  ['gaps nobody sees', 'pay\u200bpal\u2060\ufeff\u00ad\u3164\u034f', 'paypal'],
+  ['a hidden message', 'cat\u{e0068}\u{e0069}', 'cat'],
+  ['nothing but invisible characters', '\u200d\u200c\ufe0f', undefined],
+  ['a family, a flag, a heart', '👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ❤️', '👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ❤️'],
+  ['Persian, which needs the non-joiner', 'می\u200cخواهم', 'می\u200cخواهم'],
+] as const)('text that looks like another is shown as what it is: %s', async ([, sent, kept]) => {
+  const { title, tags } = await detailsAfter([
+    ['title', sent],
+    ['tags', sent],
+  ])
+  expect([title ?? undefined, tags[0]]).toEqual([kept, kept])
+})

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -137,6 +139,31 @@ test.concurrent('memory does not grow with the file; the largest one passes, one
     expect.objectContaining({ code: 'file_too_large', param: 'file' }),
   ])
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
+}, 30_000)
+
+test('a disk that refuses to be written is 503 with Retry-After, for uploads and imports', async () => {
+  const api = await startApi()
+  const blocks = 200
+  const settings = { ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }
+  const service = killedAtTheEnd(await startServe(settings, { fileBlocks: blocks }))
+  const file = Buffer.concat([Buffer.from(GIF, 'base64'), Buffer.alloc(blocks * 1024)])
+  const site = createServer((_request, response) => response.end(file))
+  await new Promise<void>((done) => site.listen(0, '127.0.0.1', done))
+  endings.push(() => site.close())
+  const body = new FormData()
+  body.append('file', new Blob([file]))
+  const headers = { token: api.token, prefer: 'respond-async' }
+  const upload = await send('POST', `${service.url}/media/upload`, { body, headers })
+  const imported = await send('POST', `${service.url}/media/import`, {
+    body: JSON.stringify({ source: `http://127.0.0.1:${(site.address() as AddressInfo).port}/` }),
+    headers: { ...headers, 'content-type': 'application/json' },
+  })
+  for (const answer of [upload, imported]) {
+    expect([answer.status, answer.body.error.code]).toEqual([503, 'unavailable'])
+    expect(answer.headers.get('retry-after')).toBe('60')
+  }
+  expect(await api.listFiles()).toEqual([])
+  expect(await api.countRows()).toEqual({ clips: 0, sources: 0 })
 }, 30_000)
 
 /** Two pixels. */

@@ -17,25 +17,35 @@ export const eventually = (read: () => unknown, expected: unknown, timeout = 5_0
   vi.waitFor(async () => expect(await read()).toEqual(expected), { timeout, interval: 50 })
 
 /** `serve` in a process of its own. */
-export async function startServe(settings: Record<string, string>): Promise<ServiceProcess> {
+export async function startServe(
+  settings: Record<string, string>,
+  limits: ProcessLimits = {},
+): Promise<ServiceProcess> {
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
-  const started = run(['src/main.ts'], { ...settings, MEDIA_HOST: '127.0.0.1', MEDIA_PORT: String(port) })
+  const started = run(['src/main.ts'], { ...settings, MEDIA_HOST: '127.0.0.1', MEDIA_PORT: String(port) }, limits)
   const isReady = () =>
     fetch(`${url}/health/ready`).then(
       (answer) => answer.status,
       () => 0,
     )
-  await eventually(isReady, 200, 10_000)
+  await eventually(isReady, 200, 20_000)
   return { ...started, url }
 }
 
 /** `worker` in a process of its own. */
 export const startWorkerProcess = (settings: Record<string, string>) => run(['src/cli.ts', 'worker'], settings)
 
-function run(args: string[], settings: Record<string, string>) {
+interface ProcessLimits {
+  /** In blocks of 512 bytes: the file that grows over it fails as on a full disk. */
+  fileBlocks?: number
+}
+
+function run(args: string[], settings: Record<string, string>, { fileBlocks }: ProcessLimits = {}) {
+  const limit = fileBlocks === undefined ? '' : `ulimit -f ${fileBlocks}; `
   // The flag of `pnpm start`: what was read is forgotten early.
-  const child = spawn(process.execPath, ['--max-semi-space-size=2', ...args], {
+  const command = [process.execPath, '--max-semi-space-size=2', ...args]
+  const child = spawn('sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
     cwd: new URL('..', import.meta.url).pathname,
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'ignore', 'inherit'],

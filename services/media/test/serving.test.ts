@@ -142,6 +142,9 @@ describe('pages', () => {
     const { status, text } = await service.get('/')
     expect([status, text]).toEqual([200, expect.stringContaining('href="docs"')])
     expect((await service.get('/docs')).status).toBe(200)
+    const { body } = await service.get('/nothing')
+    const { pathname, hash } = new URL(body.reference)
+    expect((await service.get(pathname)).text).toContain(`id="${hash.slice(1)}"`)
   })
 
   test.for(['/gif/00000000', '/embed/00000000', '/oembed/00000000', '/gif/a%27b'])(
@@ -239,7 +242,7 @@ describe('every address', () => {
     expect(body).toEqual({
       error: { code, message: body.message, request_id: response.headers.get('x-request-id') },
       message: expect.stringMatching(/.+/),
-      reference: `https://media.example/docs#${code}`,
+      reference: `https://media.example/docs/errors#${code}`,
     })
     expect(status === 405 ? response.headers.get('allow') : 'x').toBeTruthy()
   })

@@ -4,7 +4,7 @@ import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { scrambled } from './scrambled.ts'
-import { type Answer, idIn, startTestService, type TestService, test } from './service.ts'
+import { type Answer, BASE_URL, idIn, startTestService, type TestService, test } from './service.ts'
 
 const KINDS = ['gif', 'jpg', 'mp4', 'webm']
 const isStored = (path: string) => /\.(gif|jpg|mp4|webm|source)$/.test(path)
@@ -88,9 +88,9 @@ test('a clip that is asked for at once, or waits too long, is answered with its 
     ['location', 'preference-applied', 'x-media-state'].map((name) => headers.get(name))
   const asked = await service.upload(bytes, [], { prefer: 'respond-async' })
   expect(asked.status).toBe(201)
-  expect(headersOf(asked)).toEqual([`/media/${idIn(asked)}`, 'respond-async', 'processing'])
+  expect(headersOf(asked)).toEqual([`${BASE_URL}/media/${idIn(asked)}`, 'respond-async', 'processing'])
   const waited = await service.upload(bytes)
-  expect(headersOf(waited)).toEqual([`/media/${idIn(waited)}`, null, 'processing'])
+  expect(headersOf(waited)).toEqual([`${BASE_URL}/media/${idIn(waited)}`, null, 'processing'])
   expect(Object.keys(waited.body.success).toSorted()).toEqual(['embed', 'files', 'meta', 'oembed', 'page'])
 
   const file = await service.get(`/f/${idIn(asked)}.mp4`)
@@ -109,7 +109,7 @@ test('a clip that is asked for at once, or waits too long, is answered with its 
   const { body } = await service.get(`/media/${idIn(waited)}`, { token: service.token })
   expect(body.success).toMatchObject({ state: 'ready', progress: 1, sizes: { gif: { width: 40, height: 20 } } })
   const again = await service.upload(bytes, [], { prefer: 'respond-async' })
-  expect(headersOf(again)).toEqual([`/media/${idIn(again)}`, null, 'ready'])
+  expect(headersOf(again)).toEqual([`${BASE_URL}/media/${idIn(again)}`, null, 'ready'])
   await service.close()
 })
 

@@ -52,7 +52,7 @@ describe('a token', () => {
           request_id: expect.any(String),
         },
         message: 'A valid Token header is required.',
-        reference: 'https://media.example/docs#token_missing_or_invalid',
+        reference: 'https://media.example/docs/errors#token_missing_or_invalid',
       })
     }
   })

@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { scrambled } from './scrambled.ts'
-import { idIn, startTestService, test } from './service.ts'
+import { formOf, idIn, startTestService, test } from './service.ts'
 
 const URL_OF = { page: 'https://media.example/gif/', files: 'https://files.example/f/' }
 
@@ -30,7 +30,7 @@ test('an upload answers 201 with exactly the members and types of the specificat
       meta: { duration: '2s', frames: '50', height: '120', width: '160' },
     },
   })
-  expect(answer.headers.get('location')).toBe(`/media/${id}`)
+  expect(answer.headers.get('location')).toBe(`https://media.example/media/${id}`)
   expect(answer.headers.get('x-media-state')).toBe('ready')
   expect(answer.headers.get('x-request-id')).toBeTruthy()
 })
@@ -81,7 +81,7 @@ describe('refused, with nothing left behind', () => {
     if (details) expect(answer.body.error.details).toEqual(details)
     expect(answer.body).toMatchObject({
       message: answer.body.error.message,
-      reference: `https://media.example/docs#${code}`,
+      reference: `https://media.example/docs/errors#${code}`,
       error: { request_id: answer.headers.get('x-request-id') },
     })
     expect(await service.traces()).toEqual(before)
@@ -167,3 +167,33 @@ function form(...fields: [string, string | Blob][]): FormData {
   for (const [name, value] of fields) data.append(name, value)
   return data
 }
+
+test('the address before which a proxy puts what callers say does not count, and IPv6 counts by network', async () => {
+  const open = await startTestService({
+    MEDIA_UPLOAD_AUTH: 'optional',
+    MEDIA_RATE_LIMIT_ANONYMOUS: '1/1h',
+    MEDIA_RATE_LIMIT_HEADER: 'X-Forwarded-For',
+    MEDIA_WORKERS_ENABLED: 'false',
+    MEDIA_SYNC_WAIT: '0',
+  })
+  const statusFor = async (address: string) => {
+    const body = await formOf(newGif())
+    const headers = { 'x-forwarded-for': address, authorization: 'Basic cHJveHk6c2VjcmV0' }
+    return (await open.call('POST', '/media/upload', { body, headers })).status
+  }
+  expect(await statusFor('10.0.0.1, 198.51.100.7')).toBe(201)
+  expect(await statusFor('10.0.0.2, 198.51.100.7')).toBe(429)
+  expect(await statusFor('198.51.100.7, 198.51.100.8')).toBe(201)
+  expect(await statusFor('2001:db8:1:2::1')).toBe(201)
+  expect(await statusFor('2001:db8:1:2:ffff::9')).toBe(429)
+  expect(await statusFor('2001:db8:1:3::1')).toBe(201)
+  await open.close()
+})
+
+test('a file beside the one we want that is over the limit is told as that', async () => {
+  const service = await startTestService({ MEDIA_MAX_FILE_BYTES: '1000', MEDIA_WORKERS_ENABLED: 'false' })
+  const body = form(['other', new Blob([new Uint8Array(5_000)])], ['file', new Blob([new Uint8Array(newGif())])])
+  const answer = await service.call('POST', '/media/upload', { body, headers: { token: service.token } })
+  expect([answer.status, answer.body.error.code]).toEqual([413, 'file_too_large'])
+  await service.close()
+})

@@ -12,6 +12,8 @@ export interface Dev {
   port: string
   /** Run in reverse order at the end. */
   stops: (() => Promise<void>)[]
+  /** Ends at once, in one sentence. Without its database nothing could be finished or given back in good order. */
+  leave(because: string): void
   /** Reads the settings; what is given wins over these defaults. Warnings are logged. */
   settle<Config extends { log: { level: LogLevel; file?: string | undefined } }>(
     readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
@@ -35,6 +37,10 @@ export async function runDev(
     given,
     port: given('PORT') ?? port,
     stops: [],
+    leave(because) {
+      process.stderr.write(`${because}. Stopping; the next start recovers the data.\n`)
+      process.exit(1)
+    },
     settle(readConfig, defaults) {
       const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
       const log = createLogger({ name, ...config.log })

@@ -1,6 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler'
 import type { ApiError } from '@services/common/errors'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { apiError, type ErrorCode } from '../errors.ts'
 
 /**
@@ -15,40 +15,47 @@ const CODES: Record<CommonFailure, ErrorCode> = {
   invalid_request: 'validation_failed',
   invalid_field: 'bad_json',
   body_too_large: 'request_entity_too_large',
+  headers_too_large: 'request_entity_too_large',
   unsupported_media_type: 'bad_json',
   not_found: 'not_found',
   method_not_allowed: 'method_not_allowed',
+  too_slow: 'request_timeout',
   timeout: 'request_timeout',
   unavailable: 'service_unavailable',
   unexpected: 'unexpected_failure',
 }
 
+/** Where a code stands for more than one status. */
+const SPECIAL: Partial<Record<CommonFailure, { status: number; message: string }>> = {
+  headers_too_large: { status: 431, message: 'The headers of the request are too large' },
+  too_slow: { status: 408, message: 'The request did not arrive in time' },
+}
+
 export const errorAnswers: ErrorAnswers = {
   common: (failure, detail, cause) =>
-    apiError(CODES[failure], { cause, ...(detail ? { message: `Could not read the request: ${detail}` } : {}) }),
-  send(error, request, reply) {
-    reply.header('x-sb-error-code', error.code)
-    return wantsNewForm(request) ? sendNewForm(error, reply) : sendOldForm(error, request, reply)
+    apiError(CODES[failure], {
+      cause,
+      ...SPECIAL[failure],
+      ...(detail ? { message: `Could not read the request: ${detail}` } : {}),
+    }),
+  form(error, requestId, sent) {
+    const headers = { 'x-sb-error-code': error.code }
+    if (!wantsNewForm(sent)) return { headers, body: oldForm(error, requestId) }
+    return { headers: { ...headers, [API_VERSION_HEADER]: NEW_FORM_SINCE }, body: newForm(error) }
   },
 }
 
-function sendNewForm(error: ApiError, reply: FastifyReply) {
-  return reply
-    .header(API_VERSION_HEADER, NEW_FORM_SINCE)
-    .send({ code: error.code, message: error.message, ...error.details })
-}
+const newForm = (error: ApiError) => ({ code: error.code, message: error.message, ...error.details })
 
-function sendOldForm(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
-  return reply.send({
-    code: error.status,
-    error_code: error.code,
-    msg: error.message,
-    ...(error.status >= 500 ? { error_id: request.id } : {}),
-    ...error.details,
-  })
-}
+const oldForm = (error: ApiError, requestId: string) => ({
+  code: error.status,
+  error_code: error.code,
+  msg: error.message,
+  ...(error.status >= 500 ? { error_id: requestId } : {}),
+  ...error.details,
+})
 
-function wantsNewForm(request: FastifyRequest): boolean {
-  const version = String(request.headers[API_VERSION_HEADER] ?? '')
+function wantsNewForm(sent: IncomingHttpHeaders): boolean {
+  const version = String(sent[API_VERSION_HEADER] ?? '')
   return /^\d{4}-\d{2}-\d{2}$/.test(version) && !Number.isNaN(Date.parse(version)) && version >= NEW_FORM_SINCE
 }

@@ -20,6 +20,9 @@ export interface KeyOptions {
   keys?: JwtKey[] | undefined
 }
 
+/** Base64url without padding (RFC 7515 section 2), which decoders forgive: one token must not have many spellings. */
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
 /** Verified tokens remembered per process: the signature of a token cannot change, only its time runs out. */
 const MAX_REMEMBERED = 5_000
 
@@ -77,6 +80,7 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
     verify: async (token, now) => {
       const seen = remembered.get(token)
       if (seen) return isInTime(seen, now) ? seen : undefined
+      if (!COMPACT.test(token)) return undefined
       try {
         const { payload } = await jwtVerify(token, keyOf, {
           algorithms: [...new Set(['HS256', ...[...verifying.values()].map((key) => key.alg)])],

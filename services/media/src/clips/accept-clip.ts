@@ -34,6 +34,8 @@ export interface NewClipInput {
   fields: ClipFields
   tokenId: string | null
   origin: { kind: 'upload' } | { kind: 'import'; url: string }
+  /** Rejects with its reason, as long as nothing is accepted. */
+  signal?: AbortSignal
 }
 
 /** The accepted clip, `processing` or, for bytes that were here before, perhaps `ready`. The file stays the caller's. */
@@ -51,13 +53,16 @@ export async function refuseWhenBusy({ db, config }: Pick<Deps, 'db' | 'config'>
 }
 
 async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<Clip> {
+  input.signal?.throwIfAborted()
   const known = await findSourceByContent(deps.db, input.file.sha256)
   const shared = known && (await shareSource(deps, known, input))
   if (shared) return shared
 
   const { config } = deps
   const limits = { ...defaultProbeLimits, durationSeconds: config.source.maxSeconds }
-  const info = await deps.probes.run(() => probe(deps.tools, input.file.path, { limits }))
+  const { signal } = input
+  const info = await deps.probes.run(() => probe(deps.tools, input.file.path, { limits }), { signal })
+  signal?.throwIfAborted()
   await refuseWhenBusy(deps)
   return queueSource(deps, info, input)
 }

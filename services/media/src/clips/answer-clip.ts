@@ -41,7 +41,7 @@ export async function answerClip(
   const preference = parsePreference(request.headers.prefer)
   const state = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, clip, preference, startedAt)
   if (preference.respondAsync && state === 'processing') reply.header('preference-applied', 'respond-async')
-  reply.code(201).headers({ location: `/media/${clip.id}`, 'x-media-state': state })
+  reply.code(201).headers({ location: `${deps.config.site.baseUrl}/media/${clip.id}`, 'x-media-state': state })
   return { success: toResult(clip, deps.config.site) }
 }
 
@@ -57,7 +57,7 @@ async function waitForFiles(
   if (leftMs <= 0) return 'processing'
 
   // A stopping service answers what it can at once: the result is complete in either state.
-  const timeout = AbortSignal.any([AbortSignal.timeout(leftMs), deps.stopping])
+  const timeout = AbortSignal.any([AbortSignal.timeout(Math.ceil(leftMs)), deps.stopping])
   const decision = await deps.results.wait(clip.sourceId, timeout)
   if (!decision) return 'processing'
   if (decision.state === 'ready') return 'ready'

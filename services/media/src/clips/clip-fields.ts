@@ -1,5 +1,5 @@
 // What a caller may say about a clip: title, tags, nsfw, attribution. The one rule: text is stored as it will be shown,
-// without control characters and broken halves. Forms: ../uploads/form-fields.ts. JSON: ../imports/import.routes.ts.
+// without control and invisible characters and broken halves. Forms: ../uploads/form-fields.ts. JSON: ../imports/import.routes.ts.
 import { apiError } from '../errors.ts'
 import type { Attribution } from '../pages/attribution.ts'
 
@@ -87,14 +87,23 @@ function cleanSite(site: string, param: string): string {
   return SOCIAL_SITES.includes(social) ? social : cleanUrl(param, site)
 }
 
-/** NFC, without control characters and half characters, runs of white space as one blank. */
+/**
+ * Turns text round or hides in it, so that it reads as what it is not (UTS 39, UTR 36). Emoji and some scripts need the
+ * joiners and the choice of a variant; the flags of England, Scotland and Wales are spelled with six invisible letters.
+ */
+const DISGUISES =
+  /(?![\u200c\u200d]|\p{Variation_Selector})(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]{0,5})[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu
+
+/** NFC, without control characters, disguises and half characters, runs of white space as one blank. */
 function oneLine(text: string): string {
-  return text
+  const line = text
     .toWellFormed()
     .normalize('NFC')
     .replaceAll(/(?!\s)\p{Cc}/gu, '')
+    .replaceAll(DISGUISES, '')
     .replaceAll(/\s+/g, ' ')
     .trim()
+  return /[^\p{Default_Ignorable_Code_Point}\s]/u.test(line) ? line : ''
 }
 
 /** In characters as people count them, not in UTF-16 units. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createSlots, createTurns } from './slots.ts'
 
 test('so many at once, the others in order, and too many are refused', async () => {
-  const slots = createSlots({ atOnce: 2, waiting: 2 })
+  const slots = createSlots({ atOnce: 2, waiting: 2, waitMs: 60_000 })
   const started: number[] = []
   const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>())
   const runs = gates.map((gate, n) =>
@@ -21,6 +21,42 @@ test('so many at once, the others in order, and too many are refused', async () 
   for (const gate of gates) gate.resolve()
   expect(await Promise.all(runs.slice(1))).toEqual([1, 2, 3])
   expect(await slots.run(async () => 6)).toBe(6)
+})
+
+test('one key has its share of the slots and of the queue, and no more', async () => {
+  const slots = createSlots({ atOnce: 3, waiting: 4, waitMs: 60_000, perKey: { atOnce: 2, waiting: 1 } })
+  const started: string[] = []
+  const gate = Promise.withResolvers<void>()
+  const run = (name: string, key: string) =>
+    slots.run(
+      async () => {
+        started.push(name)
+        await gate.promise
+      },
+      { key },
+    )
+  const runs = [run('a1', 'a'), run('a2', 'a'), run('a3', 'a')]
+  await expect(run('a4', 'a')).rejects.toMatchObject({ code: 'busy' })
+  runs.push(run('b1', 'b'), run('b2', 'b'))
+  expect(started).toEqual(['a1', 'a2', 'b1'])
+  gate.resolve()
+  await Promise.all(runs)
+  expect(started).toEqual(['a1', 'a2', 'b1', 'a3', 'b2'])
+})
+
+test('a wait ends as busy, or with whoever waited; neither takes a slot', async () => {
+  const slots = createSlots({ atOnce: 1, waiting: 2, waitMs: 20 })
+  const gate = Promise.withResolvers<void>()
+  const first = slots.run(() => gate.promise)
+  const leaving = new AbortController()
+  const left = slots.run(async () => 'never', { signal: leaving.signal })
+  leaving.abort(new Error('gone'))
+  await expect(left).rejects.toThrow('gone')
+  await expect(slots.run(async () => 'never', { signal: leaving.signal })).rejects.toThrow('gone')
+  await expect(slots.run(async () => 'never')).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: 5 })
+  gate.resolve()
+  await first
+  expect(await slots.run(async () => 'at once')).toBe('at once')
 })
 
 test('work of one key waits for its turn, also after a failure; other keys do not', async () => {

@@ -2,30 +2,88 @@ import { apiError } from '../errors.ts'
 
 /** Runs at most so many at once, in order of arrival. */
 export interface Slots {
-  /** Throws busy when too many wait already. */
-  run<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * `key` is whose share the work takes. Throws busy when too many wait already or the wait was too long, and the reason
+   * of `signal` when that ends the wait.
+   */
+  run<T>(work: () => Promise<T>, whose?: { key?: string; signal?: AbortSignal }): Promise<T>
 }
 
-export function createSlots({ atOnce, waiting }: { atOnce: number; waiting: number }): Slots {
-  const queue: (() => void)[] = []
-  let running = 0
+export interface SlotLimits {
+  atOnce: number
+  waiting: number
+  waitMs: number
+  /** So that one caller cannot hold everything: its share of both. */
+  perKey?: { atOnce: number; waiting: number }
+}
+
+interface Waiting {
+  key: string
+  start: () => void
+}
+
+export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Slots {
+  const queue: Waiting[] = []
+  const running = new Map<string, number>()
+  let total = 0
+
+  const isFree = (key: string) => total < atOnce && (running.get(key) ?? 0) < (perKey?.atOnce ?? atOnce)
+  const isQueueFull = (key: string) =>
+    queue.length >= waiting || queue.filter((other) => other.key === key).length >= (perKey?.waiting ?? waiting)
+  const occupy = (key: string) => {
+    total++
+    running.set(key, (running.get(key) ?? 0) + 1)
+  }
+  const release = (key: string) => {
+    total--
+    const left = (running.get(key) ?? 1) - 1
+    if (left > 0) running.set(key, left)
+    else running.delete(key)
+    const next = queue.find((other) => isFree(other.key))
+    if (!next) return
+    // Handed on at once, never free in between.
+    queue.splice(queue.indexOf(next), 1)
+    occupy(next.key)
+    next.start()
+  }
+
+  const waitInQueue = async (key: string, signal: AbortSignal | undefined) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const place = { key, start: resolve }
+    const leave = (reason: unknown) => {
+      const index = queue.indexOf(place)
+      if (index < 0) return
+      queue.splice(index, 1)
+      reject(reason)
+    }
+    const onAbort = () => leave(signal?.reason)
+    const timer = setTimeout(() => leave(busy()), waitMs)
+    signal?.addEventListener('abort', onAbort)
+    queue.push(place)
+    try {
+      await promise
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
   return {
-    run: async (work) => {
-      if (running >= atOnce) {
-        if (queue.length >= waiting) throw apiError('busy', { retryAfterSeconds: 5 })
-        // The slot of whoever ends is handed on, never free in between.
-        await new Promise<void>((resolve) => queue.push(resolve))
-      } else running++
+    run: async (work, { key = '', signal } = {}) => {
+      signal?.throwIfAborted()
+      if (isFree(key)) occupy(key)
+      else if (isQueueFull(key)) throw busy()
+      else await waitInQueue(key, signal)
       try {
         return await work()
       } finally {
-        const next = queue.shift()
-        if (next) next()
-        else running--
+        release(key)
       }
     },
   }
 }
+
+const busy = () => apiError('busy', { retryAfterSeconds: 5 })
 
 /** One after another for each key: the same bytes sent twenty times at once are looked at once. */
 export function createTurns(): { take<T>(key: string, work: () => Promise<T>): Promise<T> } {

@@ -56,8 +56,9 @@ export const allows = (token: ApiToken, scope: Scope): boolean =>
   token.scopes.includes(scope) || token.scopes.includes('admin')
 
 function presentedToken({ headers }: FastifyRequest): string | undefined {
-  const [, bearer] = /^bearer\s+(\S+)\s*$/i.exec(headers.authorization ?? '') ?? []
-  const candidates = [headers.token, headers['gifs-api-key'], bearer ?? headers.authorization]
+  const [, bearer] = /^(?:bearer\s+|(?=mh_))(\S+)\s*$/i.exec(headers.authorization ?? '') ?? []
+  // `Authorization: Basic` is between the caller and a proxy.
+  const candidates = [headers.token, headers['gifs-api-key'], bearer]
   const presented = candidates.find((value) => value !== undefined)
   return Array.isArray(presented) ? presented.join() : presented
 }

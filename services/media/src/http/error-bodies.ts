@@ -1,6 +1,6 @@
 import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler'
 import type { ApiError } from '@services/common/errors'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError } from 'fastify'
 import { apiError, type ErrorCode } from '../errors.ts'
 
 const CODES: Record<CommonFailure, ErrorCode> = {
@@ -8,9 +8,11 @@ const CODES: Record<CommonFailure, ErrorCode> = {
   invalid_request: 'invalid_request',
   invalid_field: 'invalid_field',
   body_too_large: 'body_too_large',
+  headers_too_large: 'headers_too_large',
   unsupported_media_type: 'unsupported_media_type',
   not_found: 'not_found',
   method_not_allowed: 'method_not_allowed',
+  too_slow: 'request_too_slow',
   timeout: 'processing_timeout',
   unavailable: 'unavailable',
   unexpected: 'internal',
@@ -36,29 +38,30 @@ const MULTIPART_BROKEN =
 export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
   common: (failure, detail, cause) =>
     detail ? fieldError(detail) : apiError(CODES[failure], { message: MESSAGES[failure], cause }),
-  plugin: multipartFailure,
-  send: (error, request, reply) =>
-    reply.type('application/json; charset=utf-8').send(errorBody(error, request, docsUrl)),
+  plugin: (error) => multipartFailure(error) ?? diskFailure(error),
+  form: (error, requestId) => ({ body: errorBody(error, requestId, docsUrl) }),
 })
-
-/** For addresses that no route can be looked up for, such as `/%E0%A4%A`: Fastify answers these before any hook. */
-export const answerUnreadableAddress =
-  (answers: ErrorAnswers) =>
-  (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const failure = error.code === 'FST_ERR_MAX_PARAM_LENGTH' ? 'not_found' : 'invalid_request'
-    const answer = answers.common(failure, undefined, error)
-    reply.code(answer.status).headers({ 'cache-control': 'no-store', 'x-request-id': request.id })
-    answers.send(answer, request, reply)
-  }
 
 /** What went wrong while a form was read; undefined when it has nothing to do with forms. */
 export function multipartFailure(error: FastifyError): ApiError | undefined {
   if (MULTIPART_LIMITS.has(error.code)) return apiError('body_too_large', { message: 'The form has too many parts.' })
+  if (error.code === 'FST_REQ_FILE_TOO_LARGE') return apiError('file_too_large', { cause: error })
   if (MULTIPART_BROKEN.test(`${error.code} ${error.message}`)) return apiError('malformed_multipart', { cause: error })
   return undefined
 }
 
-function errorBody(error: ApiError, request: FastifyRequest, docsUrl: string) {
+/** No room, quota used up, read-only, file or number of open files over a limit: nothing the caller did. */
+const DISK_REFUSES = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EFBIG', 'EMFILE', 'ENFILE'])
+
+/** Somebody has to make room, which takes longer than a restart. */
+const DISK_RETRY_SECONDS = 60
+
+function diskFailure(error: FastifyError): ApiError | undefined {
+  if (!DISK_REFUSES.has(error.code)) return undefined
+  return apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
+}
+
+function errorBody(error: ApiError, requestId: string, docsUrl: string) {
   const { param, ...details } = error.details ?? {}
   return {
     error: {
@@ -66,7 +69,7 @@ function errorBody(error: ApiError, request: FastifyRequest, docsUrl: string) {
       message: error.message,
       ...(param === undefined ? {} : { param }),
       ...(Object.keys(details).length === 0 ? {} : { details }),
-      request_id: request.id,
+      request_id: requestId,
     },
     message: error.message,
     reference: `${docsUrl}#${error.code}`,

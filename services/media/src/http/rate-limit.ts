@@ -1,5 +1,6 @@
 import { tablePrefix } from '@services/common/database'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
 import type pg from 'pg'
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Config, Rate } from '../config.ts'
@@ -75,8 +76,17 @@ async function consume(limiter: RateLimiterAbstract, key: string): Promise<{ sta
   }
 }
 
-/** The address a trusted proxy vouches for. Without one, all callers without a token share one counter. */
+/**
+ * The address a trusted proxy vouches for: the last one, which the proxy itself has written; those before it are what the
+ * caller says. IPv6 by /64, of which every customer has one to itself. Without it all callers share one counter.
+ */
 function addressOf(request: FastifyRequest, header: string | undefined): string {
-  const [first] = String((header && request.headers[header]) ?? '').split(',', 1)
-  return first?.trim().slice(0, 200) || 'all'
+  const last = String((header && request.headers[header]) ?? '')
+    .split(',')
+    .at(-1)
+    ?.trim()
+  if (!last) return 'all'
+  if (!ipaddr.isValid(last)) return last.slice(0, 200)
+  const bytes = ipaddr.process(last).toByteArray()
+  return bytes.slice(0, 8).join('.')
 }

@@ -20,21 +20,3 @@ export function endUnreadBodies(app: FastifyInstance): void {
     raw.once('close', () => clearTimeout(timer))
   })
 }
-
-/** JSON bodies are small: half a minute is for a line that barely works, not for one that holds us up. */
-const BODY_WITHIN_MS = 30_000
-
-/** Hangs up on bodies that do not arrive. Forms may take long and watch their own speed. */
-export function endSlowBodies(app: FastifyInstance): void {
-  app.addHook('onRequest', (request, _reply, done) => {
-    const { raw, headers } = request
-    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
-    if (hasBody && !/^multipart\//i.test(headers['content-type'] ?? '')) {
-      const timer = setTimeout(() => {
-        if (!raw.complete) raw.destroy()
-      }, BODY_WITHIN_MS)
-      raw.once('close', () => clearTimeout(timer))
-    }
-    done()
-  })
-}

@@ -5,6 +5,7 @@ import { answerClip } from '../clips/answer-clip.ts'
 import { cleanFields, cleanUrl } from '../clips/clip-fields.ts'
 import type { Deps } from '../deps.ts'
 import { requireToken, tokenOf } from '../http/authenticate.ts'
+import { clientGone } from '../http/client-gone.ts'
 import { AttributionShape, errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
 import { importClip } from './import-clip.ts'
 
@@ -41,8 +42,9 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const { source, ...fields } = request.body
       const url = cleanUrl('source', source)
       const input = { url, fields: cleanFields(fields, 'attribution.'), tokenId: tokenOf(request).id }
+      const gone = clientGone(reply)
       await refuseWhenBusy(deps)
-      const clip = await importClip(deps, input)
+      const clip = await importClip(deps, { ...input, startedAt, clientGone: gone })
       return answerClip(deps, request, reply, { clip, startedAt })
     },
   })

@@ -48,9 +48,20 @@ test('two services of one process leave each other alone', async () => {
   expect(await readdir(root)).toEqual([])
 })
 
-test('a disk that is nearly full is told before it is full', async () => {
+test('a disk that is nearly full is told before it is full, and files on their way count', async () => {
   const work = await openWorkDirectory(root)
-  await work.requireSpace(1)
-  await expect(work.requireSpace(Number.MAX_SAFE_INTEGER)).rejects.toMatchObject({ code: 'unavailable', status: 503 })
+  expect(await work.withSpace(1, async () => 'done')).toBe('done')
+  const full = { code: 'unavailable', status: 503, retryAfterSeconds: 60 }
+  await expect(work.withSpace(Number.MAX_SAFE_INTEGER / 4, async () => 'never')).rejects.toMatchObject(full)
   await work.close()
+
+  const small = await openWorkDirectory(root, async () => 1_000)
+  const gate = Promise.withResolvers<void>()
+  const receiving = Array.from({ length: 3 }, () => small.withSpace(300, () => gate.promise))
+  gate.resolve()
+  const outcomes = await Promise.allSettled(receiving)
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
+  await expect(small.withSpace(300, async () => Promise.reject(new Error('its own')))).rejects.toThrow('its own')
+  expect(await small.withSpace(300, async () => 'room again')).toBe('room again')
+  await small.close()
 })

@@ -13,8 +13,11 @@ export interface WorkDirectory {
   newPath(): string
   /** A new empty directory. Whoever asks removes it. */
   newDirectory(): Promise<string>
-  /** Throws unavailable when the disk is nearly full: a file half-written helps nobody. */
-  requireSpace(bytes: number): Promise<void>
+  /**
+   * Runs `receive`, which writes a file of up to so many bytes. Throws unavailable when the disk has no room for it and
+   * what will be made of it, beside the files that are on their way already: a file half-written helps nobody.
+   */
+  withSpace<T>(bytes: number, receive: () => Promise<T>): Promise<T>
   /** Removes what dead processes left; safe at any time. */
   sweep(): Promise<void>
   close(): Promise<void>
@@ -23,7 +26,10 @@ export interface WorkDirectory {
 /** On another machine nobody can tell whether the process lives; no file is in use for this long. */
 const FOREIGN_LEFTOVER_MS = 24 * 60 * 60 * 1000
 
-export async function openWorkDirectory(root: string): Promise<WorkDirectory> {
+/** The file, its stored original, and what is made of it (contract/media.md 4.5). */
+const SPACE_PER_BYTE = 3
+
+export async function openWorkDirectory(root: string, freeBytesOf = freeBytesOnDisk): Promise<WorkDirectory> {
   const machine = hostname().replaceAll(/[^A-Za-z0-9.-]/g, '')
   const own = `${machine}_${process.pid}_${randomUUID().slice(0, 8)}`
   const directory = join(root, own)
@@ -38,6 +44,8 @@ export async function openWorkDirectory(root: string): Promise<WorkDirectory> {
   }
   mine.add(own)
   await sweep()
+  /** To files that are being received. What of them is written already counts twice: better too careful. */
+  let promised = 0
   return {
     newPath: () => join(directory, randomUUID()),
     newDirectory: async () => {
@@ -45,10 +53,16 @@ export async function openWorkDirectory(root: string): Promise<WorkDirectory> {
       await mkdir(path, { recursive: true, mode: 0o700 })
       return path
     },
-    requireSpace: async (bytes) => {
-      const { bavail, bsize } = await statfs(directory)
-      if (bavail * bsize < bytes) {
+    withSpace: async (bytes, receive) => {
+      const free = await freeBytesOf(directory)
+      if (free - promised < SPACE_PER_BYTE * bytes) {
         throw apiError('unavailable', { retryAfterSeconds: 60, cause: 'the disk of the work directory is nearly full' })
+      }
+      promised += bytes
+      try {
+        return await receive()
+      } finally {
+        promised -= bytes
       }
     },
     sweep,
@@ -57,6 +71,11 @@ export async function openWorkDirectory(root: string): Promise<WorkDirectory> {
       await rm(directory, { recursive: true, force: true })
     },
   }
+}
+
+async function freeBytesOnDisk(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory)
+  return bavail * bsize
 }
 
 /** Directories of this process: in tests several services share one. */

@@ -4,10 +4,12 @@ import { Type } from 'typebox'
 import { findPublicClip } from '../clips/find-public-clip.ts'
 import { toView } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
+import { errorCatalogue } from '../errors.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { clipPage, clipPagePolicy } from './clip-page.ts'
 import type { ClipView } from './clip-view.ts'
 import { EMBED_SCRIPT, embedPage, embedPagePolicy } from './embed-page.ts'
+import { ERRORS_PATH, errorsPage } from './errors-page.ts'
 import { homePage, homePagePolicy } from './home-page.ts'
 
 const Params = Type.Object({ id: Type.String() })
@@ -19,6 +21,14 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 
   app.get('/', { schema: { hide: true } }, async (_request, reply) =>
     sendPage(reply, { html: homePage(site.name), policy: homePagePolicy, cache: 'public, max-age=3600' }),
+  )
+
+  app.get(ERRORS_PATH, { schema: { hide: true } }, async (_request, reply) =>
+    sendPage(reply, {
+      html: errorsPage(site.name, errorCatalogue),
+      policy: homePagePolicy,
+      cache: 'public, max-age=3600',
+    }),
   )
 
   app.get(

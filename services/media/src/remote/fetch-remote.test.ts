@@ -197,6 +197,38 @@ describe('a bad source', () => {
     await expect(fetchToFile(site.url, {}, { timeouts: { headersMs: 100 } })).rejects.toMatchObject(failed('timeout'))
   })
 
+  test('headers that are announced for ever are a timeout', async () => {
+    const url = await serveSocket((socket) => {
+      const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), 20)
+      socket.once('close', () => clearInterval(timer))
+    })
+    const timeouts = { connectMs: 100, headersMs: 100, totalMs: 5_000, lowSpeed: NEVER_SLOW }
+    const error = await fetchToFile(url, {}, { timeouts }).catch((refusal) => refusal)
+    expect(error).toMatchObject({ ...failed('timeout'), cause: 'no final headers in time' })
+  })
+
+  test('a body in crumbs is given up, however fast they come', async () => {
+    const url = await serveSocket((socket) => {
+      const crumbs = '1\r\nx\r\n'.repeat(5_000)
+      const more = () => {
+        while (socket.write(crumbs));
+      }
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+      socket.on('drain', more)
+      more()
+    })
+    await expect(fetchToFile(url)).rejects.toMatchObject(failed('bad_response'))
+  })
+
+  test('a body in small pieces is a body', async () => {
+    const pieces = 12_000
+    const url = await serveSocket((socket) => {
+      const piece = `200\r\n${'x'.repeat(512)}\r\n`
+      socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${piece.repeat(pieces)}0\r\n\r\n`)
+    })
+    expect(await fetchToFile(url)).toMatchObject({ bytes: pieces * 512 })
+  })
+
   test('a body that stalls is a timeout', async () => {
     const site = await serve((_, res) => res.write('GIF89a'))
     await expect(fetchToFile(site.url, {}, { timeouts: { idleMs: 100 } })).rejects.toMatchObject(failed('timeout'))
@@ -242,6 +274,11 @@ describe('a bad source', () => {
     const bomb = gzipSync(Buffer.alloc(5_000_000))
     const site = await serve((_, res) => res.setHeader('content-encoding', 'gzip').end(bomb))
     await expect(fetchToFile(site.url)).rejects.toMatchObject(failed('bad_response'))
+  })
+
+  test('an answer that says in capitals that it is not compressed is plain', async () => {
+    const site = await serve((_, res) => res.setHeader('content-encoding', 'Identity').end('GIF89a'))
+    expect(await fetchToFile(site.url)).toMatchObject({ bytes: 6 })
   })
 
   test.each([
@@ -370,11 +407,16 @@ async function serve(listener: RequestListener) {
   }
 }
 
+const NEVER_SLOW = { bytesPerSecond: 0, windowMs: 60_000, graceMs: 60_000 }
+
 /** Says the same bytes to everyone, HTTP or not, and hangs up. */
-async function serveRaw(bytes: string): Promise<string> {
+const serveRaw = (bytes: string) => serveSocket((socket) => socket.end(bytes))
+
+/** Answers the first words of everyone by hand. */
+async function serveSocket(answer: (socket: Socket) => void): Promise<string> {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {})
-    socket.once('data', () => socket.end(bytes))
+    socket.once('data', () => answer(socket))
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   onTestFinished(() => {

@@ -8,6 +8,7 @@ import { Agent } from 'undici'
 import { apiError } from '../errors.ts'
 import { type RemoteTimeouts, startDeadlines } from './deadlines.ts'
 import { guardedConnector, type Resolve, resolveWithSystem } from './guarded-connector.ts'
+import { limitCrumbs } from './limit-crumbs.ts'
 import { discard, openResponse, type RemoteResponse } from './open-response.ts'
 import { createGuard, type GuardOptions } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './upstream-error.ts'
@@ -78,17 +79,21 @@ export function createRemote(options: RemoteOptions = {}): Remote {
     headersTimeout: timeouts.headersMs,
     bodyTimeout: timeouts.idleMs,
     maxHeaderSize: 16_384,
-    connections: 8,
+    // As many as there are downloads: who waits for one of few connections waits for a stranger's slow source.
+    connections: 16,
     pipelining: 1,
   })
+  const egress = agent.compose(limitCrumbs)
   const ownHeaders = { 'user-agent': options.userAgent ?? 'media-import', accept: 'video/*, image/gif, */*;q=0.5' }
 
   /** Opens the URL and hands the response to `consume` under one set of deadlines. */
   const fetchWith = async <T>(url: string, fetch: FetchOptions, consume: (response: LimitedResponse) => Promise<T>) => {
-    const deadlines = startDeadlines({ ...timeouts, totalMs: fetch.totalMs ?? timeouts.totalMs }, fetch.signal)
+    const totalMs = Math.min(fetch.totalMs ?? timeouts.totalMs, timeouts.totalMs)
+    const deadlines = startDeadlines({ ...timeouts, totalMs }, fetch.signal)
     try {
       const headers = { ...ownHeaders, ...fetch.headers }
-      const response = await openResponse(agent, guard, url, { headers, signal: deadlines.signal })
+      const answerMs = timeouts.connectMs + timeouts.headersMs
+      const response = await openResponse(egress, guard, url, { headers, signal: deadlines.signal, answerMs })
       try {
         return await consume({ ...response, chunks: readBody(response, deadlines) })
       } finally {

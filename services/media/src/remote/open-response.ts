@@ -14,6 +14,8 @@ export interface RemoteResponse {
 export interface OpenOptions {
   headers: Record<string, string>
   signal: AbortSignal
+  /** For each hop, from the look-up to its final headers. */
+  answerMs: number
 }
 
 /** Enough for http -> https -> www -> CDN; more is a loop or a game (contract 4.4). */
@@ -27,12 +29,12 @@ export async function openResponse(
   dispatcher: Dispatcher,
   guard: Guard,
   source: string,
-  { headers, signal }: OpenOptions,
+  { headers, signal, answerMs }: OpenOptions,
 ): Promise<RemoteResponse> {
   let url = guard.parseUrl(source)
   let sent = headers
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-    const response = await send(dispatcher, url, { headers: sent, signal })
+    const response = await send(dispatcher, url, { headers: sent, signal, answerMs })
     const next = redirectTarget(response)
     if (next === undefined) return { ...accept(response, 'range' in sent), finalUrl: url.href }
 
@@ -44,16 +46,26 @@ export async function openResponse(
   throw upstreamFailure('too_many_redirects')
 }
 
+/** A clock of our own: every interim answer (1xx) winds up the client's one again, without end. */
 async function send(
   dispatcher: Dispatcher,
   url: URL,
-  { headers, signal }: OpenOptions,
+  { headers, signal, answerMs }: OpenOptions,
 ): Promise<Dispatcher.ResponseData> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(upstreamFailure('timeout', 'no final headers in time')), answerMs)
+  const either = AbortSignal.any([signal, late.signal])
   try {
-    return await request(url, { dispatcher, signal, headers: { ...headers, 'accept-encoding': 'identity' } })
+    return await request(url, {
+      dispatcher,
+      signal: either,
+      headers: { ...headers, 'accept-encoding': 'identity' },
+    })
   } catch (error) {
-    signal.throwIfAborted()
+    either.throwIfAborted()
     throw toUpstreamFailure(error, 'unreachable')
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -65,7 +77,7 @@ function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData): strin
 
 function accept({ statusCode, headers, body }: Dispatcher.ResponseData, askedForRange: boolean) {
   // A body that is still encoded although identity was asked for could be a decompression bomb, and is no media file.
-  const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
+  const isPlain = /^identity$/i.test(String(headers['content-encoding'] ?? 'identity'))
   if (isPlain && (statusCode === 200 || (statusCode === 206 && askedForRange))) return { headers, body }
   discard(body)
   const cause = `status ${statusCode}, content-encoding ${headers['content-encoding']}`

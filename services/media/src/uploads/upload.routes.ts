@@ -57,12 +57,14 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         throw apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
       }
       await refuseWhenBusy(deps)
-      await deps.work.requireSpace(3 * maxBytes)
     },
     handler: async (request, reply) => {
       const path = deps.work.newPath()
       try {
-        const form = await receiveForm(request, { path, maxBytes, signal: deps.hurry })
+        const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
+        const form = await deps.work.withSpace(mostBytes, () =>
+          receiveForm(request, { path, maxBytes, signal: deps.hurry }),
+        )
         if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
         if (form.file.bytes === 0) {
           throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })

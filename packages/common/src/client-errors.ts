@@ -1,0 +1,69 @@
+// What goes wrong before there is a request a route could answer: Node's parser and Fastify's router would answer in
+// shapes of their own. The one rule: every answer of a service has the service's form. All others: error-handler.ts.
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { CommonFailure, ErrorAnswers } from './error-handler.ts'
+
+const FAILURE_BY_PARSER_CODE: Record<string, CommonFailure> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'too_slow',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+}
+
+/** Fastify's `clientErrorHandler`: bytes that are no HTTP, headers that are too long or take too long. */
+export const answerClientErrors =
+  (answers: ErrorAnswers) =>
+  (error: NodeJS.ErrnoException, socket: Socket): void => {
+    // A connection that broke has nobody to read, and half an answer may be on its way already.
+    if (error.code !== 'ECONNRESET' && socket.writable && !hasBegunToAnswer(socket)) {
+      socket.write(rawAnswer(answers, FAILURE_BY_PARSER_CODE[error.code ?? ''] ?? 'invalid_request'))
+    }
+    socket.destroySoon()
+  }
+
+/** Node hangs the answer on its socket while one is being written. */
+function hasBegunToAnswer(socket: Socket): boolean {
+  const { _httpMessage: answer } = socket as Socket & { _httpMessage?: { headersSent: boolean } | null }
+  return answer?.headersSent === true
+}
+
+function rawAnswer(answers: ErrorAnswers, failure: CommonFailure): string {
+  const error = answers.common(failure, undefined, undefined)
+  const requestId = randomUUID()
+  const { headers = {}, body } = answers.form(error, requestId, {})
+  const text = JSON.stringify(body)
+  const lines = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': requestId,
+    connection: 'close',
+    ...headers,
+  }
+  const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${head.join('')}\r\n${text}`
+}
+
+/** Fastify's `frameworkErrors`: addresses that no route can be looked up for, such as `/%E0%A4%A`, answered before any hook. */
+export const answerUnreadableAddress =
+  (answers: ErrorAnswers) =>
+  (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const failure = error.code === 'FST_ERR_MAX_PARAM_LENGTH' ? 'not_found' : 'invalid_request'
+    const answer = answers.common(failure, undefined, error)
+    reply.code(answer.status).headers({ 'cache-control': 'no-store', 'x-request-id': request.id })
+    sendInForm(answers, answer, request, reply)
+  }
+
+/** Writes headers and body in the service's form. */
+export function sendInForm(
+  answers: ErrorAnswers,
+  error: Parameters<ErrorAnswers['form']>[0],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const { headers = {}, body } = answers.form(error, request.id, request.headers)
+  return reply.type('application/json; charset=utf-8').headers(headers).send(body)
+}

@@ -1,0 +1,58 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+let port: number
+beforeAll(async () => {
+  service = await startTestService({ AUTH_API_MAX_REQUEST_DURATION: '1' })
+  port = Number(new URL(await service.app.listen({ port: 0, host: '127.0.0.1' })).port)
+})
+afterAll(() => service.close())
+
+/** Says the bytes and returns what is answered until the connection ends. */
+async function say(bytes: string) {
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  socket.on('error', () => {})
+  socket.write(bytes)
+  await once(socket, 'close')
+  const [head = '', body = ''] = text.split('\r\n\r\n', 2)
+  return { head, status: Number(head.split(' ')[1]), body: body ? JSON.parse(body) : undefined }
+}
+
+test.for<[string, string, number, string]>([
+  ['no HTTP', 'hello\r\n\r\n', 400, 'validation_failed'],
+  [
+    'headers of 70 KB',
+    `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`,
+    431,
+    'request_entity_too_large',
+  ],
+  ['no Host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'validation_failed'],
+  ['two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\nConnection: close\r\n\r\n', 400, 'validation_failed'],
+  [
+    'an address that is none',
+    'GET /%E0%A4%A HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+    400,
+    'validation_failed',
+  ],
+  [
+    'a body that never comes',
+    'POST /signup HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{',
+    408,
+    'request_timeout',
+  ],
+])('%s is answered in the form of every other error', async ([, bytes, status, code]) => {
+  const answer = await say(bytes)
+  expect([answer.status, answer.body]).toEqual([status, { code: status, error_code: code, msg: expect.any(String) }])
+  expect(answer.head).toMatch(new RegExp(`^x-sb-error-code: ${code}\r?$`, 'im'))
+})
+
+test('OPTIONS outside a preflight is no error', async () => {
+  expect((await service.app.inject({ method: 'OPTIONS', url: '/token' })).statusCode).toBe(204)
+})

@@ -1,0 +1,28 @@
+import type { ErrorCatalogue } from '@services/common/errors'
+import { html, toText } from './html.ts'
+
+/** Where `reference` of an error leads, with the code as the fragment; under the address of the API's documentation. */
+export const ERRORS_PATH = '/docs/errors'
+
+/** Every code with its status and text. Nothing is loaded and nothing runs. */
+export function errorsPage(siteName: string, catalogue: ErrorCatalogue): string {
+  const rows = Object.entries(catalogue).map(
+    ([code, { status, message }]) =>
+      html`<dt id="${code}"><code>${code}</code> (${status})</dt>\n<dd>${message}</dd>\n`,
+  )
+  return toText(html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Errors of ${siteName}</title>
+</head>
+<body>
+<h1>Errors</h1>
+<dl>
+${rows}</dl>
+</body>
+</html>
+`)
+}

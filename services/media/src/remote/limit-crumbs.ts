@@ -1,0 +1,29 @@
+import type { Dispatcher } from 'undici'
+import { upstreamFailure } from './upstream-error.ts'
+
+/**
+ * A piece of a body costs the parser the same whether it holds one byte or 64 KiB; a clip in single bytes is work for a
+ * minute. TCP delivers 536 bytes and more at a time (RFC 9293 3.7.1), so only who means it stays below half of that.
+ */
+const SMALLEST_AVERAGE_BYTES = 256
+const CRUMBS_ALLOWED = 10_000
+
+/** Hangs up on bodies that come in crumbs. At the parser, because a reader finds the pieces joined. */
+export const limitCrumbs: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  let pieces = 0
+  let bytes = 0
+  return dispatch(options, {
+    onRequestStart: (...args) => handler.onRequestStart?.(...args),
+    onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
+    onResponseStart: (...args) => handler.onResponseStart?.(...args),
+    onResponseData: (controller, piece) => {
+      pieces++
+      bytes += piece.length
+      const isFine = pieces <= CRUMBS_ALLOWED + bytes / SMALLEST_AVERAGE_BYTES
+      if (isFine) handler.onResponseData?.(controller, piece)
+      else controller.abort(upstreamFailure('bad_response', 'a body in crumbs'))
+    },
+    onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+    onResponseError: (...args) => handler.onResponseError?.(...args),
+  })
+}

@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { clip } from './clips.ts'
+import { startTestService, type TestService, test } from './service.ts'
+
+/** Answers that have begun and never end, with a byte now and then so that they do not stall. */
+const endless = new Set<ServerResponse>()
+let site: string
+const server = createServer(async (request, response) => {
+  if (request.url !== '/slow') return response.end(await readFile(await clip('plain.gif')))
+  endless.add(response)
+  const drip = setInterval(() => response.write('GIF89a'), 100)
+  response.once('close', () => {
+    clearInterval(drip)
+    endless.delete(response)
+  })
+})
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => path.startsWith('work/'))
+
+/** Imports that come to no end by themselves; `leave` is the clients going away. */
+function importSlowly(service: TestService, token: string, count: number) {
+  const gone = new AbortController()
+  const init = {
+    method: 'POST',
+    body: JSON.stringify({ source: `${site}/slow` }),
+    headers: { token, 'content-type': 'application/json' },
+    signal: gone.signal,
+  }
+  const answers = Array.from({ length: count }, () => fetch(`${service.url}/media/import`, init).catch(() => undefined))
+  return { answers, leave: () => gone.abort() }
+}
+
+test('an import whose client is gone ends at once: connection, temporary file and place in the queue', async ({
+  service,
+}) => {
+  const slow = importSlowly(service, service.token, 12)
+  await expect.poll(() => endless.size, { timeout: 5_000 }).toBeGreaterThan(0)
+  await expect.poll(() => temporary(service)).not.toEqual([])
+  slow.leave()
+  await expect.poll(() => endless.size, { timeout: 5_000 }).toBe(0)
+  await expect.poll(() => temporary(service)).toEqual([])
+  expect((await service.importFrom({ source: `${site}/clip.gif` })).status).toBe(201)
+  expect(await service.countRows()).toEqual({ clips: 1, sources: 1 })
+})
+
+test('slow sources of one token leave room for the imports of another', async ({ service }) => {
+  const slow = importSlowly(service, service.token, 12)
+  await expect.poll(() => endless.size, { timeout: 5_000 }).toBeGreaterThan(1)
+  const { token } = await service.newToken()
+  expect((await service.importFrom({ source: `${site}/clip.gif` }, { token })).status).toBe(201)
+  expect(endless.size).toBe(4)
+  slow.leave()
+  await Promise.all(slow.answers)
+})
+
+test('a source that takes too long is an error while the client still waits, not after it has gone', async () => {
+  const service = await startTestService({ MEDIA_SYNC_WAIT: '0', MEDIA_WORKERS_ENABLED: 'false' })
+  const { status, body } = await service.importFrom({ source: `${site}/slow` })
+  expect([status, body.error.code, body.error.details]).toEqual([424, 'source_fetch_failed', { upstream: 'timeout' }])
+  expect(await temporary(service)).toEqual([])
+  await service.close()
+}, 30_000)

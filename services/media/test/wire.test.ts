@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect } from 'vitest'
+import { test } from './service.ts'
+
+/** Says the bytes and returns what is answered until the connection ends. */
+async function say(url: string, bytes: string) {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  socket.on('error', () => {})
+  socket.write(bytes)
+  await once(socket, 'close')
+  const [head = '', body = ''] = text.split('\r\n\r\n', 2)
+  return { head, status: Number(head.split(' ')[1]), body: body ? JSON.parse(body) : undefined }
+}
+
+test.for<[string, string, number, string]>([
+  ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
+  [
+    'a chunk of no length',
+    'POST /media/import HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    400,
+    'invalid_request',
+  ],
+  ['headers of 20 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
+  ['no Host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  ['two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  ['two Hosts that agree', 'GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  ['an address that is none', 'GET /%E0%A4%A HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+])('%s is answered in the form of every other error', async ([, bytes, status, code], { service }) => {
+  const answer = await say(service.url, bytes)
+  expect([answer.status, answer.body]).toEqual([
+    status,
+    {
+      error: { code, message: expect.any(String), request_id: expect.any(String) },
+      message: expect.any(String),
+      reference: expect.stringContaining(`#${code}`),
+    },
+  ])
+  expect(answer.head).toMatch(/^content-type: application\/json; charset=utf-8\r?$/im)
+})
+
+test('HTTP/1.0 needs no Host, and OPTIONS outside a preflight is no error', async ({ service }) => {
+  expect((await say(service.url, 'GET /health HTTP/1.0\r\n\r\n')).status).toBe(200)
+  expect((await service.call('OPTIONS', '/media/upload')).status).toBe(204)
+})
