@@ -13,6 +13,7 @@ import {
   requireOneHost,
   secureHeaders,
 } from '@services/common/http-shell'
+import { shareSerializers } from '@services/common/share-serializers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { ownSessionsRoutes } from './account/sessions.routes.ts'
@@ -68,6 +69,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
 
+  shareSerializers(app)
   installErrorHandler(app, errorAnswers)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
   closeConnectionsOnStop(app)

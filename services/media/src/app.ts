@@ -14,6 +14,7 @@ import {
   requireOneHost,
   secureHeaders,
 } from '@services/common/http-shell'
+import { shareSerializers } from '@services/common/share-serializers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { clipRoutes } from './clips/clip.routes.ts'
@@ -58,6 +59,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   })
   app.removeContentTypeParser('text/plain')
 
+  shareSerializers(app)
   installErrorHandler(app, answers)
   closeConnectionsOnStop(app)
   logRequests(app)
