@@ -17,6 +17,13 @@ export const countCaptcha = (result: 'ok' | 'refused' | 'missing' | 'unavailable
 /** Look-ups of leaked passwords. */
 export const countLeakCheck = (result: 'leaked' | 'unknown' | 'unavailable') => leakChecks({ result })
 
+/** Mails that went out with an older or the built-in template; attributes `kind` and `locale`. */
+export const templateFailures = () =>
+  metrics.getMeter('auth').createCounter('auth.mail_template_failures', {
+    description: 'Mail templates that could not be loaded or rendered',
+    unit: '{mail}',
+  })
+
 /** `waiting` is read at every export: hashes that wait for a core. */
 export function observeHashQueue(waiting: () => number): void {
   metrics

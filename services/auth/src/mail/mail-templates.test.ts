@@ -185,7 +185,10 @@ describe('a template from a URL', () => {
   test('that cannot be loaded is the built-in one, logged and counted, and tried again no sooner than the setting says', async () => {
     const counted: unknown[] = []
     const counter = { add: (value: number, attributes: object) => counted.push({ value, ...attributes }) }
-    metrics.setGlobalMeterProvider({ getMeter: () => ({ createCounter: () => counter }) } as unknown as MeterProvider)
+    const createCounter = (name: string) => (name === 'auth.mail_template_failures' ? counter : { add() {} })
+    const createObservableGauge = () => ({ addCallback() {} })
+    const meter = { createCounter, createObservableGauge }
+    metrics.setGlobalMeterProvider({ getMeter: () => meter } as unknown as MeterProvider)
     opened.push(() => metrics.disable())
     let body: string | undefined
     const { url, requests } = await serve((_request, response) => response.writeHead(body ? 200 : 503).end(body))
@@ -199,6 +202,8 @@ describe('a template from a URL', () => {
     expect((await mailOf(service)).html).toContain('Confirm your email address')
     expect(requests()).toBe(1)
     expect(counted).toEqual([{ value: 1, kind: 'confirmation', locale: 'en' }])
+    // Lines are written together, a tenth of a second late.
+    await expect.poll(() => readFile(logFile, 'utf8')).toContain('reason')
     const log = await readFile(logFile, 'utf8')
     expect(log).toContain('"reason":"its server answered 503"')
     expect(log).not.toContain('secret-path')

@@ -1,8 +1,8 @@
 // What a mail says: the template of one's own where there is one, the built-in one otherwise. The one rule: a template
 // that cannot be loaded or rendered never keeps a mail back. Built-in words: built-in/; syntax: template/.
-import { metrics } from '@opentelemetry/api'
 import type { Logger } from '@services/common/logger'
 import type { Config } from '../config.ts'
+import { templateFailures } from '../metrics.ts'
 import { builtInMail } from './built-in/layout.ts'
 import { WORDS, type Words } from './built-in/words.ts'
 import { htmlToText } from './html-to-text.ts'
@@ -34,10 +34,7 @@ export interface TemplateDeps {
 export function openMailTemplates({ config, now, log }: TemplateDeps): MailTemplates {
   const { mail } = config
   const sources = openTemplateSources(config)
-  const failures = metrics.getMeter('auth').createCounter('mail.template.failures', {
-    description:
-      'Mail templates that could not be loaded or rendered; the mail went out with an older or the built-in one',
-  })
+  const failures = templateFailures()
   const failed = (kind: MailKind, locale: string, reason: string) => {
     failures.add(1, { kind, locale })
     log.error(
