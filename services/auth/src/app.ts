@@ -27,7 +27,7 @@ import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { requireAdmin } from './http/admin-only.ts'
 import { requireUser } from './http/authenticate.ts'
-import { errorAnswers } from './http/error-bodies.ts'
+import { answerUnreadableAddress, errorAnswers } from './http/error-bodies.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
 import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
@@ -60,6 +60,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     genReqId: requestId(config.server.requestIdHeader),
     logController: new LogController({ disableRequestLogging: true }),
     return503OnClosing: false,
+    frameworkErrors: answerUnreadableAddress,
     routerOptions: { maxParamLength: 200, ignoreTrailingSlash: true },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })

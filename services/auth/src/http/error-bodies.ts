@@ -1,6 +1,7 @@
 import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler'
 import type { ApiError } from '@services/common/errors'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { secureHeadersOf } from '@services/common/http-shell'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { apiError, type ErrorCode } from '../errors.ts'
 
 /**
@@ -30,6 +31,16 @@ export const errorAnswers: ErrorAnswers = {
     reply.header('x-sb-error-code', error.code)
     return wantsNewForm(request) ? sendNewForm(error, reply) : sendOldForm(error, request, reply)
   },
+}
+
+/**
+ * For addresses no route is looked up for, a broken escape or a parameter longer than any of ours: Fastify answers these
+ * before any hook, and by itself would repeat the address.
+ */
+export function answerUnreadableAddress(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const failure = error.code === 'FST_ERR_MAX_PARAM_LENGTH' ? 'not_found' : 'invalid_request'
+  const answer = errorAnswers.common(failure, undefined, error)
+  errorAnswers.send(answer, request, reply.code(answer.status).headers(secureHeadersOf(request)))
 }
 
 function sendNewForm(error: ApiError, reply: FastifyReply) {

@@ -31,7 +31,7 @@ const MessageShape = Type.Object({
   sent_at: Type.Union([Time, Type.Null()]),
 })
 
-const security = [{ user: [] }]
+const security = [{ admin: [] }]
 
 /** More would be more than anybody reads, and a heavy answer. */
 const MAX_PER_PAGE = 200
@@ -72,7 +72,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       summary: 'Sends a failed message again',
       security,
       params: Type.Object({ message_id: Type.String() }),
-      response: { 200: MessageShape, ...errorResponses(401, 403, 404, 422) },
+      response: { 200: MessageShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
       const { message_id: id } = request.params

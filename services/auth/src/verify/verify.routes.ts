@@ -87,7 +87,11 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         password: Type.Optional(Field),
         redirect_to: Type.Optional(Field),
       }),
-      response: { 200: Type.Union([SessionShape, OtherAddressToo]), ...errorResponses(400, 403, 413, 422, 429) },
+      response: {
+        200: Type.Union([SessionShape, OtherAddressToo]),
+        303: Type.Null({ description: 'To the form of the confirmation page.' }),
+        ...errorResponses(400, 403, 413, 422, 429),
+      },
     },
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
     serializerCompiler: () => JSON.stringify,
