@@ -53,7 +53,7 @@ export const answerUnreadableAddress =
   (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const failure = error.code === 'FST_ERR_MAX_PARAM_LENGTH' ? 'not_found' : 'invalid_request'
     const answer = answers.common(failure, undefined, error)
-    reply.code(answer.status).headers({ 'cache-control': 'no-store', 'x-request-id': request.id })
+    reply.code(answer.status).headers(secureHeadersOf(request))
     sendInForm(answers, answer, request, reply)
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ApiError } from './errors.ts'
 
 /** Longest inherited request id; it goes into every log line. */
@@ -16,15 +16,18 @@ export const requestId = (header: string | undefined) => (request: IncomingMessa
 /** Headers of every answer; pages replace the policy by their own. Tokens must not stay in caches, so nothing does by default. */
 export function secureHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers({
-      'cache-control': 'no-store',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-      'x-content-type-options': 'nosniff',
-      'x-request-id': request.id,
-    })
+    reply.headers(secureHeadersOf(request))
     done()
   })
 }
+
+/** The same for what is answered before any hook. */
+export const secureHeadersOf = ({ id }: FastifyRequest) => ({
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-request-id': id,
+})
 
 /**
  * While the process drains, requests on kept connections get a clear 503. Every answer then ends its connection, those

@@ -1,5 +1,14 @@
 import { runCommandLine } from '@services/common/cli'
 import { serviceCommands } from '@services/common/service-commands'
+import { usersList } from './admin/list-users-command.ts'
+import {
+  usersBan,
+  usersCreate,
+  usersDelete,
+  usersSetPassword,
+  usersSetRole,
+  usersUnban,
+} from './admin/user-commands.ts'
 import { variables } from './config.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
 import { redirectCheck } from './http/redirect-command.ts'
@@ -36,6 +45,13 @@ const commands = [
   }),
   keysGenerate,
   tokensAdmin,
+  usersCreate,
+  usersList,
+  usersBan,
+  usersUnban,
+  usersSetPassword,
+  usersSetRole,
+  usersDelete,
   usersImport,
   usersExport,
   mailPreview,

@@ -5,12 +5,18 @@ import { ApiError } from '@services/common/errors'
 
 /** New accounts. `method`: password, anonymous, and what else may create one. */
 export const countSignUp = (method: string) => signUps({ method })
-/** Sign-ins tried. `result`: `ok` or the error's code. */
+/**
+ * Sign-ins tried. `method`: password, otp (a link or code redeemed), pkce (the code that a link gave exchanged). `result`: `ok`
+ * or the error's code.
+ */
 export const countSignIn = (method: string, result: string) => signIns({ method, result })
 export const countRefresh = (result: string) => refreshes({ result })
 export const countReuseDetected = () => reuses({})
-/** Messages that left or failed. `kind`: the mail's or SMS's; `result`: `sent`, `failed` (will be tried again), `dropped`. */
-export const countMessage = (channel: 'email' | 'sms' | 'whatsapp', kind: string, result: string) =>
+/**
+ * Messages that are over. `kind`: the mail's or SMS's; `result`: `sent`, `failed` (given up), `dropped` (its link or code
+ * was used or replaced before it left). Messages that are only pretended are none.
+ */
+export const countMessage = (channel: 'mail' | 'sms', kind: string, result: 'sent' | 'failed' | 'dropped') =>
   messages({ channel, kind, result })
 export const countLimitHit = (limit: string) => limitsHit({ limit })
 export const countCaptcha = (result: 'ok' | 'refused' | 'missing' | 'unavailable') => captchas({ result })
@@ -48,7 +54,7 @@ const signUps = counter('auth.sign_ups', 'Accounts created', '{account}')
 const signIns = counter('auth.sign_ins', 'Sign-ins by method and result', '{sign_in}')
 const refreshes = counter('auth.refreshes', 'Refreshes of sessions by result', '{refresh}')
 const reuses = counter('auth.refresh_reuse_detected', 'Sessions ended because a refresh token was reused', '{session}')
-const messages = counter('auth.messages', 'Mails and SMS by kind and result', '{message}')
+const messages = counter('auth.messages', 'Mails and SMS that are over, by kind and result', '{message}')
 const limitsHit = counter('auth.limits_hit', 'Requests refused by a limit', '{request}')
 const captchas = counter('auth.captcha', 'Captchas checked by result', '{captcha}')
 const leakChecks = counter('auth.leaked_password_checks', 'Look-ups of leaked passwords by result', '{lookup}')

@@ -98,6 +98,16 @@ describe('addresses', () => {
     expect((await service.app.inject({ method: 'DELETE', url: '/user' })).headers.allow).toBe('GET, HEAD, PUT')
   })
 
+  test.for([
+    ['a parameter too long to be one', `/admin/users/${'%EF%B7%BA'.repeat(201)}`, 404, 'not_found'],
+    ['a broken escape', '/admin/users/%zz', 400, 'validation_failed'],
+  ] as const)('%s is refused in our form and not repeated', async ([, url, status, code], { service }) => {
+    const answer = await service.get(url, service.admin)
+    expect(answer).toMatchObject({ status, body: { code: status, error_code: code, msg: expect.any(String) } })
+    expect(Object.keys(answer.body)).toEqual(['code', 'error_code', 'msg'])
+    expect(answer.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
+  })
+
   test('hostile ones never answer 5xx', async ({ service }) => {
     for (const url of [
       '/%',

@@ -1,37 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import bcrypt from 'bcrypt'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { describe, expect } from 'vitest'
-import { createDatabase, SECRET, startTestService, test } from './service.ts'
-
-const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
-const SETTINGS = {
-  // As `pnpm start` has it: half of each run would be spent on compiling.
-  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../../node_modules/.cache/node', import.meta.url)),
-  AUTH_SITE_URL: 'https://site.example',
-  AUTH_API_EXTERNAL_URL: 'https://auth.example',
-  AUTH_DATABASE_URL: 'postgres://postgres@127.0.0.1:1/none',
-  AUTH_JWT_SECRET: SECRET,
-  AUTH_SMTP_HOST: '127.0.0.1',
-  AUTH_SMTP_PORT: '1',
-  AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
-}
-
-/** The real command line in a process of its own. */
-async function auth(args: string[], settings: Record<string, string> = {}, input = '') {
-  // Every run warns of an unknown setting: the warning must not get among the result.
-  const env = { PATH: process.env.PATH, AUTH_UNKNOWN: 'x', ...SETTINGS, ...settings }
-  const child = spawn(process.execPath, [cli, ...args], { cwd: tmpdir(), env })
-  child.stdin.end(input)
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
-  return { code, stdout, stderr }
-}
+import { auth } from './command-line.ts'
+import { createDatabase, startTestService, test } from './service.ts'
 
 const COMMANDS = [
   'serve',
@@ -43,6 +17,13 @@ const COMMANDS = [
   'version',
   'keys generate',
   'tokens admin',
+  'users create',
+  'users list',
+  'users ban',
+  'users unban',
+  'users set-password',
+  'users set-role',
+  'users delete',
   'users import',
   'users export',
   'mail preview',
@@ -52,7 +33,7 @@ const COMMANDS = [
 
 test('every command is in the help and has help of its own, which needs no settings', async () => {
   const help = await auth(['--help'])
-  const listed = [...help.stdout.matchAll(/^ {2}([a-z]+( [a-z]+)?) /gm)].map(([, name]) => name)
+  const listed = [...help.stdout.matchAll(/^ {2}([a-z]+( [a-z-]+)?) /gm)].map(([, name]) => name)
   expect({ code: help.code, listed }).toEqual({ code: 0, listed: COMMANDS })
   const helps = await Promise.all(COMMANDS.map((name) => auth([...name.split(' '), '--help'], { AUTH_SITE_URL: '' })))
   for (const [index, { code, stdout }] of helps.entries()) {
@@ -70,6 +51,17 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
     ['version now', 'needs no operands'],
     ['users import', 'needs FILE'],
     ['users import a b', 'needs FILE'],
+    ['users create', 'needs --email or --phone'],
+    ['users create --email a@b.example --password secret', 'auth users create --help'],
+    ['users list --limit 0', '--limit must be'],
+    ['users ban ada@example.com', '--for must be'],
+    ['users ban ada@example.com --for none', '--for must be'],
+    ['users ban ada@example.com --for -1h', 'auth users ban --help'],
+    ['users ban ada@example.com --for=-1h', '--for must be'],
+    ['users ban ada@example.com --for 24', '--for must be'],
+    ['users delete ada@example.com', 'needs --yes'],
+    ['users set-password ada@example.com', 'needs --password-stdin'],
+    ['users set-role ada@example.com', 'needs USER ROLE'],
     ['redirect check', 'needs URL'],
     ['keys generate --alg none', '--alg must be one of'],
     ['keys generate --alg', 'auth keys generate --help'],
@@ -84,9 +76,14 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
 
 test('--json prints one JSON value and nothing else', async () => {
   const results = await Promise.all(
-    ['version', 'config check', 'config table', 'keys generate --alg ES256', 'tokens admin'].map((line) =>
-      auth([...line.split(' '), '--json']),
-    ),
+    [
+      'version',
+      'config check',
+      'config table',
+      'keys generate --alg ES256',
+      'tokens admin',
+      'mail preview recovery',
+    ].map((line) => auth([...line.split(' '), '--json'])),
   )
   for (const { code, stdout } of results) {
     expect(code).toBe(0)

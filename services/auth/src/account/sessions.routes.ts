@@ -39,7 +39,7 @@ export const ownSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asyn
       summary: 'Ends one session of the user, the current one too',
       security,
       params: Type.Object({ session_id: Type.String() }),
-      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404) },
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: async (request, reply) => {
       const { user } = requireLiveSession(request)

@@ -39,7 +39,12 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
   app.route({
     method: 'POST',
     url: '/admin/users/:user_id',
-    schema: { ...schema, summary: 'Creates a user with this id', params: Type.Object({ user_id: Type.String() }) },
+    schema: {
+      ...schema,
+      summary: 'Creates a user with this id',
+      params: Type.Object({ user_id: Type.String() }),
+      response: { ...schema.response, ...errorResponses(404) },
+    },
     handler: (request) => {
       const { user_id: id } = request.params
       if (request.body.id !== undefined && request.body.id !== id) {

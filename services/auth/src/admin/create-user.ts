@@ -17,6 +17,9 @@ import { findUserById, insertUser, type User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { parseName, refuseOversizedPassword, refuseTakenEmail, refuseTakenPhone } from './user-input.ts'
 
+/** What the flows about users need; commands have no more than this. */
+export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'now' | 'passwords'>
+
 /** A user as an admin describes one: texts as they were given, "" is the same as absent (but see `password`). */
 export interface NewUser {
   id?: string | undefined
@@ -41,7 +44,7 @@ export interface NewUser {
  * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) when the id is taken. Order of
  * checks: contract/auth-core.md 11.16.
  */
-export async function createUser(deps: Deps, log: AuditLog, actor: Actor, input: NewUser): Promise<User> {
+export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Actor, input: NewUser): Promise<User> {
   const { user, passwordHash } = await checkNewUser(deps, input)
   return deps.db.transaction().execute(async (trx) => {
     const { identities: _none, confirmed_at: _generated, ...row } = user
@@ -54,7 +57,7 @@ export async function createUser(deps: Deps, log: AuditLog, actor: Actor, input:
 }
 
 /** Everything that can be refused, and the hash, before the transaction, which must not hold locks for the time of one. */
-async function checkNewUser(deps: Deps, input: NewUser): Promise<{ user: User; passwordHash: string | null }> {
+async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user: User; passwordHash: string | null }> {
   const { db } = deps
   if (!input.email && !input.phone) {
     throw apiError('validation_failed', { message: 'Cannot create a user without either an email or phone' })
@@ -116,7 +119,7 @@ async function explainConflict(trx: Transaction<DB>, { id, email, phone, aud }: 
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
 
-async function insertIdentities(deps: Deps, trx: Transaction<DB>, user: User): Promise<void> {
+async function insertIdentities(deps: UserAdminDeps, trx: Transaction<DB>, user: User): Promise<void> {
   const identity = { userId: user.id, providerId: user.id, now: user.created_at }
   if (user.email) {
     const data = { sub: user.id, email: user.email, email_verified: user.email_confirmed_at !== null }

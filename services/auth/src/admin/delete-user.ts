@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { anonymiseIdentity, listIdentityKeys } from '../identities/identities.store.ts'
 import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import { endSessions } from '../sessions/sessions.store.ts'
 import { anonymiseUser, deleteUserRow } from '../users/change-user.store.ts'
 import { findUserById, lockUser, type User } from '../users/users.store.ts'
+import type { UserAdminDeps } from './create-user.ts'
 
 /**
  * `hard`: the row and everything that is theirs. `soft`: the id stays for other systems' references, without anything
@@ -17,7 +17,7 @@ import { findUserById, lockUser, type User } from '../users/users.store.ts'
 export type Deletion = 'hard' | 'soft'
 
 export async function deleteUser(
-  deps: Deps,
+  deps: UserAdminDeps,
   log: AuditLog,
   actor: Actor,
   userId: string,

@@ -8,6 +8,7 @@ import { errorResponses } from '../http/shapes.ts'
 import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../users/list-users.store.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import { formatCursor, parseCursor } from './user-cursor.ts'
+import { parseFilter } from './user-input.ts'
 
 const ListQuery = Type.Object({
   ...PageQuery,
@@ -75,15 +76,4 @@ function parseSort(sort: string | undefined): Direction | undefined {
   const match = /^created_at(?: (asc|desc))?$/.exec(sort)
   if (match) return (match[1] ?? 'desc') as Direction
   throw apiError('validation_failed', { message: 'sort must be created_at, created_at asc or created_at desc' })
-}
-
-/** The longest e-mail address there is. */
-const MAX_FILTER_LENGTH = 255
-
-function parseFilter(filter: string | undefined): string | undefined {
-  if (!filter) return undefined
-  if (filter.length <= MAX_FILTER_LENGTH && !filter.includes('\0')) return filter
-  throw apiError('validation_failed', {
-    message: `filter must be at most ${MAX_FILTER_LENGTH} characters, without NUL`,
-  })
 }

@@ -68,7 +68,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       summary: 'Sends a failed message again',
       security,
       params: Type.Object({ message_id: Type.String() }),
-      response: { 200: MessageShape, ...errorResponses(401, 403, 404, 422) },
+      response: { 200: MessageShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
       const { message_id: id } = request.params

@@ -34,7 +34,7 @@ export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       summary: 'Signs a user out everywhere',
       security,
       params,
-      response: { 204: Type.Null(), ...errorResponses(401, 403, 404) },
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: async (request, reply) => {
       await endAllSessions(deps, request.log, adminOf(request), subjectOf(request))
@@ -50,7 +50,7 @@ export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       summary: 'Ends one session of a user',
       security,
       params: Type.Object({ user_id: Type.String(), session_id: Type.String() }),
-      response: { 204: Type.Null(), ...errorResponses(401, 403, 404) },
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: async (request, reply) => {
       const { session_id: sessionId } = request.params

@@ -2,7 +2,6 @@ import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
 import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { DB, Metadata } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import {
   putAddressIdentity,
@@ -27,6 +26,7 @@ import {
   type User,
 } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
+import type { UserAdminDeps } from './create-user.ts'
 import { parseName, refuseTakenEmail, refuseTakenPhone } from './user-input.ts'
 
 /** What an admin changes about a user; absent, or "" but for the password, means unchanged. */
@@ -57,7 +57,7 @@ interface CheckedUpdate extends UserUpdate {
  * user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
  */
 export async function updateUser(
-  deps: Deps,
+  deps: UserAdminDeps,
   log: AuditLog,
   actor: Actor,
   userId: string,
@@ -89,7 +89,7 @@ export async function updateUser(
 }
 
 /** Everything that can be refused without the user, in the contract's order (11.18); the hash comes last. */
-async function checkUpdate(deps: Deps, update: UserUpdate): Promise<CheckedUpdate> {
+async function checkUpdate(deps: UserAdminDeps, update: UserUpdate): Promise<CheckedUpdate> {
   const email = update.email ? parseEmail(update.email) : undefined
   const phone = update.phone ? parsePhone(update.phone) : undefined
   const ban = update.banDuration ? bannedUntil(update.banDuration, deps.now()) : undefined
@@ -128,7 +128,13 @@ const NO_EMAIL_CHANGE = { email_change: null, email_change_sent_at: null, email_
 const NO_PHONE_CHANGE = { phone_change: null, phone_change_sent_at: null }
 
 /** The identity of an address follows it; what was verified of the old one says nothing of the new one. */
-async function changeIdentities(deps: Deps, trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date) {
+async function changeIdentities(
+  deps: UserAdminDeps,
+  trx: Transaction<DB>,
+  user: User,
+  update: CheckedUpdate,
+  now: Date,
+) {
   const { id: userId } = user
   const identity = { userId, providerId: userId, now }
   const email = newEmail(user, update)

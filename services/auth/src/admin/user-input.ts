@@ -26,3 +26,15 @@ export function refuseOversizedPassword(password: string): void {
   if (Buffer.byteLength(password) <= MAX_PASSWORD_BYTES) return
   throw apiError('validation_failed', { message: `Password cannot be longer than ${MAX_PASSWORD_BYTES} bytes` })
 }
+
+/** The longest e-mail address there is. */
+const MAX_FILTER_LENGTH = 255
+
+/** What a list is searched for; undefined for all users. Throws validation_failed. */
+export function parseFilter(filter: string | undefined): string | undefined {
+  if (!filter) return undefined
+  if (filter.length <= MAX_FILTER_LENGTH && !filter.includes('\0')) return filter
+  throw apiError('validation_failed', {
+    message: `filter must be at most ${MAX_FILTER_LENGTH} characters, without NUL`,
+  })
+}

@@ -23,7 +23,7 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
           Type.String({ description: 'global (default), local: this session, others: all but this.' }),
         ),
       }),
-      response: { 204: Type.Null(), ...errorResponses(400, 401, 403) },
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 413) },
     },
     handler: async (request, reply) => {
       const { user, hadSession } = callerOf(request)

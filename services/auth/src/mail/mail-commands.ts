@@ -18,7 +18,7 @@ export const mailPreview = command({
   run: async ({ options, operands: [name = ''], json }) => {
     const kind = mailKindNamed(name)
     if (!kind) throw new UsageError(`there is no mail "${name}", only ${ALL_KINDS.join(', ')}`)
-    const { config, log } = startUp()
+    const { config, log } = startUp({ toStderr: true })
     const templates = openMailTemplates({ config, log, now: () => new Date() })
     const { subject, html, text } = await previewMail(templates, kind, options.locale)
     const whole = `Subject: ${subject}\n\n${text}\n${html}`
@@ -32,7 +32,7 @@ export const mailTest = command({
   summary: 'send a mail through the configured server and say what fails',
   operands: ['ADDRESS'],
   run: async ({ operands: [address = ''], json }) => {
-    const { config } = startUp()
+    const { config } = startUp({ toStderr: true })
     const result = await testMail(config.smtp, address)
     if (!result.sent) throw new CommandFailure(`not sent: ${result.problem}\n${result.remedy}`)
     printResult(json, { messageId: result.messageId }, `sent, Message-ID <${result.messageId}>`)

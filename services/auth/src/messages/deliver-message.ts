@@ -4,6 +4,7 @@ import { PermanentFailure, type QueueJob } from '@services/common/queue'
 import { unseal } from '@services/common/sealed'
 import type { Kysely } from 'kysely'
 import type { DB, MessageChannel } from '../db/tables.ts'
+import { countMessage } from '../metrics.ts'
 import { restartCodeLifetime, restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { safeWords } from './failures.ts'
 import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
@@ -52,14 +53,17 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
     const content = openSealed(deps, message)
     if (!(await isStillWanted(deps, message, content))) {
       log.info('message dropped: its link or code was used or replaced meanwhile')
-      return await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
+      await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
+      return countMessage(message.channel, message.kind, 'dropped')
     }
     const receipt = await send(deps, message, content)
     log.info({ provider: receipt.provider }, 'message sent')
     await markSent(db, message.id, { ...receipt, now: now() })
+    countMessage(message.channel, message.kind, 'sent')
   } catch (error) {
     const isFinal = error instanceof PermanentFailure || job.retryCount >= MESSAGE_QUEUES[message.channel].retryLimit
     await noteFailure(db, message.id, { error: safeWords(error), isFinal, now: now() })
+    if (isFinal) countMessage(message.channel, message.kind, 'failed')
     throw error
   }
 }

@@ -9,6 +9,7 @@ import { requestAudience } from '../http/authenticate.ts'
 import { clientOf } from '../http/client.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
+import { counted, countSignIn } from '../metrics.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { parsePhone } from '../users/phone-number.ts'
@@ -37,7 +38,9 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     try {
       await limits.byAddress(request, 'verify')
       const client = clientOf(request, config.server.trustSbForwardedFor)
-      const confirmed = await verifyLink(deps, request.log, token, { type, client, givesCode: true })
+      const confirmed = await countedAsOtp(() =>
+        verifyLink(deps, request.log, token, { type, client, givesCode: true }),
+      )
       return reply.redirect(confirmedRedirect(target, confirmed, flow), 303)
     } catch (error) {
       return reply.redirect(errorRedirect(target, asApiError(error, request), flow), 303)
@@ -87,7 +90,11 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         password: Type.Optional(Field),
         redirect_to: Type.Optional(Field),
       }),
-      response: { 200: Type.Union([SessionShape, OtherAddressToo]), ...errorResponses(400, 403, 413, 422, 429) },
+      response: {
+        200: Type.Union([SessionShape, OtherAddressToo]),
+        303: Type.Null({ description: 'To the form of the confirmation page.' }),
+        ...errorResponses(400, 403, 413, 422, 429),
+      },
     },
     // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
     serializerCompiler: () => JSON.stringify,
@@ -109,17 +116,20 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })
         }
-        return toAnswer(await verifyLink(deps, request.log, tokenHash, confirmation))
+        return toAnswer(await countedAsOtp(() => verifyLink(deps, request.log, tokenHash, confirmation)))
       }
       if ((email === '') === (phone === '')) {
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
       }
       const address = email === '' ? parsePhone(phone) : parseEmail(email, 422)
       const audience = requestAudience(request, config.jwt.audience)
-      return toAnswer(await verifyCode(deps, request.log, { address, audience, code: token }, confirmation))
+      const code = { address, audience, code: token }
+      return toAnswer(await countedAsOtp(() => verifyCode(deps, request.log, code, confirmation)))
     },
   })
 }
+
+const countedAsOtp = (redeem: () => Promise<Confirmed>) => counted((result) => countSignIn('otp', result), redeem)
 
 const OTHER_ADDRESS_TOO = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 

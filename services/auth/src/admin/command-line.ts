@@ -1,0 +1,58 @@
+// What the commands about users share. The one rule: they go through the flows of this folder, so that what an operator
+// types is checked and audited as what an admin sends. The commands: user-commands.ts, list-users-command.ts.
+import { randomUUID } from 'node:crypto'
+import { CommandFailure } from '@services/common/cli'
+import { withDatabase } from '@services/common/database'
+import { ApiError } from '@services/common/errors'
+import type { Logger } from '@services/common/logger'
+import type { Kysely } from 'kysely'
+import type { Actor } from '../audit/audit.ts'
+import type { Config } from '../config.ts'
+import { type DB, TABLES } from '../db/tables.ts'
+import { NIL_UUID, UUID } from '../http/authenticate.ts'
+import { createPasswords } from '../passwords/hash-password.ts'
+import { createLeakedPasswords } from '../passwords/leaked-passwords.ts'
+import { startUp } from '../start.ts'
+import { parseEmail } from '../users/email-address.ts'
+import { parsePhone } from '../users/phone-number.ts'
+import { findUserByEmail, findUserById, findUserByPhone, type User } from '../users/users.store.ts'
+import type { UserAdminDeps } from './create-user.ts'
+
+/** Who acts in the audit log. */
+export const OPERATOR: Actor = { id: NIL_UUID, email: 'cli', phone: null, user_metadata: {} }
+
+export const USER_OPERAND =
+  'USER is an id, an e-mail address or a phone number; addresses are looked up in the audience of AUTH_JWT_AUD.'
+
+/** Runs `work` on the configured database; what it refuses is told in the words a caller of the API would read. */
+export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promise<void>): Promise<void> {
+  const { config, log } = startUp({ toStderr: true })
+  await withDatabase<DB, void>({ ...config.database, applicationName: 'auth cli', log, tables: TABLES }, async (db) => {
+    const deps: UserAdminDeps = {
+      config,
+      db,
+      leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
+      newId: randomUUID,
+      now: () => new Date(),
+      passwords: await createPasswords(config.passwords.hashing),
+    }
+    try {
+      await work(deps, log)
+    } catch (error) {
+      throw error instanceof ApiError ? new CommandFailure(error.message, { cause: error }) : error
+    }
+  })
+}
+
+/** The user an operand names. Throws CommandFailure when there is none, validation_failed when it can name nobody. */
+export async function findNamedUser({ db, config }: UserAdminDeps, name: string): Promise<User> {
+  const user = await findByName(db, config, name)
+  if (user) return user
+  throw new CommandFailure('there is no such user')
+}
+
+function findByName(db: Kysely<DB>, { jwt }: Config, name: string): Promise<User | undefined> {
+  if (UUID.test(name)) return findUserById(db, name)
+  if (name.includes('@')) return findUserByEmail(db, parseEmail(name), jwt.audience)
+  return findUserByPhone(db, parsePhone(name), jwt.audience)
+}

@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import type { InjectOptions } from 'fastify'
+import { Compile } from 'typebox/compile'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ApiDocument, type Endpoint, endpointsOf, type HostileRequest, requestTo } from './hostile-operations.ts'
+import { bearer, startTestService, type TestService } from './service.ts'
+
+/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure names the seed and the path to its case. */
+const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
+const RUNS = Number(process.env.HOSTILE_RUNS ?? 150)
+
+const FAMILIES = ['service', 'sign-up', 'verify', 'sign-in', 'account', 'admin']
+
+/** Words of the machinery: files, stacks, SQL and what PostgreSQL says of it. None of the values we send has them. */
+const INNARDS =
+  /node_modules|\.ts:\d|\n\s+at |\bselect .* from\b|insert into|relation "|violates|syntax error|invalid input|invalid byte|SQLSTATE|kysely/i
+
+let service: TestService
+let endpoints: Endpoint[]
+/** Which endpoints did what some request asked. */
+const reached = new Set<string>()
+
+beforeAll(async () => {
+  service = await startTestService({
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_SMS_PROVIDER: 'http',
+    AUTH_SMS_HTTP_URL: 'http://127.0.0.1:1/',
+    AUTH_RATE_LIMIT_EMAIL_SENT: '100000',
+    AUTH_RATE_LIMIT_SMS_SENT: '100000',
+  })
+  endpoints = endpointsOf((await service.get('/openapi.json')).body as ApiDocument)
+})
+afterAll(() => service.close())
+
+test('every documented endpoint is of a family below', () => {
+  expect(endpoints.length).toBeGreaterThan(30)
+  expect([...new Set(endpoints.flatMap(({ tags }) => tags ?? ['none']))].toSorted()).toEqual(FAMILIES.toSorted())
+})
+
+test.each(FAMILIES)(
+  'whatever is sent to a %s endpoint, the answer is a documented one and tells nothing of the inside',
+  async (family) => {
+    const problems: string[] = []
+    for (const endpoint of endpoints.filter(({ tags }) => tags?.includes(family))) {
+      const check = checkOf(endpoint)
+      const property = fc.asyncProperty(requestTo(endpoint), async (request) => check(await send(endpoint, request)))
+      const result = await fc.check(property, { seed: SEED, numRuns: RUNS, interruptAfterTimeLimit: 20_000 })
+      if (result.failed) {
+        problems.push(
+          `${endpoint.method} ${endpoint.path}\n${fc.defaultReportMessage(result)?.slice(0, 3_000)}\n${result.errorInstance}`,
+        )
+      }
+    }
+    expect(problems.join('\n\n')).toBe('')
+  },
+  120_000,
+)
+
+test('each endpoint also did what it was asked, so that more than its first check was seen', () => {
+  const missed = endpoints.map(({ method, path }) => `${method} ${path}`).filter((name) => !reached.has(name))
+  // A message is given up after ten minutes of tries, so that there is none to be sent again.
+  expect(missed).toEqual(['POST /admin/messages/{message_id}/retry'])
+})
+
+interface Answer {
+  status: number
+  body: string
+  isJson: boolean
+}
+
+/** Throws for what the document does not promise. */
+function checkOf({ responses }: Endpoint): (answer: Answer) => void {
+  const validators = new Map(
+    Object.entries(responses).map(([status, { content }]) => {
+      const schema = content?.['application/json']?.schema
+      return [Number(status), schema && Compile(schema)]
+    }),
+  )
+  return ({ status, body, isJson }) => {
+    const shown = `${status} ${body.slice(0, 500)}`
+    if (status >= 500) throw new Error(`failed: ${shown}`)
+    if (!validators.has(status)) throw new Error(`status is not documented: ${shown}`)
+    if (INNARDS.test(body)) throw new Error(`tells of the inside: ${shown}`)
+    const validator = validators.get(status)
+    if (!validator) return
+    const value = isJson ? JSON.parse(body) : body
+    if (!validator.Check(value)) {
+      throw new Error(`body is not as documented: ${shown} ${JSON.stringify(validator.Errors(value)[0])}`)
+    }
+  }
+}
+
+async function send({ method, path }: Endpoint, request: HostileRequest): Promise<Answer> {
+  // The gaps between messages pass, so that flows are reached beyond them.
+  service.clock.advance({ seconds: 61 })
+  const person = await currentPerson(request)
+  const real = (text: string) => text.replaceAll(NAMES, (name) => person[name as keyof Person])
+  const inUrl = (text: string) => encodeURIComponent(real(text).toWellFormed())
+  // An empty one would be another endpoint's address.
+  const params = path.replaceAll(/\{(\w+)\}/g, (_all, name) => inUrl(request.params[name] || ' '))
+  const query = request.query.map(([name, value]) => `${name}=${inUrl(value)}`).join('&')
+  const response = await service.app.inject({
+    method: method as InjectOptions['method'],
+    url: `${params}?${query}`,
+    headers: { ...request.headers, ...(await authorizationOf(request.caller, person)) },
+    ...(request.body === undefined ? {} : { payload: real(request.body) }),
+  } as InjectOptions)
+  if (response.statusCode < 400) reached.add(`${method} ${path}`)
+  const isJson = String(response.headers['content-type']).startsWith('application/json')
+  return { status: response.statusCode, body: response.payload, isJson }
+}
+
+/** What the names in a request stand for. */
+type Person = Record<
+  '$user' | '$session' | '$message' | '$email' | '$new' | '$refresh' | '$link' | '$code' | '$fresh',
+  string
+>
+const NAMES = /\$(user|session|message|email|new|refresh|link|code|fresh)\b/g
+
+let person: Person | undefined
+let people = 0
+
+/** Somebody with a live session: requests end sessions, ban and delete, and the next one finds somebody new. */
+async function currentPerson(request: HostileRequest): Promise<Person> {
+  if (!person || !(await isWell(person))) person = await newPerson()
+  people++
+  const needsToken = /\$(link|code)\b/.test(JSON.stringify(request))
+  return {
+    ...person,
+    $new: `new-${people}`,
+    $fresh: crypto.randomUUID(),
+    ...(needsToken ? await newToken(person) : {}),
+  }
+}
+
+async function newToken({ $email: email }: Person) {
+  const { body } = await service.post('/admin/generate_link', { type: 'magiclink', email }, service.admin)
+  return { $link: body.hashed_token, $code: body.email_otp }
+}
+
+async function isWell({ $session }: Person): Promise<boolean> {
+  const { rowCount } = await service.deps.pool.query(
+    `select 1 from sessions join users on users.id = user_id where sessions.id = $1 and banned_until is null`,
+    [$session],
+  )
+  return rowCount === 1
+}
+
+async function newPerson(): Promise<Person> {
+  people++
+  const account = { email: `person-${people}@example.com`, password: 'correct horse' }
+  const created = await service.post('/admin/users', { ...account, email_confirm: true }, service.admin)
+  const { body } = await service.post('/token?grant_type=password', account)
+  const { rows } = await service.deps.pool.query('select id from sessions where user_id = $1', [created.body.id])
+  const messages = await service.deps.pool.query('select id from messages order by state = $1 desc limit 1', ['failed'])
+  return {
+    $user: created.body.id,
+    $session: rows[0].id,
+    $message: messages.rows[0]?.id ?? created.body.id,
+    $email: account.email,
+    $new: '',
+    $link: '',
+    $code: '',
+    $fresh: '',
+    $refresh: body.refresh_token,
+  }
+}
+
+async function authorizationOf(caller: HostileRequest['caller'], { $user, $session }: Person) {
+  const claims = { sub: $user, session_id: $session, aud: 'authenticated', role: 'authenticated' }
+  if (caller === 'nobody') return {}
+  if (caller === 'garbage') return { authorization: 'Bearer eyJhbGciOiJub25lIn0.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.' }
+  if (caller === 'expired') return bearer({ ...claims, exp: 1 })
+  return caller === 'user' ? bearer(claims) : service.admin
+}
