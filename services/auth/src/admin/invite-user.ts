@@ -50,8 +50,4 @@ export async function lockInvitee(
 }
 
 export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: FastifyBaseLogger, admin: Actor, user: User) =>
-  audit(deps, trx, log, {
-    action: 'user_invited',
-    actor: admin,
-    traits: { user_id: user.id, user_email: user.email ?? '' },
-  })
+  audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })
