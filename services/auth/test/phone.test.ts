@@ -195,6 +195,21 @@ test('a change of number is sent to the new one and takes effect with its code',
   })
 })
 
+test('a number that two users want goes to who proves it, by the code sent to them', async ({ phone }) => {
+  const wanted = freshPhone()
+  const first = await signedIn(phone, freshPhone())
+  const second = await signedIn(phone, freshPhone())
+  await phone.service.put('/user', { phone: wanted }, first.auth)
+  const firstCode = await codeFor(phone, wanted)
+  phone.service.clock.advance({ seconds: 61 })
+  await phone.service.put('/user', { phone: wanted }, second.auth)
+  const secondCode = await codeFor(phone, wanted, 1)
+  const verify = (token: string) => phone.service.post('/verify', { type: 'phone_change', phone: wanted, token })
+  expect(await verify(secondCode)).toMatchObject({ status: 200, body: { user: { id: second.userId, phone: wanted } } })
+  expect(await verify(firstCode)).toMatchObject({ status: 422, body: { error_code: 'phone_exists' } })
+  expect((await phone.service.get('/user', first.auth)).body).toMatchObject({ new_phone: wanted })
+})
+
 test('resend sends a pending code again, by the type that is pending', async ({ phone }) => {
   const number = freshPhone()
   await phone.service.post('/signup', { phone: number, password })

@@ -7,7 +7,7 @@ import type { Caller } from '../sessions/caller.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 
 export interface NewPassword {
-  password?: string | undefined
+  password: string
   currentPassword?: string | undefined
   nonce?: string | undefined
   /** An anonymous user may set a password only together with an address. */
@@ -24,21 +24,28 @@ export interface CheckedPassword {
 /** A session begun by a mailed link or code: who comes through their mailbox may have forgotten the password. */
 const MAILBOX_METHODS = ['otp', 'magiclink', 'recovery']
 
-/** Checks strength, nonce, current password and novelty of a new password, in this order (contract/auth-core.md 11.11). */
+/** What can be refused by the password alone. */
+export async function requireFitPassword(deps: Deps, password: string): Promise<void> {
+  if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
+  await requireStrongPassword(deps, password)
+}
+
+/** Without an address nobody could ever sign in with it. */
+export function requireAddressForPassword(user: User, { email, phone }: Pick<NewPassword, 'email' | 'phone'>): void {
+  if (!user.is_anonymous || email || phone) return
+  throw apiError('validation_failed', {
+    status: 422,
+    message: 'Updating password of an anonymous user without an email or phone is not allowed',
+  })
+}
+
+/** Checks nonce, current password and novelty of a fit password, in this order (contract/auth-core.md 11.11). */
 export async function checkNewPassword(
   deps: Deps,
   { user, session }: Caller,
-  { password = '', currentPassword, nonce, email, phone }: NewPassword,
+  { password, currentPassword, nonce }: NewPassword,
 ): Promise<CheckedPassword> {
   const { config, db, passwords, limits } = deps
-  if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
-  await requireStrongPassword(deps, password)
-  if (user.is_anonymous && !email && !phone) {
-    throw apiError('validation_failed', {
-      status: 422,
-      message: 'Updating password of an anonymous user without an email or phone is not allowed',
-    })
-  }
   const nonceHash = config.passwords.requireReauthentication ? await checkNonce(deps, user, nonce) : undefined
   const current = await findPasswordHash(db, user.id)
   const cameThroughMailbox = session?.amr.some(({ method }) => MAILBOX_METHODS.includes(method))

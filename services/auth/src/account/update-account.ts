@@ -13,7 +13,7 @@ import { notify } from '../mail/notify.ts'
 import { sendEmailChange, sendPhoneChange } from '../one-time-messages/address-change.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
 import { spendMessage } from '../one-time-messages/message-budget.ts'
-import { takeGap } from '../one-time-messages/send-gap.ts'
+import { refuseWithinGap, takeGap } from '../one-time-messages/send-gap.ts'
 import { deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
@@ -32,7 +32,12 @@ import {
   touchUser,
   type User,
 } from '../users/users.store.ts'
-import { type CheckedPassword, checkNewPassword } from './new-password.ts'
+import {
+  type CheckedPassword,
+  checkNewPassword,
+  requireAddressForPassword,
+  requireFitPassword,
+} from './new-password.ts'
 
 export interface AccountChanges {
   /** In lower case; undefined: unchanged. */
@@ -56,17 +61,13 @@ export async function updateAccount(
   asked: AccountChanges,
 ): Promise<User> {
   const { user, session } = caller
-  const changes = {
+  const changes: AccountChanges = {
     ...asked,
     email: asked.email === user.email ? undefined : asked.email,
     phone: asked.phone === user.phone ? undefined : asked.phone,
   }
-  if (changes.appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
-  await requireFreeAddresses(deps, user, changes)
-  const password = changes.password === undefined ? undefined : await checkNewPassword(deps, caller, changes)
-  if (changes.email) await spendMessage(deps, { channel: 'email', value: changes.email })
-  if (changes.phone) await spendMessage(deps, { channel: 'phone', value: changes.phone })
-
+  const password = await checkChanges(deps, caller, changes)
+  await spendMessages(deps, user, changes)
   return deps.db.transaction().execute(async (trx) => {
     const now = deps.now()
     await lockUser(trx, user.id)
@@ -86,6 +87,32 @@ export async function updateAccount(
     return updated
   })
 }
+
+/** Everything that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
+async function checkChanges(deps: Deps, caller: Caller, changes: AccountChanges): Promise<CheckedPassword | undefined> {
+  const { user } = caller
+  const { password, appMetadata } = changes
+  if (password !== undefined) await requireFitPassword(deps, password)
+  if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
+  if (password !== undefined) requireAddressForPassword(user, changes)
+  await requireFreeAddresses(deps, user, changes)
+  return password === undefined ? undefined : checkNewPassword(deps, caller, { ...changes, password })
+}
+
+/** Looks at the gap first: asking again and again must not use up what may be sent to others. */
+async function spendMessages(deps: Deps, user: User, { email, phone }: AccountChanges): Promise<void> {
+  if (email && !changesEmailAtOnce(deps, user)) {
+    await refuseWithinGap(deps, 'email_change', user.email ?? email)
+    await spendMessage(deps, { channel: 'email', value: email })
+  }
+  if (phone && !deps.config.sms.autoconfirm) {
+    await refuseWithinGap(deps, 'phone_change', phone)
+    await spendMessage(deps, { channel: 'phone', value: phone })
+  }
+}
+
+/** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
+const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous && config.mail.autoconfirm
 
 async function requireFreeAddresses({ db }: Deps, user: User, { email, phone }: AccountChanges): Promise<void> {
   if (email && (await isEmailTaken(db, email, user.aud, user.id))) throw apiError('email_exists')
@@ -111,10 +138,9 @@ async function changePassword(
   await notify(deps, trx, user, 'password_changed_notification', {})
 }
 
-/** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
 async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: string, order: AccountChanges) {
   const now = deps.now()
-  if (user.is_anonymous && deps.config.mail.autoconfirm) {
+  if (changesEmailAtOnce(deps, user)) {
     await applyEmailChange(trx, user.id, email, now)
     await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
     await refreshProviders(trx, user.id, now)

@@ -8,7 +8,12 @@ import { parsePhone } from '../users/phone-number.ts'
 export function oneAddress({ email = '', phone = '' }: { email?: string; phone?: string }): Address {
   refuseBoth({ email, phone })
   if (email !== '') return { channel: 'email', value: parseEmail(email) }
-  if (phone !== '') return { channel: 'phone', value: parsePhone(phone) }
+  requireAddress({ email, phone })
+  return { channel: 'phone', value: parsePhone(phone) }
+}
+
+export function requireAddress({ email = '', phone = '' }: { email?: string; phone?: string }): void {
+  if (email !== '' || phone !== '') return
   throw apiError('validation_failed', { message: 'An email address or phone number is required' })
 }
 

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
+import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
 import { mailContextOf } from '../http/mail-context.ts'
@@ -73,6 +73,8 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       if (email !== '' && channel !== '') {
         throw apiError('validation_failed', { message: 'Channel should only be specified with a phone number' })
       }
+      parsePkce(request.body)
+      requireAddress({ email, phone })
       if (phone !== '') requireProvider(config, 'phone')
       else requireMagicLinks()
       await requestSignIn(request, request.body)

@@ -5,7 +5,7 @@ import { apiError } from '../errors.ts'
 import { sendCodeMail } from '../one-time-messages/code-mail.ts'
 import { sendCodeSms } from '../one-time-messages/code-sms.ts'
 import { spendMessage } from '../one-time-messages/message-budget.ts'
-import { takeGap } from '../one-time-messages/send-gap.ts'
+import { refuseWithinGap, takeGap } from '../one-time-messages/send-gap.ts'
 import type { Address } from '../users/address.ts'
 import { setSentAt, type User } from '../users/users.store.ts'
 
@@ -18,6 +18,8 @@ export async function sendNonce(
 ): Promise<string> {
   const address = provenAddress(user)
   const messageId = deps.newId()
+  // Looked at before the budget of all users is touched, or asking again and again would use it up.
+  await refuseWithinGap(deps, 'reauthentication', address.value)
   await spendMessage(deps, address)
   await deps.db.transaction().execute(async (trx) => {
     await takeGap(deps, trx, 'reauthentication', address.value)

@@ -8,12 +8,11 @@ import { blankUser } from '../users/blank-user.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { insertUser } from '../users/users.store.ts'
 
-/** A user without any address, to be made permanent later; signed in at once. */
+/** A user without any address, to be made permanent later; signed in at once. The caller has checked that there may be some. */
 export async function signUpAnonymously(
   deps: Deps,
   { data, audience, client }: { data: Metadata; audience: string; client: Client },
 ): Promise<SessionBody> {
-  if (!deps.config.signup.anonymous) throw apiError('anonymous_provider_disabled')
   if (deps.config.signup.disabled) throw apiError('signup_disabled')
   requireModestMetadata(data)
   const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())

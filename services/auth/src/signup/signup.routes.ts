@@ -50,6 +50,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const audience = requestAudience(request, config.jwt.audience)
       const client = clientOf(request, config.server.trustSbForwardedFor)
       if (email === '' && phone === '') {
+        if (!config.signup.anonymous) throw apiError('anonymous_provider_disabled')
         await limits.byAddress(request, 'anonymous')
         return signUpAnonymously(deps, { data, audience, client })
       }

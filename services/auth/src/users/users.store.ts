@@ -186,13 +186,14 @@ export async function insertUser(trx: Transaction<DB>, user: Insertable<UsersTab
   return inserted !== undefined
 }
 
-/** Marks the e-mail address as proven; a second call keeps the first time. */
+/** Marks the e-mail address as proven; a second call keeps the first time. Who has a proven address is not anonymous. */
 export async function confirmEmail(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await trx
     .updateTable('users')
     .set((eb) => ({
       email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
       user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
+      is_anonymous: false,
       updated_at: now,
     }))
     .where('id', '=', id)

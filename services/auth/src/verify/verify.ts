@@ -95,8 +95,9 @@ async function redeem(
     const now = deps.now()
     const user = await lockUser(trx, userId)
     const token = await take(trx)
-    if (!user || !token || token.expires_at <= now) throw apiError('otp_expired')
+    if (!user || !token) throw apiError('otp_expired')
     if (user.banned_until && user.banned_until > now) throw apiError('user_banned')
+    if (token.expires_at <= now) throw apiError('otp_expired')
     const confirmed = await confirm(deps, trx, log, { user, token, type: confirmation.type, passwordHash })
     if (!confirmed) return { awaitsOtherAddress: true }
     const type = effectiveType(confirmation.type, token.purpose)
