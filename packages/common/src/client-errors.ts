@@ -5,6 +5,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { CommonFailure, ErrorAnswers } from './error-handler.ts'
+import { secureHeadersOf } from './http-shell.ts'
 
 const FAILURE_BY_PARSER_CODE: Record<string, CommonFailure> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'too_slow',
