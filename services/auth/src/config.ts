@@ -407,17 +407,11 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
 /** Settings to look at twice: without effect because inherited or not there yet, or fit for tests only. */
 function settingsToNote(values: RawConfig): string[] {
   const inherited = (['OPERATOR_TOKEN', 'API_ENDPOINT'] as const).filter((name) => values[name] !== undefined)
-  const blocked = values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION
-    ? [
-        'AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION makes password changes impossible: /reauthenticate is not there yet',
-      ]
-    : []
   const later = Object.entries(values)
     .filter(([name, value]) => value && LATER.test(name))
     .map(([name]) => name)
   return [
     ...inherited.map((name) => `AUTH_${name} is inherited and has no effect`),
-    ...blocked,
     ...testNumberWarnings(values),
     ...later.map((name) => `AUTH_${name} has no effect in this version: its feature is not there yet`),
   ]

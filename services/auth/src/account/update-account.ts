@@ -9,11 +9,9 @@ import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { putProvenIdentity } from '../identities/identities.store.ts'
-import { notify } from '../mail/notify.ts'
-import { sendEmailChange, sendPhoneChange } from '../one-time-messages/address-change.ts'
+import { notify, notifyPhoneChange } from '../mail/notify.ts'
+import { sendEmailChange, sendPhoneChange, spendChange } from '../one-time-messages/address-change.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
-import { spendMessage } from '../one-time-messages/message-budget.ts'
-import { refuseWithinGap, takeGap } from '../one-time-messages/send-gap.ts'
 import { deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
@@ -67,7 +65,9 @@ export async function updateAccount(
     phone: asked.phone === user.phone ? undefined : asked.phone,
   }
   const password = await checkChanges(deps, caller, changes)
-  await spendMessages(deps, user, changes)
+  const { email, phone } = changes
+  if (email && !changesEmailAtOnce(deps, user)) await spendChange(deps, user, { channel: 'email', value: email })
+  if (phone && !deps.config.sms.autoconfirm) await spendChange(deps, user, { channel: 'phone', value: phone })
   return deps.db.transaction().execute(async (trx) => {
     const now = deps.now()
     await lockUser(trx, user.id)
@@ -97,18 +97,6 @@ async function checkChanges(deps: Deps, caller: Caller, changes: AccountChanges)
   if (password !== undefined) requireAddressForPassword(user, changes)
   await requireFreeAddresses(deps, user, changes)
   return password === undefined ? undefined : checkNewPassword(deps, caller, { ...changes, password })
-}
-
-/** Looks at the gap first: asking again and again must not use up what may be sent to others. */
-async function spendMessages(deps: Deps, user: User, { email, phone }: AccountChanges): Promise<void> {
-  if (email && !changesEmailAtOnce(deps, user)) {
-    await refuseWithinGap(deps, 'email_change', user.email ?? email)
-    await spendMessage(deps, { channel: 'email', value: email })
-  }
-  if (phone && !deps.config.sms.autoconfirm) {
-    await refuseWithinGap(deps, 'phone_change', phone)
-    await spendMessage(deps, { channel: 'phone', value: phone })
-  }
 }
 
 /** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
@@ -146,7 +134,6 @@ async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: 
     await refreshProviders(trx, user.id, now)
     return
   }
-  await takeGap(deps, trx, 'email_change', user.email ?? email)
   await sendEmailChange(deps, trx, user, email, order)
 }
 
@@ -161,11 +148,12 @@ async function changePhone(
   const now = deps.now()
   if (deps.config.sms.autoconfirm) {
     await applyPhoneChange(trx, user.id, phone, now)
-    await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'phone', address: phone, now })
+    const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone, now } as const
+    const isNew = await putProvenIdentity(trx, identity)
     await refreshProviders(trx, user.id, now)
     await audit(deps, trx, log, { action: 'user_modified', actor: user })
+    await notifyPhoneChange(deps, trx, user, phone, isNew)
     return
   }
-  await takeGap(deps, trx, 'phone_change', phone)
   await sendPhoneChange(deps, trx, user, phone, smsChannel)
 }

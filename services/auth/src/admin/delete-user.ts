@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
+import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { anonymiseIdentity, listIdentityKeys } from '../identities/identities.store.ts'
@@ -36,6 +37,7 @@ export async function deleteUser(
 async function softDelete(trx: Transaction<DB>, user: User, now: Date): Promise<void> {
   await endSessions(trx, user.id, 'global', '')
   await deleteOneTimeTokens(trx, user.id)
+  await deleteAuthCodes(trx, user.id)
   for (const { id, provider, provider_id: providerId } of await listIdentityKeys(trx, user.id)) {
     await anonymiseIdentity(trx, id, pseudonym(user.id, `${provider}:${providerId}`), now)
   }

@@ -4,6 +4,7 @@ import { type Actor, audit } from '../audit/audit.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { wishForEmail } from '../one-time-messages/address-change.ts'
 import {
   confirmationUrl,
   LINK_KINDS,
@@ -22,7 +23,6 @@ import {
   findUserById,
   lockUser,
   mergeUserMetadata,
-  requestEmailChange,
   setInvited,
   setSentAt,
   type User,
@@ -107,8 +107,9 @@ export async function generateLink(
 
 /** Of a sign-up; a magic link that became one needs none. Hashed before the transaction. */
 async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isKnown: boolean): Promise<string | null> {
-  if (type !== 'signup' || isKnown || order.type === 'magiclink') return null
+  if (type !== 'signup' || order.type === 'magiclink') return null
   if (order.password === '') {
+    if (isKnown) return null
     throw apiError('validation_failed', { message: 'Signup requires a valid password' })
   }
   await requireStrongPassword(deps, order.password)
@@ -133,7 +134,8 @@ const MAKERS: Record<GeneratedType, Maker> = {
     if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')
     if (id !== account.user.id) await mergeUserMetadata(trx, id, data, deps.now())
     await setSentAt(trx, id, 'confirmation_sent_at', deps.now())
-    return { kind: 'confirmation', purpose: LINK_KINDS.confirmation.purpose, relatesTo: email, user }
+    const { purpose } = LINK_KINDS.confirmation
+    return { kind: 'confirmation', purpose, relatesTo: email, user, password: { hash: passwordHash } }
   },
   invite: async (deps, trx, log, admin, order) => {
     const user = await lockInvitee(deps, trx, order)
@@ -155,7 +157,9 @@ async function makeSignInLink(
   const user = await lockKnown(trx, order)
   await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-  return { kind, purpose: LINK_KINDS[kind].purpose, relatesTo: order.email, user }
+  // A stranger may have registered the address and chosen a password: whoever follows the link proves it, they did not.
+  const password = user.email_confirmed_at ? {} : { password: { hash: null } }
+  return { kind, purpose: LINK_KINDS[kind].purpose, relatesTo: order.email, user, ...password }
 }
 
 async function makeEmailChange(
@@ -168,7 +172,7 @@ async function makeEmailChange(
   const newEmail = parseEmail(order.newEmail)
   const user = await lockKnown(trx, order)
   if (await isEmailTaken(trx, newEmail, user.aud, user.id)) throw apiError('email_exists')
-  await requestEmailChange(trx, user.id, newEmail, deps.now())
+  await wishForEmail(deps, trx, user, newEmail)
   const relatesTo = purpose === 'email_change_current' ? order.email : newEmail
   return { kind: 'email_change', purpose, relatesTo, user }
 }

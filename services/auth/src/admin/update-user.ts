@@ -69,6 +69,8 @@ export async function updateUser(
     await lockUser(trx, userId)
     const user = await findUserById(trx, userId)
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
+    if (user.deleted_at)
+      throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
     await changeRow(trx, user, checked, now)
     await changeIdentities(deps, trx, user, checked, now)
     if (checked.passwordHash) {

@@ -39,3 +39,17 @@ export async function notify<K extends Kind>(
     locale,
   } as unknown as NewMail)
 }
+
+/** Tells of a new number: that it changed, where there was one, and that it is a new way to sign in, where there was none. */
+export async function notifyPhoneChange(
+  deps: NotifyDeps,
+  trx: Transaction<DB>,
+  before: { id: string; email: string | null; phone: string | null; user_metadata: Metadata },
+  phone: string,
+  isNewIdentity: boolean,
+): Promise<void> {
+  if (before.phone && before.phone !== phone) {
+    await notify(deps, trx, before, 'phone_changed_notification', { Phone: phone, OldPhone: before.phone })
+  }
+  if (isNewIdentity) await notify(deps, trx, before, 'identity_linked_notification', { Provider: 'phone' })
+}

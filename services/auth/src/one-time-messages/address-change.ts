@@ -2,10 +2,36 @@ import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
+import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
+import type { Address } from '../users/address.ts'
 import { requestEmailChange, requestPhoneChange, type User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
 import { type MailContext, sendLinkMail } from './link-mail.ts'
+import { spendMessage } from './message-budget.ts'
+import { refuseWithinGap, takeGap } from './send-gap.ts'
+
+const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
+
+/**
+ * Counts a message about a change of address, before the transaction that writes it: limits have connections of their own.
+ * Gaps are kept by who asks and by where it goes: neither may one user write to many addresses, nor many users to one. They
+ * are looked at first, because asking again and again must not use up what may be sent to others.
+ */
+export async function spendChange(deps: Deps, user: Pick<User, 'id'>, recipient: Address): Promise<void> {
+  for (const key of [user.id, recipient.value]) await refuseWithinGap(deps, gapKindOf(recipient), key)
+  await spendMessage(deps, recipient)
+}
+
+/** The other half, in the transaction: the message becomes the last one of its asker and its address. */
+async function takeChangeGaps(
+  deps: Deps,
+  trx: Transaction<DB>,
+  user: Pick<User, 'id'>,
+  recipient: Address,
+): Promise<void> {
+  for (const key of [user.id, recipient.value]) await takeGap(deps, trx, gapKindOf(recipient), key)
+}
 
 export interface EmailChangeOrder {
   context: MailContext
@@ -24,12 +50,26 @@ export async function sendEmailChange(
   newEmail: string,
   { context, pkce, messageId }: EmailChangeOrder,
 ): Promise<void> {
-  await requestEmailChange(trx, user.id, newEmail, deps.now())
+  await takeChangeGaps(deps, trx, user, { channel: 'email', value: newEmail })
+  await wishForEmail(deps, trx, user, newEmail)
   const mail = { ...context, kind: 'email_change', user, newEmail, pkce } as const
   await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
   if (needsBothAddresses(deps, user)) {
     await sendLinkMail(deps, trx, { ...mail, to: user.email as string, purpose: 'email_change_current' })
   }
+}
+
+/** Notes the wish; what was sent for another one says nothing of this. */
+export async function wishForEmail(
+  deps: { now: () => Date },
+  trx: Transaction<DB>,
+  user: Pick<User, 'id' | 'email_change'>,
+  newEmail: string,
+): Promise<void> {
+  if (user.email_change !== newEmail) {
+    await deleteOneTimeTokens(trx, user.id, ['email_change_new', 'email_change_current'])
+  }
+  await requestEmailChange(trx, user.id, newEmail, deps.now())
 }
 
 /** Whether a change of address waits for two confirmations. */
@@ -47,6 +87,7 @@ export async function sendPhoneChange(
   channel: SmsChannel,
   messageId?: string,
 ): Promise<void> {
+  await takeChangeGaps(deps, trx, user, { channel: 'phone', value: newPhone })
   await requestPhoneChange(trx, user.id, newPhone, deps.now())
   await sendCodeSms(deps, trx, { user, to: newPhone, purpose: 'phone_change', channel, messageId })
 }

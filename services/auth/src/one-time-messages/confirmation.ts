@@ -39,7 +39,16 @@ export async function sendConfirmation(
     password: passwordHash === undefined ? undefined : { hash: passwordHash },
   }
   if (address.channel === 'email') {
-    await sendLinkMail(deps, trx, { ...message, ...order.context, kind: 'confirmation', pkce: order.pkce })
+    // Who was invited is invited again, whoever asks: their link must not turn into one that demands a password, nor set a
+    // password that somebody else chose.
+    const invitation = holder.invited_at ? ({ kind: 'invite', password: { hash: null } } as const) : undefined
+    await sendLinkMail(deps, trx, {
+      ...message,
+      ...order.context,
+      kind: 'confirmation',
+      pkce: order.pkce,
+      ...invitation,
+    })
   } else {
     await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: order.smsChannel ?? 'sms' })
   }

@@ -46,16 +46,19 @@ const GAPS: Record<MessageRequest['type'], GapKind> = {
   recovery: 'sign_in_link',
   sign_in: 'sign_in_link',
   confirmation: 'confirmation',
-  email_change: 'email_change',
-  phone_change: 'phone_change',
+  email_change: 'resend',
+  phone_change: 'resend',
 }
+
+/** Goes to another address than the one that was named; the worker, which knows it, counts it there. */
+const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
 /** Notes the request for a worker. Throws while the address is within its gap or the budget of all users is used up. */
 export async function requestMessage(deps: Deps, request: Omit<MessageRequest, 'messageId'>): Promise<string> {
   const { address } = request
-  const gap = address.channel === 'phone' && request.type !== 'phone_change' ? 'sms' : GAPS[request.type]
+  const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
   await refuseWithinGap(deps, gap, address.value)
-  await spendMessage(deps, address)
+  if (!isChange(request)) await spendMessage(deps, address)
   const messageId = deps.newId()
   await deps.db.transaction().execute(async (trx) => {
     await takeGap(deps, trx, gap, address.value)

@@ -144,8 +144,14 @@ export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: To
     .executeTakeFirst()
 }
 
-export async function deleteOneTimeTokens(trx: Transaction<DB>, userId: string): Promise<void> {
-  await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
+/** All of a user's, or those of some purposes. */
+export async function deleteOneTimeTokens(
+  trx: Transaction<DB>,
+  userId: string,
+  purposes?: readonly TokenPurpose[],
+): Promise<void> {
+  const all = trx.deleteFrom('one_time_tokens').where('user_id', '=', userId)
+  await (purposes ? all.where('purpose', 'in', purposes) : all).execute()
 }
 
 /** Housekeeping: rows that can no longer be used by anybody. */

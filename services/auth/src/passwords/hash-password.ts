@@ -11,7 +11,8 @@ export interface HashingSettings {
 }
 
 export interface Passwords {
-  hash(password: string): Promise<string>
+  /** `alike`: a hash to make this one with the salt of, so that both are equal when the passwords are. */
+  hash(password: string, alike?: string | null): Promise<string>
   /**
    * Whether the password belongs to the hash, ours or an imported one; false for a corrupt one. Without a hash (unknown
    * user, no password) it does the same work against a made-up one and answers false, so that time tells nothing. Only
@@ -49,7 +50,7 @@ export async function createPasswords(settings: HashingSettings): Promise<Passwo
   // Ours is recognised by its parameters alone, whatever the bounds on imported ones are: an operator may choose larger.
   const ours = decoy.slice(0, decoy.lastIndexOf('$', decoy.lastIndexOf('$') - 1) + 1)
   return {
-    hash: (password) => queue.run(() => hash(password, options)),
+    hash: (password, alike) => queue.run(() => hash(password, { ...options, ...saltOf(alike, ours) })),
     async verify(storedHash, password) {
       const candidate = storedHash || decoy
       const verify = () => queue.run(() => verifyImported(candidate, password))
@@ -59,4 +60,10 @@ export async function createPasswords(settings: HashingSettings): Promise<Passwo
     },
     needsRehash: (storedHash, password) => !storedHash.startsWith(ours) && !readsOnlyTheBeginning(storedHash, password),
   }
+}
+
+/** The salt of a hash of ours (PHC: `$…$salt$digest`); nothing for others, which no new one can equal. */
+function saltOf(storedHash: string | null | undefined, ours: string): { salt?: Buffer } {
+  if (!storedHash?.startsWith(ours)) return {}
+  return { salt: Buffer.from(storedHash.split('$').at(-2) ?? '', 'base64') }
 }

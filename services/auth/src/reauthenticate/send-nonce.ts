@@ -4,10 +4,11 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { sendCodeMail } from '../one-time-messages/code-mail.ts'
 import { sendCodeSms } from '../one-time-messages/code-sms.ts'
-import { spendMessage } from '../one-time-messages/message-budget.ts'
+import { isTestNumber, spendMessage } from '../one-time-messages/message-budget.ts'
 import { refuseWithinGap, takeGap } from '../one-time-messages/send-gap.ts'
+import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
-import { setSentAt, type User } from '../users/users.store.ts'
+import { lockUser, setSentAt, type User } from '../users/users.store.ts'
 
 /** Sends the nonce to the user's proven address, the e-mail address if there is one; the message's id. */
 export async function sendNonce(
@@ -22,6 +23,7 @@ export async function sendNonce(
   await refuseWithinGap(deps, 'reauthentication', address.value)
   await spendMessage(deps, address)
   await deps.db.transaction().execute(async (trx) => {
+    await lockUser(trx, user.id)
     await takeGap(deps, trx, 'reauthentication', address.value)
     const message = { user, to: address.value, purpose: 'reauthentication', messageId } as const
     if (address.channel === 'email') await sendCodeMail(deps, trx, { ...message, acceptLanguage })
@@ -29,7 +31,7 @@ export async function sendNonce(
     await setSentAt(trx, user.id, 'reauthentication_sent_at', deps.now())
     await audit(deps, trx, log, { action: 'user_reauthenticate_requested', actor: user })
   })
-  return messageId
+  return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }
 
 function provenAddress(user: User): Address {

@@ -1,22 +1,44 @@
+import { ApiError } from '@services/common/errors'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
 import { audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
-import { sendEmailChange, sendPhoneChange } from '../one-time-messages/address-change.ts'
+import { sendEmailChange, sendPhoneChange, spendChange } from '../one-time-messages/address-change.ts'
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import type { Address } from '../users/address.ts'
 import { findUserByEmail, findUserById, findUserByPhone, lockUser, type User } from '../users/users.store.ts'
 
 /** The worker's half of POST /resend: sends again what is still pending; nothing where nothing is. */
 export async function sendAgain(deps: Deps, log: FastifyBaseLogger, request: MessageRequest): Promise<void> {
   const { address, audience } = request
-  await deps.db.transaction().execute(async (trx) => {
-    const found = await (address.channel === 'email' ? findUserByEmail : findUserByPhone)(trx, address.value, audience)
-    if (!found || !(await lockUser(trx, found.id))) return
-    const user = (await findUserById(trx, found.id)) as User
-    await SENDERS[request.type]?.(deps, trx, log, user, request)
-  })
+  const found = await (address.channel === 'email' ? findUserByEmail : findUserByPhone)(
+    deps.db,
+    address.value,
+    audience,
+  )
+  if (!found) return
+  try {
+    const recipient = pendingAddress(found, request)
+    if (recipient) await spendChange(deps, found, recipient)
+    await deps.db.transaction().execute(async (trx) => {
+      if (!(await lockUser(trx, found.id))) return
+      const user = (await findUserById(trx, found.id)) as User
+      await SENDERS[request.type]?.(deps, trx, log, user, request)
+    })
+  } catch (error) {
+    // Too soon or too many: nobody waits for the answer any more, and trying again later would only send it late.
+    if (!(error instanceof ApiError)) throw error
+    log.info({ code: error.code, userId: found.id }, 'nothing sent again')
+  }
+}
+
+/** Where a change that is sent again goes: not to the address that was named. */
+function pendingAddress(user: User, { type }: MessageRequest): Address | undefined {
+  if (type === 'email_change' && user.email_change) return { channel: 'email', value: user.email_change }
+  if (type === 'phone_change' && user.phone_change) return { channel: 'phone', value: user.phone_change }
+  return undefined
 }
 
 type Sender = (

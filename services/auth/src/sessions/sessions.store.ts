@@ -52,6 +52,7 @@ const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
         .updateTable('users')
         .set({ last_sign_in_at: session.now, updated_at: session.now })
         .where('id', '=', session.userId)
+        .where('deleted_at', 'is', null)
         .where(
           sql<boolean>`(${verifiedHash}::text is null or ${sql.ref('users.password_hash')} = ${verifiedHash}::text)`,
         )

@@ -18,7 +18,14 @@ import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { type Account, confirmed, insertAccount, newAccount, unavailable } from '../users/new-account.ts'
-import { findUserById, lockUser, type User } from '../users/users.store.ts'
+import {
+  findUserByEmail,
+  findUserById,
+  findUserByPhone,
+  lockUser,
+  type User,
+  type UserWithPassword,
+} from '../users/users.store.ts'
 
 export interface SignupInput {
   address: Address
@@ -37,7 +44,8 @@ export type SignupResult = { session: SessionBody } | { user: User }
 export async function signUp(deps: Deps, log: FastifyBaseLogger, input: SignupInput): Promise<SignupResult> {
   requireModestMetadata(input.data)
   // Hashed whether or not the account exists: the time would tell otherwise.
-  const account = newAccount(deps, input, await deps.passwords.hash(input.password))
+  const known = await findHolder(deps, input)
+  const account = newAccount(deps, input, await deps.passwords.hash(input.password, known?.password_hash))
   const { mail, sms } = deps.config
   const autoconfirm = input.address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
   return autoconfirm
@@ -71,8 +79,12 @@ async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Ac
   const isNew = await deps.db.transaction().execute(async (trx) => {
     await takeGap(deps, trx, gapKind(address), address.value)
     const holderId = await insertAccount(deps, trx, account)
-    const holder = holderId === user.id ? user : await lockHolder(trx, holderId)
-    const { isPending } = await sendConfirmation(deps, trx, holder, { ...input, passwordHash: account.passwordHash })
+    const holder = holderId === user.id ? { ...user, password_hash: null } : await lockHolder(trx, holderId)
+    // Two passwords for one address: one of them may be a stranger's, and nothing in the mail could tell which. Then whoever
+    // proves the address gets none and chooses one.
+    const passwordHash =
+      holderId === user.id || holder.password_hash === account.passwordHash ? account.passwordHash : null
+    const { isPending } = await sendConfirmation(deps, trx, holder, { ...input, passwordHash })
     const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
     await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
     return holderId === user.id
@@ -84,8 +96,11 @@ async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Ac
 
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
 
-async function lockHolder(trx: Transaction<DB>, id: string): Promise<User> {
-  await lockUser(trx, id)
+const findHolder = ({ db }: Deps, { address: { channel, value }, audience }: SignupInput) =>
+  (channel === 'email' ? findUserByEmail : findUserByPhone)(db, value, audience)
+
+async function lockHolder(trx: Transaction<DB>, id: string): Promise<UserWithPassword> {
+  const locked = await lockUser(trx, id)
   const holder = await findUserById(trx, id)
-  return holder ?? unavailable()
+  return locked && holder ? { ...holder, password_hash: locked.password_hash } : unavailable()
 }

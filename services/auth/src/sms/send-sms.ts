@@ -1,6 +1,7 @@
 import type { Logger } from '@services/common/logger'
 import { PermanentFailure } from '@services/common/queue'
 import type { Config } from '../config.ts'
+import { TemporaryFailure } from '../messages/failures.ts'
 import { GatewayRefusal, type SmsChannel, type SmsGateway, type SmsMessage } from './gateway.ts'
 import { createHttpGateway } from './http-gateway.ts'
 import { createMessageBirdGateway } from './messagebird.ts'
@@ -52,7 +53,9 @@ async function tryInTurn(gateways: SmsGateway[], message: SmsMessage, log: Logge
   }
   const text = failures.map(({ message }) => message).join('; ')
   // Asking again with credentials that were refused helps nobody, and some gateways lock accounts for it.
-  throw failures.every((failure) => failure instanceof GatewayRefusal) ? new PermanentFailure(text) : new Error(text)
+  throw failures.every((failure) => failure instanceof GatewayRefusal)
+    ? new PermanentFailure(text)
+    : new TemporaryFailure(text)
 }
 
 /** A gateway that refuses us is the operator's business; a bad number or moment is not. */

@@ -7,7 +7,7 @@ import { apiError } from '../errors.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
-import { findUserById } from '../users/users.store.ts'
+import { findUserById, lockUser } from '../users/users.store.ts'
 
 /**
  * Exchanges the code a PKCE link redirected with, together with the verifier only the application has (RFC 7636 4.6).
@@ -31,6 +31,8 @@ export async function exchangeAuthCode(
   const pkce = { challenge: found.code_challenge, method: found.code_challenge_method }
   if (!isVerifierOf(pkce, codeVerifier)) throw apiError('bad_code_verifier')
   return deps.db.transaction().execute(async (trx) => {
+    // The user first, as everywhere: a change of password deletes codes while it holds the user.
+    await lockUser(trx, found.user_id)
     if (!(await takeAuthCode(trx, codeHash))) throw apiError('flow_state_not_found')
     const user = await findUserById(trx, found.user_id)
     if (!user) throw apiError('flow_state_not_found')

@@ -13,7 +13,10 @@ export interface Account {
   passwordHash: string | null
 }
 
-/** The user and identity a sign-up would create. Data of the caller never overrides what the service knows. */
+/**
+ * The user and identity a sign-up would create. Data of the caller never overrides what the service knows, nor adds an
+ * address: identities are looked up by theirs.
+ */
 export function newAccount(
   deps: Deps,
   { address, data, audience }: { address: Address; data: Metadata; audience: string },
@@ -22,7 +25,8 @@ export function newAccount(
   const { channel, value } = address
   const now = deps.now()
   const id = deps.newId()
-  const identityData = { ...data, sub: id, [channel]: value, email_verified: false, phone_verified: false }
+  const { sub: _sub, email: _email, phone: _phone, ...ownData } = data
+  const identityData = { ...ownData, sub: id, [channel]: value, email_verified: false, phone_verified: false }
   const user = {
     ...blankUser(id, audience, deps.config.jwt.defaultRole, now),
     [channel]: value,

@@ -5,7 +5,7 @@ import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { putProvenIdentity, setIdentityEmailVerified } from '../identities/identities.store.ts'
-import { notify } from '../mail/notify.ts'
+import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import { needsBothAddresses } from '../one-time-messages/address-change.ts'
 import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import { isEmailTaken, isPhoneTaken } from '../users/addresses.store.ts'
@@ -107,10 +107,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     await applyPhoneChange(trx, user.id, phone, deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
     const isNew = await putProvenIdentity(trx, { ...identity, now: deps.now() })
-    if (before.phone && before.phone !== phone) {
-      await notify(deps, trx, before, 'phone_changed_notification', { Phone: phone, OldPhone: before.phone })
-    }
-    if (isNew) await notify(deps, trx, before, 'identity_linked_notification', { Provider: 'phone' })
+    await notifyPhoneChange(deps, trx, before, phone, isNew)
     return { action: 'user_modified' }
   },
 
@@ -121,9 +118,10 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
 }
 
 /** The first of two addresses only notes that it agrees; the last one makes the change. */
-async function changeEmail(deps: Deps, trx: Transaction<DB>, { user }: Redemption): Promise<Effect | undefined> {
+async function changeEmail(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<Effect | undefined> {
   const email = user.email_change
   if (!email) throw apiError('otp_expired')
+  requireOwnAddress(token.purpose === 'email_change_new' ? email : user.email, token)
   const now = deps.now()
   if (needsBothAddresses(deps, user) && (await noteFirstConfirmation(trx, user.id, now))) return undefined
   const before = (await findUserById(trx, user.id)) as User
@@ -148,7 +146,11 @@ function requireOwnAddress(address: string | null, token: TakenToken): void {
   if (address !== token.relates_to) throw apiError('otp_expired')
 }
 
-/** The password of the request that sent the token: whoever proves the address decides, not whoever was first. */
+/**
+ * The password of the request that sent the token: whoever proves the address decides, not whoever was first. An account
+ * that has proven another address before keeps its own.
+ */
 async function setRequestedPassword(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<void> {
+  if (user.email_confirmed_at || user.phone_confirmed_at) return
   if (token.sets_password) await setPassword(trx, user.id, token.new_password_hash, deps.now())
 }

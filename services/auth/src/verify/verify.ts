@@ -59,6 +59,7 @@ export async function verifyLink(deps: Deps, log: FastifyBaseLogger, linkToken: 
   }
   const purposes = PURPOSES[confirmation.type] as readonly TokenPurpose[]
   const tokenHash = hashLinkToken(linkToken)
+  await requireFitPassword(deps, confirmation)
   const userId = await findUserIdByLinkHash(deps.db, tokenHash, purposes)
   if (!userId) throw apiError('otp_expired')
   return redeem(deps, log, confirmation, userId, (trx) => takeByLinkHash(trx, tokenHash, purposes))
@@ -73,6 +74,8 @@ export async function verifyCode(
 ) {
   const purposes = Object.hasOwn(PURPOSES, confirmation.type) ? PURPOSES[confirmation.type] : undefined
   if (!purposes) throw apiError('otp_expired')
+  // Before the try is counted: a password that is too weak is no guess at the code.
+  await requireFitPassword(deps, confirmation)
   const candidates = await countAttempt(deps.db, { address, audience, purposes }, MAX_ATTEMPTS)
   const match = candidates.find(
     ({ purpose, relates_to, code_hash }) =>
@@ -90,7 +93,7 @@ async function redeem(
   userId: string,
   take: (trx: Transaction<DB>) => Promise<TakenToken | undefined>,
 ): Promise<Confirmed> {
-  const passwordHash = await hashGivenPassword(deps, confirmation.password)
+  const passwordHash = await hashGivenPassword(deps, confirmation)
   return deps.db.transaction().execute(async (trx): Promise<Confirmed> => {
     const now = deps.now()
     const user = await lockUser(trx, userId)
@@ -130,9 +133,18 @@ async function makeAuthCode(deps: Deps, trx: Transaction<DB>, user: User, token:
   return authCode
 }
 
+/** Types by which an invited user chooses a password. */
+const TYPES_WITH_PASSWORD = ['signup', 'invite', 'email']
+
+const givenPassword = ({ type, password }: Confirmation) => (TYPES_WITH_PASSWORD.includes(type) ? password : undefined)
+
+async function requireFitPassword(deps: Deps, confirmation: Confirmation): Promise<void> {
+  const password = givenPassword(confirmation)
+  if (password) await requireStrongPassword(deps, password)
+}
+
 /** Hashed before the transaction, which must not hold locks for the time of a hash. */
-async function hashGivenPassword(deps: Deps, password: string | undefined): Promise<string | undefined> {
-  if (password === undefined || password === '') return undefined
-  await requireStrongPassword(deps, password)
-  return deps.passwords.hash(password)
+async function hashGivenPassword(deps: Deps, confirmation: Confirmation): Promise<string | undefined> {
+  const password = givenPassword(confirmation)
+  return password ? deps.passwords.hash(password) : undefined
 }

@@ -1,0 +1,221 @@
+// Ways into somebody else's account, or of keeping them out of it, by mixing flows. Each was found by reading or attacking.
+import { createHash, randomBytes } from 'node:crypto'
+import { describe, expect } from 'vitest'
+import { startSmsGateways } from './far-sides/sms-gateways.ts'
+import { codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
+
+const STRANGERS = 'the stranger knows'
+const OWNERS = 'only the owner knows'
+
+const signIn = (service: TestService, email: string, password: string) =>
+  service.post('/token?grant_type=password', { email, password })
+
+const generate = async (service: TestService, body: object) =>
+  (await service.post('/admin/generate_link', body, service.admin)).body
+
+const followLink = (service: TestService, { action_link }: { action_link: string }) => {
+  const { pathname, search } = new URL(action_link)
+  return service.get(pathname + search)
+}
+
+describe('a stranger who registers an address first', () => {
+  test('by data of a sign-up with a phone number does not take the address', async () => {
+    const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
+    const data = { email: 'victim@example.com', email_verified: true, phone: '1' }
+    const squatter = await service.post('/signup', { phone: '4915112345678', password: STRANGERS, data })
+    expect(squatter.body.user.user_metadata).not.toHaveProperty('email')
+    await service.post('/signup', { email: 'victim@example.com', password: OWNERS })
+    expect((await service.mailbox.waitFor('victim@example.com')).subject).toContain('Confirm')
+    await service.close()
+  })
+
+  test('keeps no password when the owner signs up too and confirms', async ({ service }) => {
+    const email = 'first@example.com'
+    await service.post('/signup', { email, password: STRANGERS })
+    const first = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 901 })
+    await service.post('/signup', { email, password: OWNERS })
+    const second = await service.mailbox.waitFor(email, { after: first })
+    expect((await service.get(linkPath(second.text))).headers.location).toContain('access_token')
+    // Nothing tells whose password is whose: neither is set, the session of the link may set one.
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    expect((await signIn(service, email, OWNERS)).status).toBe(400)
+  })
+
+  test('gains nothing by signing up the address again after its owner', async ({ service }) => {
+    const email = 'second@example.com'
+    await service.post('/signup', { email, password: OWNERS })
+    const first = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 901 })
+    await service.post('/signup', { email, password: STRANGERS })
+    const second = await service.mailbox.waitFor(email, { after: first })
+    await service.get(linkPath(second.text))
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+  })
+
+  test('who signs up twice with one password has it after confirming', async ({ service }) => {
+    const email = 'patient@example.com'
+    await service.post('/signup', { email, password: OWNERS })
+    const first = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 901 })
+    await service.post('/signup', { email, password: OWNERS })
+    const second = await service.mailbox.waitFor(email, { after: first })
+    await service.get(linkPath(second.text))
+    expect((await signIn(service, email, OWNERS)).status).toBe(200)
+  })
+
+  test.for(['magiclink', 'recovery', 'signup'])(
+    'keeps no password when a generated %s link is followed',
+    async (type, { service }) => {
+      const email = `generated-${type}@example.com`
+      await service.post('/signup', { email, password: STRANGERS })
+      const link = await generate(service, { type, email, ...(type === 'signup' ? { password: OWNERS } : {}) })
+      expect((await followLink(service, link)).headers.location).toContain('access_token')
+      expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+      expect((await signIn(service, email, OWNERS)).status).toBe(type === 'signup' ? 200 : 400)
+    },
+  )
+})
+
+describe('an invitation', () => {
+  test('stays one when somebody asks for a sign-in link to its address', async ({ service }) => {
+    const email = 'invitee@example.com'
+    await service.post('/invite', { email }, service.admin)
+    const invitation = await service.mailbox.waitFor(email)
+    await service.post('/otp', { email })
+    const again = await service.mailbox.waitFor(email, { after: invitation })
+    expect(linkPath(again.text)).toContain('type=invite')
+    expect((await service.get(linkPath(again.text))).headers.location).toContain('access_token')
+  })
+
+  test('does not take the password of a stranger who signs up its address', async ({ service }) => {
+    const email = 'invitee-two@example.com'
+    await service.post('/invite', { email }, service.admin)
+    const invitation = await service.mailbox.waitFor(email)
+    await service.post('/signup', { email, password: STRANGERS })
+    const again = await service.mailbox.waitFor(email, { after: invitation })
+    expect((await service.post('/verify', { type: 'email', email, token: codeIn(again.text) })).status).toBe(200)
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+  })
+
+  test('is not spent by passwords that are too weak', async ({ service }) => {
+    const email = 'invitee-three@example.com'
+    await service.post('/invite', { email }, service.admin)
+    const token = codeIn((await service.mailbox.waitFor(email)).text)
+    const verify = (password: string) => service.post('/verify', { type: 'invite', email, token, password })
+    for (let i = 0; i < 6; i++) expect((await verify('123')).status).toBe(422)
+    expect((await verify(OWNERS)).status).toBe(200)
+  })
+})
+
+describe('a change of address', () => {
+  test('is not agreed to by the link of another one', async ({ service }) => {
+    const { auth } = await service.signedIn('agrees@example.com')
+    await service.put('/user', { email: 'attacker@example.com' }, auth)
+    const older = await service.mailbox.waitFor('attacker@example.com')
+    const current = await generate(service, {
+      type: 'email_change_current',
+      email: 'agrees@example.com',
+      new_email: 'ceo@example.com',
+    })
+    expect((await followLink(service, current)).headers.location).toContain('message=')
+    const answer = await service.post('/verify', { type: 'email_change', token_hash: tokenIn(older.text) })
+    expect(answer).toMatchObject({ status: 403, body: { error_code: 'otp_expired' } })
+    expect((await service.get('/user', auth)).body.email).toBe('agrees@example.com')
+  })
+
+  test('can be asked for although a stranger asks to resend it', async ({ service }) => {
+    const { auth } = await service.signedIn('wants@example.com')
+    expect((await service.post('/resend', { type: 'email_change', email: 'wants@example.com' })).status).toBe(200)
+    expect((await service.put('/user', { email: 'wanted-now@example.com' }, auth)).status).toBe(200)
+  })
+
+  test('to many addresses, one after the other, is spaced', async ({ service }) => {
+    const { auth } = await service.signedIn('spammer@example.com')
+    expect((await service.put('/user', { email: 'target-1@example.com' }, auth)).status).toBe(200)
+    expect((await service.put('/user', { email: 'target-2@example.com' }, auth)).status).toBe(429)
+  })
+})
+
+test('resending a change of number counts where the message goes', async () => {
+  const gateways = await startSmsGateways()
+  const service = await startTestService({
+    ...gateways.settings('twilio'),
+    AUTH_SMS_MAX_PER_NUMBER: '2/24h',
+    AUTH_SMS_MAX_PER_PREFIX: '1000/1h',
+  })
+  const { auth } = await service.signedIn('pumper@example.com')
+  await service.put('/user', { phone: '4915100000001' }, auth)
+  for (let i = 0; i < 4; i++) {
+    service.clock.advance({ seconds: 901 })
+    await service.post('/resend', { type: 'phone_change', email: 'pumper@example.com' })
+    await expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
+  }
+  await expect.poll(() => service.deps.queue.depth('sms')).toBe(0)
+  expect(gateways.messages).toHaveLength(2)
+  await service.close()
+  await gateways.close()
+})
+
+test('the code of a PKCE link is worth nothing once its user is deleted, hard or soft', async ({ service }) => {
+  for (const should_soft_delete of [true, false]) {
+    const email = `deleted-${should_soft_delete}@example.com`
+    const verifier = randomBytes(32).toString('base64url')
+    const code_challenge = createHash('sha256').update(verifier).digest('base64url')
+    const { body } = await service.post('/signup', {
+      email,
+      password: OWNERS,
+      code_challenge,
+      code_challenge_method: 's256',
+    })
+    const { code } = queryOf(await service.get(linkPath((await service.mailbox.waitFor(email)).text)))
+    const [user] = await service.deps.db.selectFrom('users').select('id').where('email', '=', email).execute()
+    const deleted = await service.app.inject({
+      method: 'DELETE',
+      url: `/admin/users/${user?.id ?? body.id}`,
+      headers: service.admin,
+      payload: { should_soft_delete },
+    })
+    expect(deleted.statusCode).toBe(200)
+    const exchanged = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
+    expect(exchanged.status).toBe(404)
+  }
+})
+
+test('a password of an account with a proven number survives the confirmation of its e-mail address', async ({
+  service,
+}) => {
+  const made = await service.post(
+    '/admin/users',
+    { phone: '4915100000009', phone_confirm: true, email: 'both@example.com', password: OWNERS },
+    service.admin,
+  )
+  expect(made.status).toBe(200)
+  await service.post('/recover', { email: 'both@example.com' })
+  await service.get(linkPath((await service.mailbox.waitFor('both@example.com')).text))
+  expect((await signIn(service, 'both@example.com', OWNERS)).status).toBe(200)
+})
+
+test('asking for a nonce while the password changes waits its turn', async ({ service }) => {
+  for (let round = 0; round < 10; round++) {
+    const { auth } = await service.signedIn(`turns-${round}@example.com`)
+    const answers = await Promise.all([
+      service.put('/user', { password: 'a new horse' }, auth),
+      service.get('/reauthenticate', auth),
+      service.get('/reauthenticate', auth),
+    ])
+    for (const { status } of answers) expect([200, 403, 429]).toContain(status)
+  }
+})
+
+test('the immediate change of a number is told to its owner', async () => {
+  const service = await startTestService({
+    AUTH_SMS_AUTOCONFIRM: 'true',
+    AUTH_MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
+  })
+  const { auth } = await service.signedIn('owner@example.com')
+  await service.put('/user', { phone: '4915100000011' }, auth)
+  await service.put('/user', { phone: '4915100000012' }, auth)
+  await service.mailbox.waitFor('owner@example.com', { subject: 'phone number was changed' })
+  await service.close()
+})
