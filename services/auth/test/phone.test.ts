@@ -186,6 +186,7 @@ test('a change of number is sent to the new one and takes effect with its code',
     body: { type: 'phone_change', user: { phone: to } },
   })
   expect((await phone.service.get('/user', auth)).body).not.toHaveProperty('new_phone')
+  phone.service.clock.advance({ seconds: 61 })
   const taken = await phone.service.put('/user', { phone: from }, auth)
   expect(taken.status).toBe(200)
   const other = await signedIn(phone, freshPhone())

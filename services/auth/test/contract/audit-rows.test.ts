@@ -62,7 +62,7 @@ test('sign-up, its repetition, its confirmation, a sign-in and a refresh', async
   expect(await step()).toEqual([['user_confirmation_requested', provider]])
   await own.post('/resend', { type: 'signup', email })
   expect(await step()).toEqual([['user_confirmation_requested', provider]])
-  const { hashed_token } = await generate(own, { type: 'signup', email })
+  const { hashed_token } = await generate(own, { type: 'signup', email, password })
   expect(await step()).toEqual([])
   await own.post('/verify', { type: 'signup', token_hash: hashed_token })
   expect(await step()).toEqual([['user_signedup', provider]])
