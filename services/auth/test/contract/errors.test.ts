@@ -81,3 +81,20 @@ test('a limit is a refusal in both forms too, with the time to wait', async () =
   }
   await service.close()
 })
+
+test('a request that takes too long is answered as such, in both forms', async () => {
+  const service = await startTestService({ AUTH_API_MAX_REQUEST_DURATION: '1' })
+  const { auth, userId } = await service.signedIn()
+  const holder = await service.deps.pool.connect()
+  await holder.query('begin')
+  await holder.query('select 1 from users where id = $1 for update', [userId])
+  const [older, newer] = await Promise.all([
+    service.put('/user', { data: {} }, auth),
+    service.put('/user', { data: {} }, { ...auth, 'x-supabase-api-version': '2024-01-01' }),
+  ])
+  await holder.query('rollback')
+  holder.release()
+  expect([older.status, older.body.error_code]).toEqual([504, 'request_timeout'])
+  expect([newer.status, newer.body.code]).toEqual([504, 'request_timeout'])
+  await service.close()
+})
