@@ -185,7 +185,9 @@ describe('a template from a URL', () => {
   test('that cannot be loaded is the built-in one, logged and counted, and tried again no sooner than the setting says', async () => {
     const counted: unknown[] = []
     const counter = { add: (value: number, attributes: object) => counted.push({ value, ...attributes }) }
-    metrics.setGlobalMeterProvider({ getMeter: () => ({ createCounter: () => counter }) } as unknown as MeterProvider)
+    metrics.setGlobalMeterProvider({
+      getMeter: () => ({ createCounter: () => counter, createObservableGauge: () => ({ addCallback() {} }) }),
+    } as unknown as MeterProvider)
     opened.push(() => metrics.disable())
     let body: string | undefined
     const { url, requests } = await serve((_request, response) => response.writeHead(body ? 200 : 503).end(body))
