@@ -162,7 +162,7 @@ describe('a start that cannot work', () => {
     expect(await metrics.exit).toEqual([1, null])
     expect(metrics.output()).toContain('Set AUTH_OTEL_EXPORTER_PROMETHEUS_PORT to another one.')
     blocker.close()
-  })
+  }, 40_000)
 
   test('says that a key cannot sign', async () => {
     const publicKey = {

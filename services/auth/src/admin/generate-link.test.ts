@@ -45,6 +45,17 @@ describe('POST /admin/generate_link', () => {
     })
   })
 
+  test('signup of an account that waits merges data into it and leaves its password', async ({ service }) => {
+    const email = 'waiting@example.com'
+    const first = await service.post('/signup', { email, password: 'correct horse', data: { a: 1, b: 1 } })
+    expect(first.status).toBe(200)
+    const { body } = await generate(service, { type: 'signup', email, password: 'another horse', data: { b: 2 } })
+    expect(body).toMatchObject({ verification_type: 'signup', user_metadata: { a: 1, b: 2 } })
+    await follow(service, body)
+    const signIn = (password: string) => service.post('/token?grant_type=password', { email, password })
+    expect([(await signIn('correct horse')).status, (await signIn('another horse')).status]).toEqual([200, 400])
+  })
+
   test('magiclink for nobody signs up', async ({ service }) => {
     const { body } = await generate(service, { type: 'magiclink', email: 'unknown@example.com' })
     expect(body.verification_type).toBe('signup')
@@ -102,15 +113,34 @@ describe('POST /admin/generate_link', () => {
       404,
       'user_not_found',
     ],
-    ['a change to nothing', { type: 'email_change_new', email: 'none@example.com' }, 400, 'validation_failed'],
+    ['a change of nobody to nothing', { type: 'email_change_new', email: 'none@example.com' }, 404, 'user_not_found'],
+    ['a change to nothing', { type: 'email_change_new', email: 'someone@example.com' }, 400, 'validation_failed'],
+    [
+      'a change to what is no address',
+      { type: 'email_change_current', email: 'someone@example.com', new_email: 'nothing' },
+      400,
+      'validation_failed',
+    ],
+    [
+      'a change to an address that is taken',
+      { type: 'email_change_new', email: 'someone@example.com', new_email: 'somebody-else@example.com' },
+      422,
+      'email_exists',
+    ],
+    ['an invitation of who is here already', { type: 'invite', email: 'someone@example.com' }, 422, 'email_exists'],
   ])('with %s is refused', async ([, body, status, code], { service }) => {
+    for (const email of ['someone@example.com', 'somebody-else@example.com']) {
+      await service.post('/admin/users', { email, email_confirm: true }, service.admin)
+    }
     expect(await generate(service, body)).toMatchObject({ status, body: { error_code: code } })
   })
 
   test('a link for the current address needs secured changes', async () => {
     const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+    await service.post('/admin/users', { email: 'a@example.com' }, service.admin)
     const order = { type: 'email_change_current', email: 'a@example.com', new_email: 'b@example.com' }
     expect(await generate(service, order)).toMatchObject({ status: 400 })
+    expect(await generate(service, { ...order, email: 'nobody@example.com' })).toMatchObject({ status: 404 })
     await service.close()
   })
 

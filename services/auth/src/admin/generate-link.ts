@@ -166,11 +166,11 @@ async function makeEmailChange(
   purpose: 'email_change_current' | 'email_change_new',
   ...[deps, trx, _log, _admin, order]: Parameters<Maker>
 ): Promise<Made> {
+  const user = await lockKnown(trx, order)
   if (purpose === 'email_change_current' && !deps.config.mail.secureEmailChange) {
     throw apiError('validation_failed', { message: 'Enable secure email change to generate link for current email' })
   }
   const newEmail = parseEmail(order.newEmail)
-  const user = await lockKnown(trx, order)
   if (await isEmailTaken(trx, newEmail, user.aud, user.id)) throw apiError('email_exists')
   await wishForEmail(deps, trx, user, newEmail)
   const relatesTo = purpose === 'email_change_current' ? order.email : newEmail

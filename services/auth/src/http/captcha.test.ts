@@ -84,6 +84,10 @@ describe('a provider that', () => {
 test.for<[string, object]>([
   ['/signup', person],
   ['/signup', {}],
+  ['/otp', {}],
+  ['/magiclink', {}],
+  ['/recover', {}],
+  ['/resend', {}],
   ['/token?grant_type=password', person],
   ['/token?grant_type=web3', {}],
   ['/token', {}],

@@ -73,6 +73,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       if (email !== '' && channel !== '') {
         throw apiError('validation_failed', { message: 'Channel should only be specified with a phone number' })
       }
+      // What is wrong with the request comes before what is switched off (contract/auth-core.md 11.5).
       parsePkce(request.body)
       requireAddress({ email, phone })
       if (phone !== '') requireProvider(config, 'phone')
