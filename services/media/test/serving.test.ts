@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { clip } from './clips.ts'
 import { test as base, idIn } from './service.ts'
@@ -103,6 +105,30 @@ describe('files', () => {
       expect(await statusWith({ range: 'bytes=0-0', 'if-range': condition })).toBe(status)
     }
     expect(mp4.length).toBeGreaterThan(0)
+  })
+
+  test('a failure is nobody\'s to keep: no cache may hold it for the file', async ({ service }) => {
+    const id = idIn(await service.upload(await clip('plain.gif')))
+    const { rows } = await service.deps.pool.query(
+      `select encode(r.sha256, 'hex') as sha256 from renditions r
+       join clips c using (source_id) where c.id = $1 and r.kind = 'mp4'`,
+      [id],
+    )
+    const { sha256 } = rows[0]
+    const path = join(service.blobsDir, sha256.slice(0, 2), sha256.slice(2, 4), `${sha256}.mp4`)
+    const failures = [await service.get(`/f/${id}.mp4`, { range: 'bytes=99999999-' })]
+    await rm(path)
+    failures.push(await service.get(`/f/${id}.mp4`))
+    // A directory can be opened and then not be read: a volume that goes away in between.
+    await mkdir(path)
+    failures.push(await service.get(`/f/${id}.mp4`), await service.get(`/f/${id}.mp4`, { range: 'bytes=0-1' }))
+    expect(failures.map(({ status }) => status)).toEqual([416, 500, 500, 500])
+    for (const { headers, body } of failures) {
+      expect(headers.get('cache-control')).toBe('no-store')
+      for (const name of ['etag', 'last-modified', 'content-disposition']) expect(headers.get(name)).toBeNull()
+      expect(headers.get('content-type')).toBe(body ? 'application/json; charset=utf-8' : null)
+    }
+    expect((await service.call('HEAD', `/f/${id}.gif`)).headers.get('cache-control')).toContain('immutable')
   })
 
   test.for([
