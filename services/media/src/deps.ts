@@ -17,7 +17,6 @@ import { createLimits, type Limits } from './http/rate-limit.ts'
 import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
-import { ensureBootstrapToken } from './tokens/bootstrap-token.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
 
@@ -109,7 +108,6 @@ export async function openDeps(
     const [queue, [tools, blobs, work]] = await Promise.all([
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
-      ensureBootstrapToken({ db, ...base }, config.bootstrapToken),
     ])
     const { allowCidrs, denyCidrs } = config.egress
     const remote = openRemoteWhenUsed({ allowCidrs, denyCidrs, userAgent: `media/${VERSION}` })

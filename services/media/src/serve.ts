@@ -6,6 +6,7 @@ import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { type Deps, openDeps } from './deps.ts'
 import { apiError } from './errors.ts'
+import { ensureBootstrapToken } from './tokens/bootstrap-token.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
 
@@ -36,6 +37,8 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     opened.push(await startTelemetry({ service: 'media', version: VERSION, ...config.telemetry }))
     const deps = await openDeps(config, log, { stopping: stopping.signal, hurry: hurry.signal })
     opened.push(deps.close)
+    // Here and nowhere else: workers and commands are often run without the variable, which must not end the token.
+    await ensureBootstrapToken(deps, config.bootstrapToken)
     const app = await createApp(deps)
     if (config.worker.enabled) opened.push(await startWorker(deps))
     opened.push(() => app.close())

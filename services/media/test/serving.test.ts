@@ -107,7 +107,7 @@ describe('files', () => {
     expect(mp4.length).toBeGreaterThan(0)
   })
 
-  test('a failure is nobody\'s to keep: no cache may hold it for the file', async ({ service }) => {
+  test("a failure is nobody's to keep: no cache may hold it for the file", async ({ service }) => {
     const id = idIn(await service.upload(await clip('plain.gif')))
     const { rows } = await service.deps.pool.query(
       `select encode(r.sha256, 'hex') as sha256 from renditions r
