@@ -159,10 +159,18 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   }
 }
 
-function reportTools({ ffmpeg, ffprobe }: MediaTools, { egress }: Config, log: Logger): void {
-  const facts = { ffmpeg: ffmpeg.path, version: ffmpeg.version, ffprobe: ffprobe.path }
+function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress }: Config, log: Logger): void {
+  const facts = {
+    ffmpeg: ffmpeg.path,
+    version: ffmpeg.version,
+    ffprobe: ffprobe.path,
+    sandbox: limiters.sandbox?.kind ?? 'none',
+  }
   if (ffmpeg.origin === 'embedded') {
     log.warn(facts, 'using the embedded ffmpeg of 2018: fit for development, not for files of strangers')
   } else log.info(facts, 'ffmpeg found')
+  if (!limiters.sandbox) {
+    log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and the rights of this process')
+  }
   if (egress.allowCidrs.length > 0) log.warn({ allowed: egress.allowCidrs }, 'imports may reach these networks')
 }
