@@ -104,9 +104,8 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     if (!isFirst) return { references: [], result: undefined }
     const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
     await insertRenditions(trx, source.id, rows)
-    await dropReference(trx, original, now)
     await announce(trx, deps.resultsChannel, source.id)
-    return { references: files.map(toName), result: undefined }
+    return { references: files.map(toName), dropped: [original], result: undefined }
   })
   await deleteIfUnreferenced(deps, original)
 }
