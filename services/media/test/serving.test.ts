@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import sharp from 'sharp'
 import { describe, expect } from 'vitest'
 import { clip } from './clips.ts'
 import { test as base, idIn } from './service.ts'
@@ -144,6 +145,23 @@ describe('files', () => {
 })
 
 describe('pages', () => {
+  test('poster and videos are announced in the size they have, also where the clip is larger', async ({ service }) => {
+    const answer = await service.upload(await clip('large.mp4'))
+    expect(answer.body.success.meta).toMatchObject({ width: '2560', height: '1440' })
+    const id = idIn(answer)
+    const { width, height } = await sharp((await service.get(`/f/${id}.jpg`)).bytes).metadata()
+    expect([width, height]).toEqual([1920, 1080])
+    const { text } = await service.get(`/gif/${id}`)
+    for (const root of ['og:image', 'og:video']) {
+      expect(text).toContain(`<meta property="${root}:width" content="1920">`)
+      expect(text).not.toContain(`<meta property="${root}:width" content="2560">`)
+    }
+    const sized = { thumbnail_width: 1920, thumbnail_height: 1080 }
+    expect((await service.get(`/oembed/${id}`)).body).toMatchObject(sized)
+    expect((await service.get(`/oembed/${id}?maxwidth=1920`)).body).toMatchObject({ width: 1920, ...sized })
+    expect((await service.get(`/oembed/${id}?maxwidth=1919`)).body).not.toHaveProperty('thumbnail_url')
+  }, 30_000)
+
   test('the page shows the clip and its policy lets nothing in', async ({ service, id }) => {
     const { status, text, headers } = await service.get(`/gif/${id}`)
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
