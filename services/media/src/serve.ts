@@ -19,7 +19,7 @@ export interface RunningService {
   stop(): Promise<void>
 }
 
-/** An upload or download still under way this long after a stop is refused with 503: shorter than what kills us. */
+/** An upload or import still under way this long after a stop is refused with 503, a second before it would be cut off. */
 const HURRY_AFTER_MS = 8_000
 
 /** Starts the HTTP side, and the worker unless separate processes do its work. */
@@ -40,8 +40,9 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     // Here and nowhere else: workers and commands are often run without the variable, which must not end the token.
     await ensureBootstrapToken(deps, config.bootstrapToken)
     const app = await createApp(deps)
-    if (config.worker.enabled) opened.push(await startWorker(deps))
-    opened.push(() => app.close())
+    const stopWorker = config.worker.enabled ? await startWorker(deps) : undefined
+    // At once, because both may take their time and whoever stops us has little.
+    opened.push(() => Promise.all([app.close(), stopWorker?.()]))
     const address = await app.listen({ host: config.server.host, port: config.server.port })
     if (!config.uploadNeedsToken && !config.limits.header) {
       log.warn('uploads need no token and no address header is trusted (MEDIA_RATE_LIMIT_HEADER): one limit for all')

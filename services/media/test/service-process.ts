@@ -26,7 +26,10 @@ export async function startServe(settings: Record<string, string>): Promise<Serv
       (answer) => answer.status,
       () => 0,
     )
-  await eventually(isReady, 200, 10_000)
+  await eventually(isReady, 200, 20_000).catch((error) => {
+    started.child.kill('SIGKILL')
+    throw error
+  })
   return { ...started, url }
 }
 
