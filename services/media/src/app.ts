@@ -19,6 +19,7 @@ import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
 import { answerUnreadableAddress, errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
+import { answerProblems } from './http/problem-json.ts'
 import { endSlowBodies, endUnreadBodies } from './http/unread-body.ts'
 import { importRoutes } from './imports/import.routes.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
@@ -51,6 +52,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   app.removeContentTypeParser('text/plain')
 
   installErrorHandler(app, answers)
+  answerProblems(app)
   closeConnectionsOnStop(app)
   logRequests(app)
   const isStopping = () => deps.stopping.aborted

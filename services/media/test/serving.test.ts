@@ -3,6 +3,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect } from 'vitest'
+import { errorCatalogue } from '../src/errors.ts'
 import { clip } from './clips.ts'
 import { test as base, idIn } from './service.ts'
 
@@ -141,6 +142,41 @@ describe('files', () => {
     '/f/%00.gif',
   ])('%s is 404', async (path, { service }) => {
     expect(await service.get(path)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+  })
+})
+
+describe('failures', () => {
+  test('are problems of RFC 9457 for callers who name that form, with the members of our own', async ({ service }) => {
+    const asking = { accept: 'application/json, application/problem+json;q=0.9' }
+    const failures = [
+      [await service.get('/f/00000000.mp4', asking), 404, 'not_found'],
+      [await service.get('/nowhere', asking), 404, 'not_found'],
+      [await service.call('POST', '/media/import', { headers: asking }), 401, 'token_missing_or_invalid'],
+      [await service.importFrom({}, asking), 400, 'missing_source'],
+    ] as const
+    for (const [{ status, headers, text }, expected, code] of failures) {
+      expect([status, headers.get('content-type'), headers.get('vary')]).toEqual([
+        expected,
+        'application/problem+json',
+        'Accept',
+      ])
+      const requestId = headers.get('x-request-id')
+      const { error, ...problem } = JSON.parse(text)
+      expect(error).toMatchObject({ code, request_id: requestId })
+      expect(problem).toEqual({
+        type: `https://media.example/docs#${code}`,
+        title: errorCatalogue[code].message,
+        status,
+        detail: error.message,
+        instance: `urn:request:${requestId}`,
+        message: error.message,
+        reference: `https://media.example/docs#${code}`,
+      })
+    }
+    for (const accept of ['*/*', 'application/json', 'application/problem+json;q=0', 'text/html']) {
+      const { headers } = await service.get('/f/00000000.mp4', { accept })
+      expect([headers.get('content-type'), headers.get('vary')]).toEqual(['application/json; charset=utf-8', 'Accept'])
+    }
   })
 })
 
