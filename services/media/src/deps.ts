@@ -109,8 +109,7 @@ export async function openDeps(
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
     ])
-    const { allowCidrs, denyCidrs } = config.egress
-    const remote = openRemoteWhenUsed({ allowCidrs, denyCidrs, userAgent: `media/${VERSION}` })
+    const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}` })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
     reportTools(tools, config, log)
     return {
