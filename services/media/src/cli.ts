@@ -78,7 +78,8 @@ function fail(error: unknown): never {
 async function runWorker() {
   const { config, log } = startUp()
   const stopTelemetry = await startTelemetry({ service: 'media', version: VERSION, ...config.telemetry })
-  const deps = await openDeps({ ...config, worker: { ...config.worker, enabled: true } }, log)
+  const alone = { enabled: true, processes: 1, concurrency: config.worker.concurrencyAlone }
+  const deps = await openDeps({ ...config, worker: { ...config.worker, ...alone } }, log)
   const stopWorker = await startWorker(deps)
   log.info('worker started')
   stopOnSignal(log, () => inOrder(log, [stopWorker, deps.close, stopTelemetry]))

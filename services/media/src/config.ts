@@ -153,6 +153,9 @@ function groupConfig(values: RawConfig, searchPath: string) {
     worker: {
       enabled: values.WORKERS_ENABLED,
       concurrency: values.WORKER_CONCURRENCY ?? Math.max(1, Math.floor(slotsOfMachine() / values.WEB_CONCURRENCY)),
+      /** Of the `worker` command, which is one process whatever WEB_CONCURRENCY says. */
+      concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfMachine(),
+      processes: values.WEB_CONCURRENCY,
       queueLimit: values.QUEUE_LIMIT,
     },
     ffmpeg: {
