@@ -216,11 +216,13 @@ describe('when ffmpeg fails', () => {
     await expectSound(made)
   })
 
-  test('twice for the file: corrupt; twice by a crash or a full disk: not the fault of the file', async () => {
+  test('twice for the file: corrupt; twice by a crash too; killed or on a full disk: not the fault of the file', async () => {
     const path = await clip('plain.mp4')
     await expect(make(await faulty('', 'exit 1'), path)).rejects.toMatchObject({ code: 'corrupt_media' })
     const crash = make(await faulty('', 'kill -SEGV $$'), path)
-    await expect(crash).rejects.toSatisfy((error) => !('code' in error) && /SIGSEGV/.test(error.message))
+    await expect(crash).rejects.toMatchObject({ code: 'corrupt_media' })
+    const killed = make(await faulty('', 'exit 137'), path)
+    await expect(killed).rejects.toSatisfy((error) => !('code' in error) && /SIGKILL/.test(error.message))
     const full = make(await faulty('', 'echo No space left on device >&2; exit 1'), path)
     await expect(full).rejects.toSatisfy((error) => !('code' in error))
   })
