@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { expect, vi } from 'vitest'
+import { startFlags } from './start-flags.ts'
 
 export interface ServiceProcess {
   child: ChildProcess
@@ -37,8 +38,7 @@ export async function startServe(settings: Record<string, string>): Promise<Serv
 export const startWorkerProcess = (settings: Record<string, string>) => run(['src/cli.ts', 'worker'], settings)
 
 function run(args: string[], settings: Record<string, string>) {
-  // The flag of `pnpm start`: what was read is forgotten early.
-  const child = spawn(process.execPath, ['--max-semi-space-size=2', ...args], {
+  const child = spawn(process.execPath, [...startFlags, ...args], {
     cwd: new URL('..', import.meta.url).pathname,
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'ignore', 'inherit'],
