@@ -75,7 +75,16 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
 /** A database that is away is told by its own line, not once for every request. */
 const levelOf = ({ status, cause }: ApiError) => (status >= 500 && !isDatabaseUnavailable(cause) ? 'warn' : 'info')
 
+/** What a handler said of the good answer it was about to give: no cache may keep the failure for it. */
+const SAID_OF_THE_ANSWER = ['etag', 'last-modified', 'content-range', 'content-disposition', 'accept-ranges']
+
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, answers: ErrorAnswers) {
+  reply.header('cache-control', 'no-store')
+  for (const name of SAID_OF_THE_ANSWER) {
+    reply.removeHeader(name)
+    // A stream that fails at its first byte does so after the headers were handed to Node.
+    reply.raw.removeHeader(name)
+  }
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
   // What still comes of the request is not waited for.
   if (error.status === 408) reply.header('connection', 'close')

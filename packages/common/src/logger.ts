@@ -50,9 +50,14 @@ function buffered(lines: ReturnType<typeof destination>) {
   return lines
 }
 
-/** PostgreSQL's errors quote the refused row, and with it addresses and hashes. */
-function withoutRows(error: Error) {
-  const { detail: _detail, where: _where, ...rest } = pino.stdSerializers.errWithCause(error) as Record<string, unknown>
+/** PostgreSQL's errors quote the refused row, and with it addresses and hashes. A cause may also be a mere text. */
+function withoutRows(cause: unknown) {
+  if (typeof cause !== 'object' || cause === null) return cause
+  const {
+    detail: _detail,
+    where: _where,
+    ...rest
+  } = pino.stdSerializers.errWithCause(cause as Error) as Record<string, unknown>
   return rest
 }
 

@@ -49,6 +49,8 @@ export interface Queue {
     options: WorkOptions,
     handle: (job: QueueJob<Data>) => Promise<void>,
   ): Promise<void>
+  /** Jobs that no worker has begun, by queue name. */
+  waiting(name: string): Promise<number>
   /** Jobs waiting or running, by queue name. */
   depth(name: string): Promise<number>
   /** Stops taking jobs, waits up to `graceMs` for running ones; what is unfinished then goes back to the queue. */
@@ -90,6 +92,12 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
   await boss.start()
   if (migrate) for (const queue of options.queues) await declareQueue(boss, queue)
+  /** Counted here: pg-boss' own figures may be a minute old, too late for a limit. */
+  const count = async (name: string, before: 'active' | 'completed') => {
+    const text = `select count(*)::int as jobs from ${options.schema}.job where name = $1 and state < '${before}'`
+    const { rows } = await boss.getDb().executeSql(text, [name])
+    return rows[0].jobs as number
+  }
   return {
     send: async (trx, name, data, { priority = 0, groupId } = {}) => {
       await boss.send(name, data, { db: fromKysely(trx), priority, ...(groupId ? { group: { id: groupId } } : {}) })
@@ -121,12 +129,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       // A worker each, because waking one of a group wakes always the same.
       for (let slot = 0; slot < work.concurrency; slot++) await openSlot()
     },
-    depth: async (name) => {
-      // Counted here: pg-boss' own figures may be a minute old, too late for a limit.
-      const text = `select count(*)::int as depth from ${options.schema}.job where name = $1 and state < 'completed'`
-      const { rows } = await boss.getDb().executeSql(text, [name])
-      return rows[0].depth as number
-    },
+    waiting: (name) => count(name, 'active'),
+    depth: (name) => count(name, 'completed'),
     stop: (graceMs) => boss.stop({ graceful: true, timeout: graceMs, close: true }),
   }
 }

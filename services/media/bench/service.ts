@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startFlags } from '../test/start-flags.ts'
 
 export type BenchService = Awaited<ReturnType<typeof startService>>
 
@@ -13,7 +14,7 @@ const TOKEN = 'the-token-of-the-benchmark'
 /** `serve`, with the switches of `pnpm start`. */
 export async function startService(databaseUrl: string, directory: string) {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, ['--max-semi-space-size=2', 'src/main.ts'], {
+  const child = spawn(process.execPath, [...startFlags, 'src/main.ts'], {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {

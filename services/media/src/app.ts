@@ -23,6 +23,7 @@ import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
+import { answerProblems } from './http/problem-json.ts'
 import { endUnreadBodies } from './http/unread-body.ts'
 import { importRoutes } from './imports/import.routes.ts'
 import { ERRORS_PATH } from './pages/errors-page.ts'
@@ -61,6 +62,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   shareSerializers(app)
   installErrorHandler(app, answers)
+  answerProblems(app)
   closeConnectionsOnStop(app)
   logRequests(app)
   const isStopping = () => deps.stopping.aborted

@@ -19,7 +19,8 @@ const commands = [
     migrateAll,
     withMigrations,
     startWorker: async (config, log) => {
-      const deps = await openDeps({ ...config, worker: { ...config.worker, enabled: true } }, log)
+      const alone = { enabled: true, processes: 1, concurrency: config.worker.concurrencyAlone }
+      const deps = await openDeps({ ...config, worker: { ...config.worker, ...alone } }, log)
       return [await startWorker(deps), deps.close]
     },
   }),

@@ -70,6 +70,7 @@ export const variables = {
     { default: '' },
     parseCidrs,
   ),
+  IMPORT_PORTS: parsed('list', 'Ports of public servers that imports may reach.', { default: '80,443' }, parsePorts),
   EGRESS_DENY_CIDRS: parsed('list', 'Networks that are refused although they are public.', { default: '' }, parseCidrs),
 
   WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
@@ -146,10 +147,18 @@ function groupConfig(values: RawConfig, searchPath: string) {
     bootstrapToken: values.BOOTSTRAP_TOKEN,
     source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION },
     syncWaitSeconds: values.SYNC_WAIT,
-    egress: { allowCidrs: values.IMPORT_ALLOW_CIDRS, denyCidrs: values.EGRESS_DENY_CIDRS },
+    egress: {
+      allowCidrs: values.IMPORT_ALLOW_CIDRS,
+      denyCidrs: values.EGRESS_DENY_CIDRS,
+      ports: values.IMPORT_PORTS,
+      ownUrls: [values.BASE_URL, values.FILES_BASE_URL ?? values.BASE_URL],
+    },
     worker: {
       enabled: values.WORKERS_ENABLED,
       concurrency: values.WORKER_CONCURRENCY ?? Math.max(1, Math.floor(slotsOfMachine() / values.WEB_CONCURRENCY)),
+      /** Of the `worker` command, which is one process whatever WEB_CONCURRENCY says. */
+      concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfMachine(),
+      processes: values.WEB_CONCURRENCY,
       queueLimit: values.QUEUE_LIMIT,
     },
     ffmpeg: {
@@ -222,6 +231,14 @@ function parseSyncWait(value: string): number {
   const seconds = duration('').parse(value) as number
   if (seconds > LONGEST_SYNC_WAIT_SECONDS) throw new Error('must be at most 10 minutes')
   return seconds
+}
+
+function parsePorts(value: string): number[] {
+  const ports = (list('').parse(value) as string[]).map(Number)
+  if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) {
+    throw new Error('must be a comma-separated list of ports')
+  }
+  return ports
 }
 
 function parseCidrs(value: string): string[] {

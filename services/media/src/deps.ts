@@ -17,7 +17,6 @@ import { createLimits, type Limits } from './http/rate-limit.ts'
 import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
-import { ensureBootstrapToken } from './tokens/bootstrap-token.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
 
@@ -112,10 +111,8 @@ export async function openDeps(
     const [queue, [tools, blobs, work]] = await Promise.all([
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
-      ensureBootstrapToken({ db, ...base }, config.bootstrapToken),
     ])
-    const { allowCidrs, denyCidrs } = config.egress
-    const remote = openRemoteWhenUsed({ allowCidrs, denyCidrs, userAgent: `media/${VERSION}` })
+    const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}` })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
     reportTools(tools, config, log)
     return {
@@ -164,10 +161,18 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   }
 }
 
-function reportTools({ ffmpeg, ffprobe }: MediaTools, { egress }: Config, log: Logger): void {
-  const facts = { ffmpeg: ffmpeg.path, version: ffmpeg.version, ffprobe: ffprobe.path }
+function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress }: Config, log: Logger): void {
+  const facts = {
+    ffmpeg: ffmpeg.path,
+    version: ffmpeg.version,
+    ffprobe: ffprobe.path,
+    sandbox: limiters.sandbox?.kind ?? 'none',
+  }
   if (ffmpeg.origin === 'embedded') {
     log.warn(facts, 'using the embedded ffmpeg of 2018: fit for development, not for files of strangers')
   } else log.info(facts, 'ffmpeg found')
+  if (!limiters.sandbox) {
+    log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and the rights of this process')
+  }
   if (egress.allowCidrs.length > 0) log.warn({ allowed: egress.allowCidrs }, 'imports may reach these networks')
 }

@@ -6,6 +6,7 @@ import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { type Deps, openDeps } from './deps.ts'
 import { apiError } from './errors.ts'
+import { ensureBootstrapToken } from './tokens/bootstrap-token.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
 
@@ -18,7 +19,7 @@ export interface RunningService {
   stop(): Promise<void>
 }
 
-/** An upload or download still under way this long after a stop is refused with 503: shorter than what kills us. */
+/** An upload or import still under way this long after a stop is refused with 503, a second before it would be cut off. */
 const HURRY_AFTER_MS = 8_000
 
 /** Starts the HTTP side, and the worker unless separate processes do its work. */
@@ -36,9 +37,12 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     opened.push(await startTelemetry({ service: 'media', version: VERSION, ...config.telemetry }))
     const deps = await openDeps(config, log, { stopping: stopping.signal, hurry: hurry.signal })
     opened.push(deps.close)
+    // Here and nowhere else: workers and commands are often run without the variable, which must not end the token.
+    await ensureBootstrapToken(deps, config.bootstrapToken)
     const app = await createApp(deps)
-    if (config.worker.enabled) opened.push(await startWorker(deps))
-    opened.push(() => app.close())
+    const stopWorker = config.worker.enabled ? await startWorker(deps) : undefined
+    // At once, because both may take their time and whoever stops us has little.
+    opened.push(() => Promise.all([app.close(), stopWorker?.()]))
     const address = await app.listen({ host: config.server.host, port: config.server.port })
     if (!config.uploadNeedsToken && !config.limits.header) {
       log.warn('uploads need no token and no address header is trusted (MEDIA_RATE_LIMIT_HEADER): one limit for all')

@@ -21,7 +21,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     tracked(transcodeSource(deps, job)),
   )
   await deps.queue.work<TranscodeJob>(DEAD_TRANSCODE_QUEUE, { concurrency: 1 }, (job) => failDeadSource(deps, job))
-  const stopHousekeeping = startHousekeeping(deps, deps.log)
+  const stopHousekeeping = startHousekeeping(deps)
   return () =>
     inOrder(deps.log, [stopHousekeeping, () => deps.queue.stop(STOP_GRACE_MS), () => Promise.allSettled(running)])
 }

@@ -45,6 +45,7 @@ test('settings that depend on others', () => {
   expect(config.worker.concurrency).toBeGreaterThan(0)
   const shared = readConfig({ ...required, MEDIA_WEB_CONCURRENCY: '64' })
   expect(shared.config.worker.concurrency).toBe(1)
+  expect(shared.config.worker.concurrencyAlone).toBe(config.worker.concurrencyAlone)
 })
 
 function refusalOf(settings: Record<string, string>): string {

@@ -144,3 +144,10 @@ test('our own network is out of reach unless the operator says so', async () => 
   }
   await guarded.close()
 })
+
+test('the service does not import what it serves itself', async ({ service }) => {
+  for (const source of ['https://files.example/f/00000000.mp4', 'https://media.example/gif/00000000']) {
+    const { status, body } = await service.importFrom({ source })
+    expect([status, body.error.code]).toEqual([403, 'source_forbidden'])
+  }
+})

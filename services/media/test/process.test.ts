@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -114,6 +115,26 @@ test.concurrent('a stopped service answers who waits, refuses what does not come
   expect(await service.ended).toBe(0)
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
 }, 30_000)
+
+test.concurrent('a download that stands still does not outlast what `docker stop` waits for', async () => {
+  const api = await startApi({ MEDIA_WORKERS_ENABLED: 'true' })
+  const { body } = await api.upload(Buffer.from(GIF, 'base64'))
+  // No connection's buffers hold this much.
+  const [mp4 = ''] = (await api.listFiles()).filter((path) => path.endsWith('.mp4'))
+  await truncate(join(api.blobsDir, mp4), 64 * MiB)
+  await api.deps.pool.query(`update renditions set bytes = $1 where kind = 'mp4'`, [64 * MiB])
+  const service = killedAtTheEnd(await startServe({ ...api.environment, MEDIA_WORKERS_ENABLED: 'false' }))
+  const { port } = new URL(service.url)
+  const stalled = connect(Number(port), '127.0.0.1')
+  stalled.on('error', () => {})
+  stalled.write(`GET ${new URL(body.success.files.mp4).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await once(stalled, 'readable')
+  service.child.kill('SIGTERM')
+  const patience = setTimeout(() => service.child.kill('SIGKILL'), 10_000)
+  expect(await service.ended).toBe(0)
+  clearTimeout(patience)
+  stalled.destroy()
+}, 60_000)
 
 test.concurrent('memory does not grow with the file; the largest one passes, one byte more does not', async () => {
   const api = await startApi()

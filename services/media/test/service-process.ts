@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { expect, vi } from 'vitest'
+import { startFlags } from './start-flags.ts'
 
 export interface ServiceProcess {
   child: ChildProcess
@@ -29,7 +30,10 @@ export async function startServe(
       (answer) => answer.status,
       () => 0,
     )
-  await eventually(isReady, 200, 20_000)
+  await eventually(isReady, 200, 20_000).catch((error) => {
+    started.child.kill('SIGKILL')
+    throw error
+  })
   return { ...started, url }
 }
 
@@ -43,8 +47,7 @@ interface ProcessLimits {
 
 function run(args: string[], settings: Record<string, string>, { fileBlocks }: ProcessLimits = {}) {
   const limit = fileBlocks === undefined ? '' : `ulimit -f ${fileBlocks}; `
-  // The flag of `pnpm start`: what was read is forgotten early.
-  const command = [process.execPath, '--max-semi-space-size=2', ...args]
+  const command = [process.execPath, ...startFlags, ...args]
   const child = spawn('sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
     cwd: new URL('..', import.meta.url).pathname,
     env: { ...process.env, ...settings },

@@ -10,6 +10,7 @@ import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { Scope, TokenLimits } from '../src/db/tables.ts'
 import { type Deps, migrateAll, openDeps } from '../src/deps.ts'
+import { ensureBootstrapToken } from '../src/tokens/bootstrap-token.ts'
 import { createToken } from '../src/tokens/create-token.ts'
 import { startWorker } from '../src/worker.ts'
 
@@ -89,6 +90,7 @@ export async function startTestService(settings: Record<string, string> = {}): P
   const { config } = readConfig({ ...settingsOf(database.url, blobsDir), ...settings })
   const log = createLogger({ name: 'media', ...config.log })
   const deps = await openDeps(config, log, { now: clock.now })
+  await ensureBootstrapToken(deps, config.bootstrapToken)
   const app = await createApp(deps)
   let stopWorker = config.worker.enabled ? await startWorker(deps) : undefined
   const url = await app.listen({ host: '127.0.0.1', port: settings.MEDIA_PORT ? config.server.port : 0 })

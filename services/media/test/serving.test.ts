@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
 import { describe, expect } from 'vitest'
+import { errorCatalogue } from '../src/errors.ts'
 import { clip } from './clips.ts'
 import { test as base, idIn } from './service.ts'
 
@@ -105,6 +109,30 @@ describe('files', () => {
     expect(mp4.length).toBeGreaterThan(0)
   })
 
+  test("a failure is nobody's to keep: no cache may hold it for the file", async ({ service }) => {
+    const id = idIn(await service.upload(await clip('plain.gif')))
+    const { rows } = await service.deps.pool.query(
+      `select encode(r.sha256, 'hex') as sha256 from renditions r
+       join clips c using (source_id) where c.id = $1 and r.kind = 'mp4'`,
+      [id],
+    )
+    const { sha256 } = rows[0]
+    const path = join(service.blobsDir, sha256.slice(0, 2), sha256.slice(2, 4), `${sha256}.mp4`)
+    const failures = [await service.get(`/f/${id}.mp4`, { range: 'bytes=99999999-' })]
+    await rm(path)
+    failures.push(await service.get(`/f/${id}.mp4`))
+    // A directory can be opened and then not be read: a volume that goes away in between.
+    await mkdir(path)
+    failures.push(await service.get(`/f/${id}.mp4`), await service.get(`/f/${id}.mp4`, { range: 'bytes=0-1' }))
+    expect(failures.map(({ status }) => status)).toEqual([416, 500, 500, 500])
+    for (const { headers, body } of failures) {
+      expect(headers.get('cache-control')).toBe('no-store')
+      for (const name of ['etag', 'last-modified', 'content-disposition']) expect(headers.get(name)).toBeNull()
+      expect(headers.get('content-type')).toBe(body ? 'application/json; charset=utf-8' : null)
+    }
+    expect((await service.call('HEAD', `/f/${id}.gif`)).headers.get('cache-control')).toContain('immutable')
+  })
+
   test.for([
     '/f/00000000.mp4',
     '/f/short.mp4',
@@ -117,7 +145,59 @@ describe('files', () => {
   })
 })
 
+describe('failures', () => {
+  test('are problems of RFC 9457 for callers who name that form, with the members of our own', async ({ service }) => {
+    const asking = { accept: 'application/json, application/problem+json;q=0.9' }
+    const failures = [
+      [await service.get('/f/00000000.mp4', asking), 404, 'not_found'],
+      [await service.get('/nowhere', asking), 404, 'not_found'],
+      [await service.call('POST', '/media/import', { headers: asking }), 401, 'token_missing_or_invalid'],
+      [await service.importFrom({}, asking), 400, 'missing_source'],
+    ] as const
+    for (const [{ status, headers, text }, expected, code] of failures) {
+      expect([status, headers.get('content-type'), headers.get('vary')]).toEqual([
+        expected,
+        'application/problem+json',
+        'Accept',
+      ])
+      const requestId = headers.get('x-request-id')
+      const { error, ...problem } = JSON.parse(text)
+      expect(error).toMatchObject({ code, request_id: requestId })
+      expect(problem).toEqual({
+        type: `https://media.example/docs#${code}`,
+        title: errorCatalogue[code].message,
+        status,
+        detail: error.message,
+        instance: `urn:request:${requestId}`,
+        message: error.message,
+        reference: `https://media.example/docs#${code}`,
+      })
+    }
+    for (const accept of ['*/*', 'application/json', 'application/problem+json;q=0', 'text/html']) {
+      const { headers } = await service.get('/f/00000000.mp4', { accept })
+      expect([headers.get('content-type'), headers.get('vary')]).toEqual(['application/json; charset=utf-8', 'Accept'])
+    }
+  })
+})
+
 describe('pages', () => {
+  test('poster and videos are announced in the size they have, also where the clip is larger', async ({ service }) => {
+    const answer = await service.upload(await clip('large.mp4'))
+    expect(answer.body.success.meta).toMatchObject({ width: '2560', height: '1440' })
+    const id = idIn(answer)
+    const { width, height } = await sharp((await service.get(`/f/${id}.jpg`)).bytes).metadata()
+    expect([width, height]).toEqual([1920, 1080])
+    const { text } = await service.get(`/gif/${id}`)
+    for (const root of ['og:image', 'og:video']) {
+      expect(text).toContain(`<meta property="${root}:width" content="1920">`)
+      expect(text).not.toContain(`<meta property="${root}:width" content="2560">`)
+    }
+    const sized = { thumbnail_width: 1920, thumbnail_height: 1080 }
+    expect((await service.get(`/oembed/${id}`)).body).toMatchObject(sized)
+    expect((await service.get(`/oembed/${id}?maxwidth=1920`)).body).toMatchObject({ width: 1920, ...sized })
+    expect((await service.get(`/oembed/${id}?maxwidth=1919`)).body).not.toHaveProperty('thumbnail_url')
+  }, 30_000)
+
   test('the page shows the clip and its policy lets nothing in', async ({ service, id }) => {
     const { status, text, headers } = await service.get(`/gif/${id}`)
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])

@@ -1,5 +1,6 @@
+import { getEventListeners } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { describe, expect } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { scrambled } from './scrambled.ts'
@@ -49,6 +50,21 @@ test.for([
     expect([kind, file.status]).toEqual([kind, 200])
     expect(file.bytes.toString('latin1', 0, 12)).toContain(start)
   }
+})
+
+test('an upload leaves nothing behind that listens to the stop of the process', async ({ service }) => {
+  const any = vi.spyOn(AbortSignal, 'any')
+  const { hurry } = service.deps
+  await service.upload(newGif(), [], { prefer: 'respond-async' })
+  await service.upload(Buffer.from('no clip'))
+  const made = any.mock.calls.map(([signals], call) => ({
+    signals,
+    signal: any.mock.results[call]?.value as AbortSignal,
+  }))
+  const ofUploads = made.filter(({ signals }) => [...signals].includes(hurry))
+  expect(ofUploads).toHaveLength(2)
+  for (const { signal } of ofUploads) expect(getEventListeners(signal, 'abort')).toEqual([])
+  any.mockRestore()
 })
 
 describe('refused, with nothing left behind', () => {

@@ -67,4 +67,9 @@ export async function listUnreferencedBlobs(db: Kysely<DB>, before: Date, limit:
   return rows.map(({ sha256, extension }) => ({ sha256: sha256.toString('hex'), extension }))
 }
 
+/** In which rows are locked wherever a transaction touches several, so that two of them never wait for each other. */
+export const inLockOrder = <Name extends BlobName>(names: readonly Name[]): Name[] => names.toSorted(byName)
+
+const byName = (a: BlobName, b: BlobName) => (`${a.sha256}.${a.extension}` < `${b.sha256}.${b.extension}` ? -1 : 1)
+
 const keyOf = ({ sha256, extension }: BlobName) => ({ sha256: Buffer.from(sha256, 'hex'), extension })

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import type { BlobName, BlobStorage } from './blob-storage.ts'
-import { addReference, registerBlob, takeUnreferencedBlob } from './blobs.store.ts'
+import { addReference, dropReference, inLockOrder, registerBlob, takeUnreferencedBlob } from './blobs.store.ts'
 
 export interface BlobDeps {
   db: Kysely<DB>
@@ -18,25 +18,31 @@ export interface FileToKeep {
 /** Losing twice to a deletion of the very same content is a coincidence; more is a fault. */
 const TRIES = 3
 
+/** What a transaction that keeps files has decided. A file without a reference is housekeeping's. */
+export interface Kept<T> {
+  references: readonly BlobName[]
+  /** References that end with it. */
+  dropped?: readonly BlobName[]
+  result: T
+}
+
 /**
  * Puts the files and runs `commit` in a transaction that refers to them all. Order is what makes it safe beside
  * deletions: row, file, reference; whoever deletes holds the row until the file is gone. `commit` returns the names to
- * refer to, because what it finds may make a file superfluous; those are housekeeping's.
+ * refer to, because what it finds may make a file superfluous.
  */
 export async function keepFiles<T>(
   deps: BlobDeps,
   files: readonly FileToKeep[],
-  commit: (trx: Transaction<DB>) => Promise<{ references: readonly BlobName[]; result: T }>,
+  commit: (trx: Transaction<DB>) => Promise<Kept<T>>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     await Promise.all(files.map((file) => putFile(deps, file)))
     try {
       return await deps.db.transaction().execute(async (trx) => {
-        const { references, result } = await commit(trx)
-        for (const name of references.toSorted(byName)) {
-          if (!(await addReference(trx, name))) throw new DeletedMeanwhile()
-        }
-        return result
+        const kept = await commit(trx)
+        await changeReferences(deps, trx, kept)
+        return kept.result
       })
     } catch (error) {
       if (!(error instanceof DeletedMeanwhile) || attempt === TRIES) throw error
@@ -47,6 +53,19 @@ export async function keepFiles<T>(
 async function putFile({ db, blobs, now }: BlobDeps, { name, path, bytes }: FileToKeep): Promise<void> {
   await registerBlob(db, name, bytes, now())
   await blobs.put(name, path)
+}
+
+async function changeReferences(
+  { blobs, now }: BlobDeps,
+  trx: Transaction<DB>,
+  { references, dropped = [] }: Kept<unknown>,
+): Promise<void> {
+  const toAdd = new Set(references)
+  for (const name of inLockOrder([...references, ...dropped])) {
+    if (!toAdd.has(name)) await dropReference(trx, name, now())
+    // A row without a file is what a deletion leaves whose COMMIT failed. From here on the lock keeps others away.
+    else if (!(await addReference(trx, name)) || !(await blobs.stat(name))) throw new DeletedMeanwhile()
+  }
 }
 
 class DeletedMeanwhile extends Error {
@@ -61,6 +80,3 @@ export async function deleteIfUnreferenced({ db, blobs }: Omit<BlobDeps, 'now'>,
     return isTaken
   })
 }
-
-/** Locks are taken in one order everywhere, so that two transactions never wait for each other. */
-const byName = (a: BlobName, b: BlobName) => (`${a.sha256}.${a.extension}` < `${b.sha256}.${b.extension}` ? -1 : 1)

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts'
 import type { RenditionKind } from '../db/tables.ts'
 import type { ClipView } from '../pages/clip-view.ts'
 import { embedSnippet } from '../pages/embed-snippet.ts'
+import { fitVideo } from '../transcode/geometry.ts'
 import type { Clip } from './clips.store.ts'
 
 type Site = Config['site']
@@ -44,6 +45,7 @@ export function toView(clip: Clip, { name, baseUrl, filesBaseUrl }: Site): ClipV
     attribution: clip.attribution ?? undefined,
     width: clip.info.width,
     height: clip.info.height,
+    served: fitVideo(clip.info),
     durationSeconds: clip.info.durationSeconds,
     hasAudio: clip.hasAudio,
     createdAt: clip.createdAt,

@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { ByteRange } from '../blobs/blob-storage.ts'
 import { isClipId } from '../clips/clip-id.ts'
 import { type FoundFile, findFile } from '../clips/clips.store.ts'
 import type { RenditionKind } from '../db/tables.ts'
@@ -66,11 +68,12 @@ interface Wanted {
 }
 
 async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, wanted: Wanted) {
-  const { kind, file } = wanted
+  const { file } = wanted
   const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
-  describeFile(reply, wanted)
-  if (isNotModified(headers, validators)) return reply.code(304).send()
-
+  if (isNotModified(headers, validators)) {
+    describeFile(reply, wanted)
+    return reply.code(304).send()
+  }
   const asked = method === 'GET' && mayContinue(headers, validators) ? headers.range : undefined
   const range = parseRange(asked, file.bytes)
   if (range === 'unsatisfiable') {
@@ -79,13 +82,19 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
       .headers({ 'content-range': `bytes */${file.bytes}`, 'content-length': 0 })
       .send()
   }
+  // Opened first: what is said of the file, above all that it may be kept for ever, must not be said of a failure.
+  const stream = method === 'GET' ? await openFile(deps, wanted, range) : undefined
   const { start, end } = range ?? { start: 0, end: file.bytes - 1 }
+  describeFile(reply, wanted)
   if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.bytes}`)
   reply.header('content-length', end - start + 1)
-  if (method === 'HEAD') return reply.send()
-  const stream = await deps.blobs.open({ sha256: file.sha256, extension: kind }, range)
-  if (!stream) throw new Error(`the ${kind} of clip ${wanted.id} is not in the store`)
   return reply.send(stream)
+}
+
+async function openFile(deps: Deps, { id, kind, file }: Wanted, range: ByteRange | undefined): Promise<Readable> {
+  const stream = await deps.blobs.open({ sha256: file.sha256, extension: kind }, range)
+  if (!stream) throw new Error(`the ${kind} of clip ${id} is not in the store`)
+  return stream
 }
 
 const isKind = (text: string): text is RenditionKind => Object.hasOwn(CONTENT_TYPES, text)

@@ -11,7 +11,6 @@ import { dropReference } from '../blobs/blobs.store.ts'
 import { deleteIfUnreferenced, keepFiles } from '../blobs/keep-files.ts'
 import { announce } from '../clips/results.ts'
 import {
-  countProcessing,
   findSource,
   insertRenditions,
   markFailed,
@@ -25,6 +24,7 @@ import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
+import { chooseThreads } from './choose-threads.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
 
 const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies RenditionKind[]
@@ -43,6 +43,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
 
   const directory = await deps.work.newDirectory()
   const startedAt = Date.now()
+  running++
   try {
     const renditions = await transcode(deps, source, directory, job.signal)
     await storeRenditions(deps, source, renditions)
@@ -58,6 +59,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'clip could not be transcoded')
     await failSource(deps, source.id, { code, details })
   } finally {
+    running--
     await rm(directory, { recursive: true, force: true })
   }
 }
@@ -80,17 +82,21 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
     { path, info: source.info },
     {
       workDirectory: directory,
-      threads: await chooseThreads(deps),
+      threads: await countThreads(deps),
       signal,
       onProgress: reportProgress(deps, source.id),
     },
   )
 }
 
-/** All cores when nothing else waits, down to one thread each when every slot is taken (contract/media.md 5.7). */
-async function chooseThreads({ db, config }: Deps): Promise<number> {
-  const atWork = Math.min(await countProcessing(db), config.worker.concurrency)
-  return Math.max(1, Math.floor(availableParallelism() / Math.max(1, atWork)))
+/** Transcodes of this process: one machine's cores are shared by what runs on it, whoever's service it is. */
+let running = 0
+
+async function countThreads({ queue, config }: Deps): Promise<number> {
+  const { name } = TRANSCODE_QUEUE
+  const [waiting, depth] = await Promise.all([queue.waiting(name), queue.depth(name)])
+  const { concurrency, processes } = config.worker
+  return chooseThreads({ cores: availableParallelism(), processes, concurrency, running, waiting, depth })
 }
 
 async function storeRenditions(deps: Deps, source: Source, renditions: Renditions): Promise<void> {
@@ -104,9 +110,8 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     if (!isFirst) return { references: [], result: undefined }
     const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
     await insertRenditions(trx, source.id, rows)
-    await dropReference(trx, original, now)
     await announce(trx, deps.resultsChannel, source.id)
-    return { references: files.map(toName), result: undefined }
+    return { references: files.map(toName), dropped: [original], result: undefined }
   })
   await deleteIfUnreferenced(deps, original)
 }

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openWorkDirectory } from './work-directory.ts'
 
 let root: string
@@ -12,30 +12,65 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 
-async function leave(host: string, pid: number, ageHours = 0): Promise<string> {
-  const name = `${host}_${pid}_0123abcd`
+/** What another process left: its directory, and how long it has been silent. */
+async function leave(processes: string, pid: number, silentMinutes = 0): Promise<string> {
+  const name = `${processes}_${pid}_0123abcd`
   await mkdir(join(root, name))
   await writeFile(join(root, name, 'half-written'), 'x')
-  const time = Date.now() / 1000 - ageHours * 3600
+  const time = Date.now() / 1000 - silentMinutes * 60
   await utimes(join(root, name), time, time)
   return name
 }
 
+/** The part of its name that processes share which see each other. */
+async function processSpace(): Promise<string> {
+  const work = await openWorkDirectory(root)
+  const [name = ''] = await readdir(root)
+  await work.close()
+  return name.split('_')[0] as string
+}
+
 test('what dead processes left goes, what living ones and other machines use stays', async () => {
+  const here = await processSpace()
   const child = spawn(process.execPath, ['-e', ''])
   await once(child, 'exit')
-  const dead = await leave(hostname(), child.pid as number)
-  const predecessor = await leave(hostname(), process.pid)
-  const alive = await leave(hostname(), process.ppid)
-  const elsewhere = await leave('other-machine', 1, 23)
-  const elsewhereLongAgo = await leave('other-machine', 2, 25)
+  const dead = await leave(here, child.pid as number)
+  const predecessor = await leave(here, process.pid)
+  const alive = await leave(here, process.ppid)
+  // Of a container beside us, whose processes have the same numbers: also one that has our own.
+  const elsewhere = await leave('000000000000', process.pid, 59)
+  const silent = await leave('000000000000', process.ppid, 61)
   await writeFile(join(root, 'readme'), 'not ours')
   const work = await openWorkDirectory(root)
   const left = await readdir(root)
   expect(left).toEqual(expect.arrayContaining([alive, elsewhere, 'readme']))
-  for (const gone of [dead, predecessor, elsewhereLongAgo]) expect(left).not.toContain(gone)
+  for (const gone of [dead, predecessor, silent]) expect(left).not.toContain(gone)
   await work.close()
   expect(await readdir(root)).toHaveLength(3)
+})
+
+test('a process without work shows that it lives, and leaves no trace of it', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] })
+  const work = await openWorkDirectory(root)
+  const [name = ''] = await readdir(root)
+  const directory = join(root, name)
+  await utimes(directory, 1, 1)
+  vi.advanceTimersByTime(60_000)
+  vi.useRealTimers()
+  await expect.poll(async () => (await stat(directory)).mtimeMs).toBeGreaterThan(1_000)
+  await expect.poll(() => readdir(directory)).toEqual([])
+  await work.close()
+})
+
+test('a directory that somebody deleted is there again for the next file', async () => {
+  const work = await openWorkDirectory(root)
+  for (const name of await readdir(root)) await rm(join(root, name), { recursive: true })
+  await work.withSpace(1, async () => {})
+  await writeFile(work.newPath(), 'x')
+  for (const name of await readdir(root)) await rm(join(root, name), { recursive: true })
+  await work.sweep()
+  expect(await readdir(await work.newDirectory())).toEqual([])
+  await work.close()
 })
 
 test('two services of one process leave each other alone', async () => {

@@ -1,12 +1,13 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, rmdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { apiError } from '../errors.ts'
 
 /**
- * Where files are on their way in and out: one directory per process, private to it (0700), named by machine and process,
- * so that what a killed process left is told from what a living one needs, also when machines share the disk.
+ * Where files are on their way in and out: one directory per process, private to it (0700), so that what a killed process
+ * left is told from what a living one needs, also when machines share the disk. It is told by a sign of life: each
+ * process changes its directory once a minute.
  */
 export interface WorkDirectory {
   /** A path nobody else has, for a file that is about to be written. */
@@ -23,21 +24,33 @@ export interface WorkDirectory {
   close(): Promise<void>
 }
 
-/** On another machine nobody can tell whether the process lives; no file is in use for this long. */
-const FOREIGN_LEFTOVER_MS = 24 * 60 * 60 * 1000
+/** How often a process shows that it lives, and the silence after which it counts as dead: a machine may be suspended. */
+const BEAT_EVERY_MS = 60_000
+const DEAD_AFTER_MS = 60 * 60 * 1000
 
 /** The file, its stored original, and what is made of it (contract/media.md 4.5). */
 const SPACE_PER_BYTE = 3
 
 export async function openWorkDirectory(root: string, freeBytesOf = freeBytesOnDisk): Promise<WorkDirectory> {
-  const machine = hostname().replaceAll(/[^A-Za-z0-9.-]/g, '')
-  const own = `${machine}_${process.pid}_${randomUUID().slice(0, 8)}`
+  const processes = await readProcessSpace()
+  const own = `${processes}_${process.pid}_${randomUUID().slice(0, 8)}`
   const directory = join(root, own)
   await mkdir(directory, { recursive: true, mode: 0o700 })
 
+  /** A name that comes and goes changes the directory by the clock of the disk, which is the same for all machines. */
+  const beat = async () => {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await rmdir(await mkdtemp(join(directory, 'beat-')))
+  }
+  let beating = Promise.resolve()
+  const timer = setInterval(() => {
+    beating = beat().catch(() => {})
+  }, BEAT_EVERY_MS).unref()
   const sweep = async () => {
+    await beat()
+    const { mtimeMs: now } = await stat(directory)
     for (const entry of await readdir(root)) {
-      if (entry !== own && !mine.has(entry) && (await isLeftover(root, entry, machine))) {
+      if (entry !== own && !mine.has(entry) && (await isLeftover(root, entry, { processes, now }))) {
         await rm(join(root, entry), { recursive: true, force: true })
       }
     }
@@ -47,14 +60,18 @@ export async function openWorkDirectory(root: string, freeBytesOf = freeBytesOnD
   /** To files that are being received. What of them is written already counts twice: better too careful. */
   let promised = 0
   return {
-    newPath: () => join(directory, randomUUID()),
+    newPath: () => {
+      // Somebody who tidies up by hand must not end all uploads until the next restart.
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
+      return join(directory, randomUUID())
+    },
     newDirectory: async () => {
       const path = join(directory, randomUUID())
       await mkdir(path, { recursive: true, mode: 0o700 })
       return path
     },
     withSpace: async (bytes, receive) => {
-      const free = await freeBytesOf(directory)
+      const free = await freeBytesOf(root)
       if (free - promised < SPACE_PER_BYTE * bytes) {
         throw apiError('unavailable', { retryAfterSeconds: 60, cause: 'the disk of the work directory is nearly full' })
       }
@@ -67,6 +84,8 @@ export async function openWorkDirectory(root: string, freeBytesOf = freeBytesOnD
     },
     sweep,
     close: async () => {
+      clearInterval(timer)
+      await beating
       mine.delete(own)
       await rm(directory, { recursive: true, force: true })
     },
@@ -81,13 +100,28 @@ async function freeBytesOnDisk(directory: string): Promise<number> {
 /** Directories of this process: in tests several services share one. */
 const mine = new Set<string>()
 
-async function isLeftover(root: string, entry: string, machine: string): Promise<boolean> {
-  const [, host, pid] = /^(.+)_(\d+)_[0-9a-f]{8}$/.exec(entry) ?? []
-  if (!host) return false
-  // The same number is a predecessor: processes of a container are counted from one at each start.
-  if (host === machine) return Number(pid) === process.pid || !isAlive(Number(pid))
+async function isLeftover(
+  root: string,
+  entry: string,
+  { processes, now }: { processes: string; now: number },
+): Promise<boolean> {
+  const [, space, pid] = /^(.+)_(\d+)_[0-9a-f]{8}$/.exec(entry) ?? []
+  if (!space) return false
+  // Where we see the same processes nobody needs to wait for silence; our own number was a predecessor's.
+  if (space === processes && (Number(pid) === process.pid || !isAlive(Number(pid)))) return true
   const found = await stat(join(root, entry)).catch(() => undefined)
-  return found !== undefined && Date.now() - found.mtimeMs > FOREIGN_LEFTOVER_MS
+  return found !== undefined && now - found.mtimeMs > DEAD_AFTER_MS
+}
+
+/**
+ * A name for the set of processes whose numbers we see: this boot of this kernel, and the container in it. A host name
+ * would not do: containers share it, and the same number is another process in each. Where it cannot be told it is
+ * random, and every other directory is judged by its signs of life alone.
+ */
+async function readProcessSpace(): Promise<string> {
+  const facts = [readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')]
+  const known = await Promise.all(facts).catch(() => [randomUUID()])
+  return createHash('sha256').update(known.join()).digest('hex').slice(0, 12)
 }
 
 function isAlive(pid: number): boolean {

@@ -1,3 +1,4 @@
+import type { Size } from '../transcode/geometry.ts'
 import { type Attribution, creditOf } from './attribution.ts'
 
 /** What the pages show of a clip: plain values, all addresses absolute, nothing that needs a look-up. */
@@ -11,6 +12,8 @@ export interface ClipView {
   /** Pixels of the clip, as in the result's `meta`. */
   width: number
   height: number
+  /** Pixels of the poster and the videos, which are smaller where the clip is large. */
+  served: Size
   durationSeconds: number
   hasAudio: boolean
   createdAt: Date

@@ -25,8 +25,7 @@ function oembedLinks(clip: ClipView): Html {
 
 /** Order matters: a structured property (`og:video:width`) belongs to the last root tag before it (ogp.me). */
 function openGraph(clip: ClipView): Html {
-  const { urls, state } = clip
-  const size = { width: clip.width, height: clip.height }
+  const { urls, state, served: size } = clip
   const properties: [string, string | number][] = [
     ['og:type', 'video.other'],
     ['og:site_name', clip.siteName],
@@ -82,8 +81,7 @@ function videoObject(clip: ClipView): Html {
     duration: `PT${Math.round(clip.durationSeconds * 1000) / 1000}S`,
     contentUrl: clip.urls.mp4,
     embedUrl: clip.urls.embed,
-    width: clip.width,
-    height: clip.height,
+    ...clip.served,
     keywords: clip.tags.length > 0 ? clip.tags.join(', ') : undefined,
     isFamilyFriendly: !clip.nsfw,
   })

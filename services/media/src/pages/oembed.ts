@@ -32,6 +32,8 @@ export interface OembedRequest {
   maxheight?: number
 }
 
+type Limits = Pick<OembedRequest, 'maxwidth' | 'maxheight'>
+
 export const OEMBED_CONTENT_TYPE = { json: 'application/json; charset=utf-8', xml: 'text/xml; charset=utf-8' } as const
 
 const CACHE_SECONDS = 3600
@@ -47,7 +49,7 @@ export function parseOembedQuery(query: Record<string, unknown>): OembedRequest 
 }
 
 /** The answer as an object: the JSON form is its `JSON.stringify`, the XML form `oembedXml`. */
-export function oembed(clip: ClipView, limits: Pick<OembedRequest, 'maxwidth' | 'maxheight'> = {}): Oembed {
+export function oembed(clip: ClipView, limits: Limits = {}): Oembed {
   const size = fit(clip, limits)
   const credit = clip.attribution && creditOf(clip.attribution)
   return {
@@ -61,7 +63,7 @@ export function oembed(clip: ClipView, limits: Pick<OembedRequest, 'maxwidth' | 
     cache_age: CACHE_SECONDS,
     html: embedSnippet(clip, size),
     ...size,
-    ...thumbnail(clip, size),
+    ...thumbnail(clip, limits),
     nsfw: clip.nsfw || undefined,
   }
 }
@@ -74,15 +76,15 @@ export function oembedXml(answer: Oembed): string {
 }
 
 /** Never larger than the clip, never beyond a limit, shape kept, at least one pixel. */
-function fit({ width, height }: Size, { maxwidth = width, maxheight = height }: Partial<OembedRequest>): Size {
+function fit({ width, height }: Size, { maxwidth = width, maxheight = height }: Limits): Size {
   const scale = Math.min(1, maxwidth / width, maxheight / height)
   return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) }
 }
 
-/** The poster has the clip's size, so it keeps the limits exactly when nothing had to shrink. */
-function thumbnail(clip: ClipView, size: Size) {
-  if (clip.state !== 'ready' || size.width < clip.width || size.height < clip.height) return {}
-  return { thumbnail_url: clip.urls.jpg, thumbnail_width: clip.width, thumbnail_height: clip.height }
+/** There is one poster, in the size of the videos: it keeps the limits, or is left out (oembed.com 2.3.4). */
+function thumbnail({ state, served, urls }: ClipView, { maxwidth = Infinity, maxheight = Infinity }: Limits) {
+  if (state !== 'ready' || served.width > maxwidth || served.height > maxheight) return {}
+  return { thumbnail_url: urls.jpg, thumbnail_width: served.width, thumbnail_height: served.height }
 }
 
 function toLimit(value: unknown): number | undefined {

@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path'
 import { apiError } from '../errors.ts'
 import type { MediaTools } from '../transcode/binaries.ts'
 import { hardenedGlobals, hardenedInput, refusedDecoder } from '../transcode/hardening.ts'
-import { type RunLimits, runFfmpeg } from '../transcode/run-ffmpeg.ts'
+import { type RunLimits, type RunOutcome, runFfmpeg } from '../transcode/run-ffmpeg.ts'
 import type { Demuxer } from './sniff.ts'
 
 /** The part of ffprobe's JSON we read. All times are in seconds, as text; a missing one was `N/A`. */
@@ -56,7 +56,7 @@ const limits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1024
 /**
  * Reads a file's headers, and with `packets` also the first 40 s of its packets, which headers cannot lie about.
  * Throws corrupt_media when the forced demuxer cannot open it, unsupported_media_type for a codec off the list,
- * too_many_frames when the packet list has no end in sight, processing_timeout.
+ * too_many_frames when the packet list has no end in sight, processing_timeout, busy when it was killed twice.
  */
 export async function runFfprobe(
   tools: MediaTools,
@@ -64,21 +64,30 @@ export async function runFfprobe(
   options: { demuxer: Demuxer; packets: boolean; signal?: AbortSignal | undefined },
 ): Promise<FfprobeReport> {
   const absolutePath = resolve(path)
-  const outcome = await runFfmpeg(
-    tools.ffprobe.path,
-    [
-      ...['-v', 'error', ...hardenedGlobals, ...hardenedInput(options.demuxer)],
-      ...(options.packets ? ['-read_intervals', `%+${READ_SECONDS}`] : []),
-      ...['-show_entries', [...streamEntries, ...(options.packets ? packetEntries : [])].join(':')],
-      ...['-of', 'json=compact=1', '-i', absolutePath],
-    ],
-    { limits, limiters: tools.limiters, cwd: dirname(absolutePath), signal: options.signal },
-  )
+  const args = [
+    ...['-v', 'error', ...hardenedGlobals, ...hardenedInput(options.demuxer)],
+    ...(options.packets ? ['-read_intervals', `%+${READ_SECONDS}`] : []),
+    ...['-show_entries', [...streamEntries, ...(options.packets ? packetEntries : [])].join(':')],
+    ...['-of', 'json=compact=1', '-i', absolutePath],
+  ]
+  const run = () =>
+    runFfmpeg(tools.ffprobe.path, args, {
+      ...{ limits, limiters: tools.limiters, cwd: dirname(absolutePath), signal: options.signal },
+    })
+  const first = await run()
+  // A signal is rarely the file's doing: the memory killer sends one.
+  const outcome = wasKilled(first) ? await run() : first
+  if (wasKilled(outcome)) throw apiError('busy', { retryAfterSeconds: KILLED_RETRY_SECONDS, cause: outcome })
   if (outcome.state === 'too-much-output') throw apiError('too_many_frames')
   if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
   if (outcome.state === 'failed') throw refusal(outcome.stderr)
   return JSON.parse(outcome.stdout) as FfprobeReport
 }
+
+/** When a machine that ran out of memory may have some again. */
+const KILLED_RETRY_SECONDS = 10
+
+const wasKilled = (outcome: RunOutcome) => outcome.state === 'failed' && outcome.signal === 'SIGKILL'
 
 function refusal(stderr: string) {
   const codec = refusedDecoder.exec(stderr)?.[1]

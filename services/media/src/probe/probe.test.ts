@@ -1,4 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { clip, embeddedTools, lyingClip, rotatedClip, tools, trimmedClip, written } from '../../test/clips.ts'
 import { bomb, gif } from '../../test/gif-bytes.ts'
@@ -162,4 +164,21 @@ describe('refuses', () => {
 test('an aborted probe says so', async () => {
   const path = await clip('plain.mp4')
   await expect(probe(tools, path, { signal: AbortSignal.abort(new Error('gone')) })).rejects.toThrow('gone')
+})
+
+/** An ffprobe that is killed at its first starts, as by a machine without memory. */
+async function killedProbe(times: number) {
+  const folder = await mkdtemp(join(tmpdir(), 'killed-probe-'))
+  const path = join(folder, 'ffprobe')
+  const count = `n=$(cat ${folder}/n 2>/dev/null || echo 0); echo $((n + 1)) > ${folder}/n`
+  const script = `#!/bin/sh\n${count}\n[ $n -lt ${times} ] && exit 137\nexec '${tools.ffprobe.path}' "$@"\n`
+  await writeFile(path, script, { mode: 0o755 })
+  // A file size limit of nothing would keep the script from counting.
+  return { ...tools, ffprobe: { ...tools.ffprobe, path }, limiters: { ...tools.limiters, prlimit: null } }
+}
+
+test('a probe that is killed is tried once more, and then the service is busy and the file not damaged', async () => {
+  const path = await clip('plain.mp4')
+  expect(await probe(await killedProbe(1), path)).toMatchObject({ type: 'mp4' })
+  await expect(probe(await killedProbe(2), path)).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: 10 })
 })

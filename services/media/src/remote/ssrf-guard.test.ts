@@ -101,12 +101,7 @@ describe('exceptions', () => {
 
 describe('URLs', () => {
   test.each([
-    ...[
-      'https://example.com/a.gif',
-      'http://example.com:80/a',
-      'http://example.com:8080/',
-      'https://example.com:8443/',
-    ],
+    ...['https://example.com/a.gif', 'http://example.com:80/a'],
     ...['http://8.8.8.8/', 'http://[2606:4700::1111]/', 'https://example.com./a', 'https://bücher.example/ä.gif'],
     ...[
       'http://example.com\\@127.0.0.1/',
@@ -133,7 +128,14 @@ describe('URLs', () => {
       'http://:secret@example.com/',
       'http://a%2f@b.example/',
     ],
-    ...['http://example.com:22/', 'http://example.com:0/', 'http://example.com:6379/', 'https://example.com:5432/'],
+    ...[
+      'http://example.com:8080/',
+      'https://example.com:8443/',
+      'http://example.com:22/',
+      'http://example.com:0/',
+      'http://example.com:6379/',
+      'https://example.com:5432/',
+    ],
     ...['http://localhost/', 'http://LOCALHOST/', 'http://localhost./', 'http://a.localhost/', 'http://printer.local/'],
     ...[
       'http://metadata.google.internal/',
@@ -185,6 +187,31 @@ describe('URLs', () => {
     ],
   ])('%s is refused before any look-up', (text) => {
     expect(() => createGuard().parseUrl(text)).toThrow(forbidden)
+  })
+
+  test('other ports are open where the operator says so, and only those', () => {
+    const guard = createGuard({ ports: [443, 8443] })
+    expect(guard.parseUrl('https://example.com:8443/').port).toBe('8443')
+    for (const text of ['http://example.com/', 'https://example.com:8080/']) {
+      expect(() => guard.parseUrl(text)).toThrow(forbidden)
+    }
+    expect(guard.permits({ hostname: 'media.example', port: 8443 }, '8.8.8.8')).toBe(true)
+    expect(guard.permits({ hostname: 'media.example', port: 80 }, '8.8.8.8')).toBe(false)
+  })
+
+  test('the service is no source of itself, whatever the port and the spelling of its name', () => {
+    const ownUrls = ['https://media.example/path', 'http://127.0.0.1:8082']
+    const guard = createGuard({ ownUrls, allowCidrs: ['127.0.0.0/8'], ports: [80, 443, 8443] })
+    for (const text of [
+      ...['https://media.example/f/00000000.mp4', 'http://MEDIA.example./', 'https://media.example:8443/'],
+      'http://127.0.0.1:8082/f/00000000.mp4',
+    ]) {
+      expect(() => guard.parseUrl(text)).toThrow(forbidden)
+    }
+    expect(() => guard.parseUrl('//media.example/', new URL('https://example.com/'))).toThrow(forbidden)
+    for (const text of ['https://other.media.example/', 'http://127.0.0.1:9000/']) {
+      expect(guard.parseUrl(text).href).toBe(text)
+    }
   })
 
   test('a short URL that grows past the limit when it is normalised is refused', () => {

@@ -12,6 +12,10 @@ export interface GuardOptions {
   allowCidrs?: readonly string[]
   /** Networks that are refused although they look public, for instance a provider's internal ranges. Wins over allow. */
   denyCidrs?: readonly string[]
+  /** Ports of public servers that may be reached; 80 and 443 if absent. */
+  ports?: readonly number[]
+  /** Addresses of this service: a clip is not imported from where it is served, least of all in a circle. */
+  ownUrls?: readonly string[]
 }
 
 export interface Target {
@@ -36,7 +40,7 @@ type Cidr = ReturnType<typeof ipaddr.parseCIDR>
 const MAX_URL_LENGTH = 2048
 
 /** Plain web servers and nothing else: an open choice of ports makes the service a port scanner. */
-const WEB_PORTS = new Set([80, 443, 8080, 8443])
+const WEB_PORTS = [80, 443]
 
 /** Names that only mean something inside a network: RFC 6762, 8375, 6761, 7686, and ICANN's reserved `.internal`. */
 const PRIVATE_SUFFIXES = ['.local', '.internal', '.localhost', '.home.arpa', '.onion']
@@ -52,6 +56,9 @@ export function createGuard(options: GuardOptions = {}): Guard {
   const allowed = (options.allowCidrs ?? []).map(parseCidr)
   const denied = (options.denyCidrs ?? []).map(parseCidr)
   const internal = PUBLIC_BUT_INTERNAL.map(parseCidr)
+  const ports = new Set(options.ports ?? WEB_PORTS)
+  const own = (options.ownUrls ?? []).map((url) => targetOf(new URL(url)))
+  const isOrdinary = ({ hostname, port }: Target) => ports.has(port) && isOrdinaryName(hostname)
 
   const permits = (target: Target, text: string): boolean => {
     const address = parseAddress(text)
@@ -68,6 +75,7 @@ export function createGuard(options: GuardOptions = {}): Guard {
     if (url.username || url.password) throw apiError('source_forbidden', { cause: 'credentials in the URL' })
 
     const target = targetOf(url)
+    if (own.some((self) => isSame(self, target))) throw apiError('source_forbidden', { cause: 'our own address' })
     if (isIP(target.hostname)) {
       if (!permits(target, target.hostname)) throw apiError('source_forbidden', { cause: 'refused literal address' })
       return url
@@ -84,11 +92,16 @@ export function createGuard(options: GuardOptions = {}): Guard {
 /** Host without brackets, and the port with the scheme's default filled in. */
 function targetOf(url: URL): Target {
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
-  return { hostname, port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) }
+  return { hostname: hostname.replace(/\.+$/, ''), port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) }
 }
 
-function isOrdinary({ hostname, port }: Target): boolean {
-  if (!WEB_PORTS.has(port)) return false
+/** A name is one service whatever the port; behind an address and on the machine itself others may listen. */
+function isSame(self: Target, { hostname, port }: Target): boolean {
+  const isShared = isIP(hostname) || hostname === 'localhost'
+  return self.hostname === hostname && (!isShared || self.port === port)
+}
+
+function isOrdinaryName(hostname: string): boolean {
   if (isIP(hostname)) return true
   const name = hostname.toLowerCase().replace(/\.+$/, '')
   return name.includes('.') && !PRIVATE_SUFFIXES.some((suffix) => name.endsWith(suffix))

@@ -81,7 +81,10 @@ export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promis
     .executeTakeFirst()
 }
 
-/** Makes exactly this one the bootstrap token: another one of an earlier start ends. Replicas may do it at once. */
+/**
+ * Makes exactly this one the bootstrap token: another one of an earlier start ends, that is, expires. Replicas may do it
+ * at once. One that was revoked stays so, however often it is configured again.
+ */
 export async function putBootstrapToken(
   db: Kysely<DB>,
   token: { id: string; prefix: string; hash: Buffer; scopes: Scope[]; now: Date } | undefined,
@@ -89,9 +92,9 @@ export async function putBootstrapToken(
 ): Promise<void> {
   await db
     .updateTable('api_tokens')
-    .set({ revoked_at: now })
+    .set({ expires_at: now })
     .where('is_bootstrap', '=', true)
-    .where('revoked_at', 'is', null)
+    .where('expires_at', 'is', null)
     .$if(token !== undefined, (query) => query.where('hash', '!=', (token as { hash: Buffer }).hash))
     .execute()
   if (!token) return
@@ -108,7 +111,7 @@ export async function putBootstrapToken(
       created_at: now,
     })
     .onConflict((conflict) =>
-      conflict.column('hash').doUpdateSet({ revoked_at: null }).where('api_tokens.is_bootstrap', '=', true),
+      conflict.column('hash').doUpdateSet({ expires_at: null }).where('api_tokens.is_bootstrap', '=', true),
     )
     .execute()
 }

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
 import { access, chmod, constants } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { isolatedEnvironment, type Limiters } from './run-ffmpeg.ts'
+import { isolatedEnvironment, type Limiters, limiterArgs, SETPRIV_ARGS } from './run-ffmpeg.ts'
+import { SANDBOX_PROGRAMS, SANDBOXES, type Sandbox } from './sandbox.ts'
 
 const run = promisify(execFile)
 
@@ -58,9 +60,10 @@ export async function resolveTools(options: {
     ffprobe.origin === 'system' ? embeddedFfprobe().catch(() => ffprobe) : ffprobe,
     findLimiter(searchPath, 'nice', '-n', '10'),
     findLimiter(searchPath, 'prlimit', '--core=0'),
-    findLimiter(searchPath, 'setpriv', '--pdeathsig', 'KILL'),
+    findLimiter(searchPath, 'setpriv', ...SETPRIV_ARGS),
   ])
-  return { ffmpeg, ffprobe, verifier, limiters: { nice, prlimit, setpriv } }
+  const limiters = { nice, prlimit, setpriv, sandbox: null }
+  return { ffmpeg, ffprobe, verifier, limiters: { ...limiters, sandbox: await findSandbox(searchPath, limiters) } }
 }
 
 async function resolveFfmpeg(searchPath: string, configured: string | undefined): Promise<Ffmpeg> {
@@ -158,6 +161,23 @@ async function findLimiter(searchPath: string, name: string, ...args: string[]):
     () => path,
     () => null,
   )
+}
+
+/** The first that runs a program behind all other limiters: a container may forbid any of them. */
+async function findSandbox(searchPath: string, limiters: Limiters): Promise<Sandbox | null> {
+  const limits = { cpuSeconds: 1, memoryBytes: 1024 ** 3, fileBytes: 0, wallSeconds: 1 }
+  for (const kind of SANDBOXES) {
+    const path = await findOnPath(searchPath, SANDBOX_PROGRAMS[kind])
+    if (!path) continue
+    const sandbox = { kind, path }
+    const [command, ...args] = limiterArgs({ limiters: { ...limiters, sandbox }, limits, cwd: tmpdir() }) as [string]
+    const works = await output(command, ...args, 'true').then(
+      () => true,
+      () => false,
+    )
+    if (works) return sandbox
+  }
+  return null
 }
 
 async function isExecutable(path: string): Promise<boolean> {

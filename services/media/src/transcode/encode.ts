@@ -48,13 +48,20 @@ export function mayTryAgain(job: TranscodeJob, error: unknown): error is Error {
   return error instanceof Error && !(error instanceof ApiError) && !job.signal?.aborted
 }
 
-/** Full disks and missing memory are no fault of the clip; neither is a crash, which has no exit code. */
+/** Full disks and missing memory are no fault of the clip; neither is SIGKILL, which the memory killer sends. */
 const troubleOfOurs = /No space left|Cannot allocate memory|Permission denied|Read-only file system/
 
-/** What to throw when the last try failed: corrupt_media if ffmpeg refused the file, else the error as it is. */
+/**
+ * How a program ends that a file made crash, or write without end. It does so again on every machine: a clip that
+ * crashed both ways is not worth the queue's other tries.
+ */
+const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGBUS', 'SIGXFSZ'])
+
+/** What to throw when the last try failed: corrupt_media if ffmpeg refused the file or crashed over it, else the error. */
 export function refuseAsCorrupt(error: unknown): unknown {
   const run = error instanceof Error ? (error.cause as Partial<FailedRun> | undefined) : undefined
-  if (run?.state !== 'failed' || typeof run.exitCode !== 'number') return error
+  if (run?.state !== 'failed') return error
+  if (run.signal) return CRASHES.has(run.signal) ? apiError('corrupt_media', { cause: error }) : error
   return troubleOfOurs.test(run.stderr ?? '') ? error : apiError('corrupt_media', { cause: error })
 }
 

@@ -153,6 +153,9 @@ export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan
 /** CPU seconds per pixel for all renditions together, measured on one core of the reference machine (5.9). */
 const CPU_SECONDS_PER_PIXEL = 2.9e-8
 
+/** The worst legal clip, 30 s of noise in 1080p, makes a webm of 370 MB (12.2 MB a second); more is a runaway. */
+const LARGEST_FILE_BYTES = 512 * 1024 ** 2
+
 /**
  * What one run may take: ten times the prediction and a start, so that only a file made to be slow gets there. The
  * memory is address space, of which a 1080p job needs 1 GB, and every thread reserves some.
@@ -165,6 +168,6 @@ export function runLimits(info: MediaInfo, threads: number): RunLimits {
     wallSeconds,
     cpuSeconds: 2 * wallSeconds * threads,
     memoryBytes: 3 * 1024 ** 3 + threads * 256 * 1024 ** 2,
-    fileBytes: 200 * 1024 ** 2,
+    fileBytes: LARGEST_FILE_BYTES,
   }
 }

@@ -1,10 +1,13 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { tools } from '../../test/clips.ts'
-import { type RunOptions, runFfmpeg } from './run-ffmpeg.ts'
+import { type Limiters, type RunOptions, runFfmpeg } from './run-ffmpeg.ts'
+import { SANDBOX_PROGRAMS, SANDBOXES, sandboxArgs } from './sandbox.ts'
 
 const cwd = await mkdtemp(join(tmpdir(), 'run-ffmpeg-'))
 const limits = { wallSeconds: 10, cpuSeconds: 10, memoryBytes: 2 * 1024 ** 3, fileBytes: 1024 * 1024 }
@@ -13,18 +16,11 @@ const limits = { wallSeconds: 10, cpuSeconds: 10, memoryBytes: 2 * 1024 ** 3, fi
 const script = (text: string, options: Partial<RunOptions> = {}) =>
   runFfmpeg('/bin/sh', ['-c', text], { limits, limiters: tools.limiters, cwd, ...options })
 
-/** A zombie has ended; whether its new parent has asked for it is not ours to say. */
-function isRunning(pid: number): boolean {
-  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
-  return stdout.trim() !== '' && !stdout.startsWith('Z')
-}
+/** Once a script has got so far as to write this file. */
+const isThere = (file: string) => expect.poll(() => readFile(join(cwd, file), 'utf8').catch(() => '')).toMatch(/\d/)
 
-/** The number a script writes into a file, once it is there. */
-async function numberIn(file: string): Promise<number> {
-  const read = async () => Number(await readFile(join(cwd, file), 'utf8').catch(() => '0'))
-  await expect.poll(read).toBeGreaterThan(0)
-  return read()
-}
+/** By its whole command line, because a sandbox has process numbers of its own. */
+const isRunning = (command: string) => spawnSync('pgrep', ['-xf', command]).status === 0
 
 test('output, exit code and signal are told apart', async () => {
   expect(await script('echo out; echo err >&2')).toEqual({ state: 'done', stdout: 'out\n', stderr: 'err\n' })
@@ -34,15 +30,61 @@ test('output, exit code and signal are told apart', async () => {
     signal: null,
     stderr: 'bad\n',
   })
-  expect(await script('kill -SEGV $$')).toMatchObject({ state: 'failed', exitCode: null, signal: 'SIGSEGV' })
+  for (const crash of ['kill -SEGV $$', 'exit 139']) {
+    expect(await script(crash)).toMatchObject({ state: 'failed', exitCode: null, signal: 'SIGSEGV' })
+  }
 })
 
-test('nothing of our environment, no input and a process group of its own', async () => {
-  const outcome = await script('env | grep -v -e ^PWD= -e ^SHLVL= -e ^_= | sort; cat | wc -c; ps -o pid=,pgid= $$')
-  const [lang, path, input, ids] = outcome.state === 'done' ? outcome.stdout.trim().split('\n') : []
+test('nothing of our environment and no input', async () => {
+  const outcome = await script('env | grep -v -e ^PWD= -e ^SHLVL= -e ^_= | sort; cat | wc -c')
+  const [lang, path, input] = outcome.state === 'done' ? outcome.stdout.trim().split('\n') : []
   expect([lang, path?.split('=')[0], input]).toEqual(['LANG=C', 'PATH', '0'])
-  const [pid, group] = ids?.trim().split(/\s+/) ?? []
-  expect(group).toBe(pid)
+})
+
+/** Each that works on this machine, not only the best. */
+const sandboxes = SANDBOXES.map((kind) => ({ kind, path: `/usr/bin/${SANDBOX_PROGRAMS[kind]}` })).filter(
+  (sandbox) => spawnSync(...commandOf(sandboxArgs(sandbox, cwd), 'true')).status === 0,
+)
+
+function commandOf([command = '', ...args]: string[], ...more: string[]): [string, string[]] {
+  return [command, [...args, ...more]]
+}
+
+test('a sandbox that works is found', () => {
+  expect(tools.limiters.sandbox?.kind).toBe(sandboxes[0]?.kind)
+})
+
+test.each(sandboxes)(
+  'in the sandbox of $kind: no network, no look into other processes, no more rights',
+  async (sandbox) => {
+    const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const secret = spawn('sleep', ['60'], { env: { SECRET: 'postgres://' }, stdio: 'ignore' })
+    const probe = `const { readFileSync } = require('node:fs')
+    const look = (pid) => { try { return readFileSync('/proc/' + pid + '/environ', 'latin1') } catch (error) { return '' } }
+    console.log([${secret.pid}, ${process.pid}].map(look).join('').includes('=') ? 'seen' : 'unseen')
+    require('node:net').connect(${port}, '127.0.0.1')
+      .on('connect', () => { console.log('connected'); process.exit() }).on('error', () => console.log('no network'))`
+    const look = (used: Limiters) =>
+      runFfmpeg(process.execPath, ['-e', probe], {
+        ...{ limits: { ...limits, memoryBytes: 64 * 1024 ** 3 }, limiters: used, cwd },
+      })
+    expect(await look({ ...tools.limiters, sandbox: null })).toMatchObject({ stdout: 'seen\nconnected\n' })
+    expect(await look({ ...tools.limiters, sandbox })).toMatchObject({ stdout: 'unseen\nno network\n' })
+    if (tools.limiters.setpriv) {
+      const rights = await script('grep NoNewPrivs /proc/self/status', { limiters: { ...tools.limiters, sandbox } })
+      expect(rights).toMatchObject({ stdout: 'NoNewPrivs:\t1\n' })
+    }
+    secret.kill('SIGKILL')
+    server.close()
+  },
+)
+
+test('the words of bwrap: nothing shared, nothing writable but the work directory', () => {
+  const words = sandboxArgs({ kind: 'bwrap', path: '/usr/bin/bwrap' }, '/work/clip').join(' ')
+  expect(words).toContain('--unshare-all --die-with-parent --cap-drop ALL --ro-bind / /')
+  expect(words).toContain('--bind /work/clip /work/clip --chdir /work/clip --')
 })
 
 test.skipIf(!tools.limiters.nice)('low priority', async () => {
@@ -63,21 +105,22 @@ test.skipIf(!tools.limiters.prlimit)('processor time is limited', async () => {
 
 test('the wall clock ends a program, and one that does not listen is killed with its children', async () => {
   const started = performance.now()
-  const stubborn = `trap '' TERM; sh -c "trap '' TERM; sleep 60" & echo $! > child; wait; sleep 60`
+  const stubborn = `trap '' TERM; sh -c "trap '' TERM; sleep 601" & echo $! > child; wait; sleep 602`
   const outcome = await script(stubborn, { limits: { ...limits, wallSeconds: 0.3 } })
   expect(outcome).toMatchObject({ state: 'timed-out' })
   expect(performance.now() - started).toBeLessThan(4000)
-  expect(isRunning(await numberIn('child'))).toBe(false)
+  await isThere('child')
+  expect([isRunning('sleep 601'), isRunning('sleep 602')]).toEqual([false, false])
 })
 
 test('an abort rejects with its reason once the program is gone', async () => {
   const abort = new AbortController()
-  const running = script('echo $$ > aborted; exec sleep 60', { signal: abort.signal })
-  const pid = await numberIn('aborted')
-  expect(isRunning(pid)).toBe(true)
+  const running = script('echo $$ > aborted; exec sleep 603', { signal: abort.signal })
+  await isThere('aborted')
+  await expect.poll(() => isRunning('sleep 603')).toBe(true)
   abort.abort(new Error('the clip was deleted'))
   await expect(running).rejects.toThrow('the clip was deleted')
-  expect(isRunning(pid)).toBe(false)
+  expect(isRunning('sleep 603')).toBe(false)
 })
 
 test('an aborted signal starts nothing', async () => {
@@ -100,7 +143,7 @@ test('lines arrive as they are printed', async () => {
 })
 
 test('a program that is not there is an error', async () => {
-  const noLimiters = { nice: null, prlimit: null, setpriv: null }
+  const noLimiters = { nice: null, prlimit: null, setpriv: null, sandbox: null }
   const running = runFfmpeg('/nowhere/ffmpeg', [], { limits, limiters: noLimiters, cwd })
   await expect(running).rejects.toMatchObject({ code: 'ENOENT' })
 })
@@ -108,14 +151,17 @@ test('a program that is not there is an error', async () => {
 test.skipIf(!tools.limiters.setpriv)('a killed worker leaves no program behind', async () => {
   const worker = join(cwd, 'worker.ts')
   const source = `import { runFfmpeg } from '${join(import.meta.dirname, 'run-ffmpeg.ts')}'
-    runFfmpeg('/bin/sh', ['-c', 'echo $$ > orphan; exec sleep 60'], ${JSON.stringify({ limits, limiters: tools.limiters, cwd })})`
+    runFfmpeg('/bin/sh', ['-c', 'echo $$ > orphan; exec sleep 604'], ${JSON.stringify({ limits, limiters: tools.limiters, cwd })})`
   await writeFile(worker, source)
   const abort = new AbortController()
   const running = runFfmpeg(process.execPath, [worker], {
-    ...{ limits: { ...limits, memoryBytes: 64 * 1024 ** 3 }, limiters: tools.limiters, cwd, signal: abort.signal },
+    ...{ limits: { ...limits, memoryBytes: 64 * 1024 ** 3 }, cwd, signal: abort.signal },
+    // Not in a sandbox itself, whose end would be the end of all in it.
+    limiters: { ...tools.limiters, sandbox: null },
   })
-  const pid = await numberIn('orphan')
+  await isThere('orphan')
+  await expect.poll(() => isRunning('sleep 604')).toBe(true)
   abort.abort()
   await expect(running).rejects.toThrow()
-  await expect.poll(() => isRunning(pid)).toBe(false)
+  await expect.poll(() => isRunning('sleep 604')).toBe(false)
 })

@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { type Sandbox, sandboxArgs } from './sandbox.ts'
 
 /**
- * The one place that starts ffmpeg and ffprobe. They see no environment, no terminal and no user's file name, run in a
- * process group of their own, and never outlive their limits, their caller's signal or this process.
+ * The one place that starts ffmpeg and ffprobe. They get no environment, no terminal and no user's file name, run in a
+ * process group of their own, and never outlive their limits, their caller's signal or this process. Without network and
+ * apart from other processes they are where a sandbox works: see sandbox.ts.
  */
 export interface RunLimits {
   wallSeconds: number
@@ -17,6 +20,7 @@ export interface Limiters {
   nice: string | null
   prlimit: string | null
   setpriv: string | null
+  sandbox: Sandbox | null
 }
 
 export interface RunOptions {
@@ -36,15 +40,13 @@ export type RunOutcome =
   | { state: 'timed-out'; stderr: string }
   | { state: 'too-much-output' }
 
-/** Neither program needs more; nothing of ours (tokens, database address) may be readable from a broken decoder. */
+/** Neither program needs more, and a broken decoder shall find nothing of ours (tokens, database address) in it. */
 export const isolatedEnvironment = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' }
 
 /** Enough for the end of a log, which tells the reason; a hostile file can make ffmpeg write megabytes. */
 const STDERR_TAIL_CHARACTERS = 16_384
 /** 3700 packets of each of a few streams take under 1 MB of JSON. */
 const STDOUT_CHARACTERS = 8 * 1024 * 1024
-/** ffmpeg closes its files on SIGTERM, which takes milliseconds; a hanging one gets no more than this. */
-const KILL_AFTER_MS = 2000
 
 /**
  * Runs ffmpeg or ffprobe to its end. Every end of the program is an outcome; it rejects only when the program cannot
@@ -53,7 +55,7 @@ const KILL_AFTER_MS = 2000
 export function runFfmpeg(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
   const { signal, onLine } = options
   signal?.throwIfAborted()
-  const [command, ...commandArgs] = [...limiterArgs(options.limiters, options.limits), path, ...args] as [string]
+  const [command, ...commandArgs] = [...limiterArgs(options), path, ...args] as [string]
   const child = spawn(command, commandArgs, {
     cwd: options.cwd,
     env: isolatedEnvironment,
@@ -65,20 +67,17 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
     let stdout = ''
     let stderr = ''
     let stopped: 'aborted' | 'timed-out' | 'too-much-output' | undefined
-    let killTimer: NodeJS.Timeout | undefined
 
     const stop = (reason: typeof stopped) => {
       if (stopped) return
       stopped = reason
-      killGroup(child, 'SIGTERM')
-      killTimer = setTimeout(() => killGroup(child, 'SIGKILL'), KILL_AFTER_MS)
+      killGroup(child)
     }
     const wallTimer = setTimeout(() => stop('timed-out'), options.limits.wallSeconds * 1000)
     const onAbort = () => stop('aborted')
     signal?.addEventListener('abort', onAbort, { once: true })
     const release = () => {
       clearTimeout(wallTimer)
-      clearTimeout(killTimer)
       signal?.removeEventListener('abort', onAbort)
     }
 
@@ -104,20 +103,22 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
       if (stopped === 'timed-out') return resolve({ state: 'timed-out', stderr })
       if (stopped === 'too-much-output') return resolve({ state: 'too-much-output' })
       if (exitCode === 0) return resolve({ state: 'done', stdout, stderr })
-      resolve({ state: 'failed', exitCode, signal: killedBy, stderr })
+      resolve({ state: 'failed', ...endOf(exitCode, killedBy), stderr })
     })
   })
 }
 
 /**
- * The programs put in front, each of which becomes the next one: low priority so that the API stays quick on a shared
- * machine, death with this process (a killed worker leaves no encoder behind), and the kernel's limits.
+ * The programs put in front, each of which becomes or holds the next one: low priority so that the API stays quick on a
+ * shared machine, death with this process (a killed worker leaves no encoder behind), no way to gain rights, the sandbox,
+ * and the kernel's limits.
  */
-function limiterArgs(limiters: Limiters, limits: RunLimits): string[] {
+export function limiterArgs({ limiters, limits, cwd }: Pick<RunOptions, 'limiters' | 'limits' | 'cwd'>): string[] {
   const cpu = Math.ceil(limits.cpuSeconds)
   return [
     ...(limiters.nice ? [limiters.nice, '-n', '10'] : []),
-    ...(limiters.setpriv ? [limiters.setpriv, '--pdeathsig', 'KILL'] : []),
+    ...(limiters.setpriv ? [limiters.setpriv, ...SETPRIV_ARGS] : []),
+    ...(limiters.sandbox ? sandboxArgs(limiters.sandbox, cwd) : []),
     ...(limiters.prlimit
       ? [
           limiters.prlimit,
@@ -131,11 +132,22 @@ function limiterArgs(limiters: Limiters, limits: RunLimits): string[] {
   ]
 }
 
-/** The whole group, which only exists once the program has started. */
-function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+export const SETPRIV_ARGS = ['--no-new-privs', '--pdeathsig', 'KILL']
+
+/** A sandbox in between says which signal ended the program as a shell does: 139 is 128 and SIGSEGV. */
+function endOf(exitCode: number | null, killedBy: NodeJS.Signals | null) {
+  const name = Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0]
+  return name ? { exitCode: null, signal: name as NodeJS.Signals } : { exitCode, signal: killedBy }
+}
+
+/**
+ * The whole group, which only exists once the program has started. At once and for good: what it wrote is thrown
+ * away.
+ */
+function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return
   try {
-    process.kill(-child.pid, signal)
+    process.kill(-child.pid, 'SIGKILL')
   } catch {
     // It ended by itself in between.
   }

@@ -33,8 +33,10 @@ export async function receiveForm(
   const { socket } = request.raw
   const speed = watchSpeed(() => socket.bytesRead)
   const stop = AbortSignal.any([signal, speed.signal])
-  const stopped = new Promise<never>((_, reject) => stop.addEventListener('abort', () => reject(stop.reason)))
+  const { promise: stopped, reject } = Promise.withResolvers<never>()
   stopped.catch(() => {})
+  const onStop = () => reject(stop.reason)
+  stop.addEventListener('abort', onStop)
   // One byte over our own limit, which is counted below: the parser would wait for the rest of the part.
   const parts = request.parts({ limits: { ...LIMITS, fileSize: maxBytes + 1 } })
   try {
@@ -49,6 +51,8 @@ export async function receiveForm(
     throw multipartFailure(error as Parameters<typeof multipartFailure>[0]) ?? error
   } finally {
     speed.stop()
+    // Listened to, a signal made of others lives as long as they do: that of the stop as long as the process.
+    stop.removeEventListener('abort', onStop)
   }
 }
 

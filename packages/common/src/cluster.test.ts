@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+let directory: string
+const started: ChildProcess[] = []
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'cluster-'))
+})
+afterEach(async () => {
+  for (const child of started.splice(0)) child.kill('SIGKILL')
+  await rm(directory, { recursive: true, force: true })
+})
+
+/** A service that does as the file `plan` says at its start and writes down its number once it serves. */
+async function run(plan: string, count: number) {
+  await writeFile(join(directory, 'plan'), plan)
+  const program = join(directory, 'service.ts')
+  await writeFile(
+    program,
+    `import { appendFileSync, readFileSync } from 'node:fs'
+    import { createLogger } from '${join(import.meta.dirname, 'logger.ts')}'
+    import { runProcesses } from '${join(import.meta.dirname, 'cluster.ts')}'
+    const note = (file) => appendFileSync('${directory}/' + file, process.pid + '\\n')
+    await runProcesses(${count}, createLogger({ name: 'test', level: 'fatal' }), async () => {
+      if (readFileSync('${directory}/plan', 'utf8') === 'fail') {
+        note('failed')
+        process.exit(7)
+      }
+      setInterval(() => {}, 1000)
+      process.once('SIGTERM', () => { note('stopped'); process.exit(0) })
+      note('serving')
+      return true
+    })`,
+  )
+  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'ignore', 'inherit'] })
+  started.push(child)
+  return { child, ended: once(child, 'exit').then(([code, signal]) => code ?? signal) }
+}
+
+const pidsIn = async (file: string) =>
+  (await readFile(join(directory, file), 'utf8').catch(() => '')).split('\n').filter(Boolean).map(Number)
+
+const expectPids = (file: string, count: number) =>
+  expect.poll(async () => (await pidsIn(file)).length, { timeout: 10_000 }).toBeGreaterThanOrEqual(count)
+
+test('one process is the service itself', async () => {
+  const { child } = await run('serve', 1)
+  await expectPids('serving', 1)
+  expect(await pidsIn('serving')).toEqual([child.pid])
+})
+
+test('a signal to the first process stops all, and it ends well after them', async () => {
+  const { child, ended } = await run('serve', 2)
+  await expectPids('serving', 2)
+  child.kill('SIGTERM')
+  expect(await ended).toBe(0)
+  expect((await pidsIn('stopped')).toSorted()).toEqual((await pidsIn('serving')).toSorted())
+})
+
+test('a service that cannot start ends with its exit code instead of trying for ever', async () => {
+  const { ended } = await run('fail', 2)
+  expect(await ended).toBe(7)
+})
+
+test('a process that dies is replaced; as long as its replacements fail the others go on serving', async () => {
+  const { child } = await run('serve', 2)
+  await expectPids('serving', 2)
+  const [victim, survivor] = (await pidsIn('serving')) as [number, number]
+  await writeFile(join(directory, 'plan'), 'fail')
+  process.kill(victim, 'SIGKILL')
+  await expectPids('failed', 2)
+  expect(await pidsIn('stopped')).toEqual([])
+  expect([process.kill(survivor, 0), child.exitCode]).toEqual([true, null])
+  await writeFile(join(directory, 'plan'), 'serve')
+  await expectPids('serving', 3)
+}, 30_000)
