@@ -91,9 +91,15 @@ function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply
   return sendInForm(answers, error, request, reply.code(error.status))
 }
 
+/** Whether a body was announced that has not arrived. */
+const isStillSending = ({ raw, headers, body }: FastifyRequest) =>
+  body === undefined &&
+  !raw.complete &&
+  (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
+
 function toApiError(error: FastifyError, request: FastifyRequest, answers: ErrorAnswers): ApiError {
   if (error instanceof ApiError) return error
-  const isClientsFault = error.code === 'FST_ERR_HANDLER_TIMEOUT' && !request.raw.complete
+  const isClientsFault = error.code === 'FST_ERR_HANDLER_TIMEOUT' && isStillSending(request)
   const failure = isClientsFault ? 'too_slow' : FAILURE_BY_FASTIFY_CODE[error.code]
   if (failure) return answers.common(failure, undefined, error)
   if (error.validation) return answers.common('invalid_field', describeValidation(error), undefined)

@@ -50,12 +50,16 @@ function buffered(lines: ReturnType<typeof destination>) {
   return lines
 }
 
-/** PostgreSQL's errors quote the refused row, and with it addresses and hashes. A cause may also be a mere text. */
+/**
+ * PostgreSQL's errors quote the refused row, and with it addresses and hashes; those of a lost connection carry the whole
+ * client and its cancel key. A cause may also be a mere text.
+ */
 function withoutRows(cause: unknown) {
   if (typeof cause !== 'object' || cause === null) return cause
   const {
     detail: _detail,
     where: _where,
+    client: _client,
     ...rest
   } = pino.stdSerializers.errWithCause(cause as Error) as Record<string, unknown>
   return rest

@@ -164,13 +164,13 @@ describe('failures', () => {
       const { error, ...problem } = JSON.parse(text)
       expect(error).toMatchObject({ code, request_id: requestId })
       expect(problem).toEqual({
-        type: `https://media.example/docs#${code}`,
+        type: `https://media.example/docs/errors#${code}`,
         title: errorCatalogue[code].message,
         status,
         detail: error.message,
         instance: `urn:request:${requestId}`,
         message: error.message,
-        reference: `https://media.example/docs#${code}`,
+        reference: `https://media.example/docs/errors#${code}`,
       })
     }
     for (const accept of ['*/*', 'application/json', 'application/problem+json;q=0', 'text/html']) {
