@@ -53,6 +53,27 @@ describe('a stranger who registers an address first', () => {
     expect((await signIn(service, email, STRANGERS)).status).toBe(400)
   })
 
+  test.for(['signup', 'otp'])(
+    'gains nothing by being first and last, the owner asking by %s in between',
+    async (how, { service }) => {
+      const email = `sandwich-${how}@example.com`
+      const stranger = () => service.post('/signup', { email, password: STRANGERS })
+      await stranger()
+      const first = await service.mailbox.waitFor(email)
+      service.clock.advance({ seconds: 901 })
+      await service.post(`/${how}`, how === 'otp' ? { email } : { email, password: OWNERS })
+      const second = await service.mailbox.waitFor(email, { after: first })
+      service.clock.advance({ seconds: 901 })
+      await stranger()
+      const third = await service.mailbox.waitFor(email, { after: second })
+      service.clock.advance({ seconds: 901 })
+      await service.post('/resend', { type: 'signup', email })
+      const last = await service.mailbox.waitFor(email, { after: third })
+      expect((await service.get(linkPath(last.text))).headers.location).toContain('access_token')
+      expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    },
+  )
+
   test('who signs up twice with one password has it after confirming', async ({ service }) => {
     const email = 'patient@example.com'
     await service.post('/signup', { email, password: OWNERS })
@@ -218,4 +239,48 @@ test('the immediate change of a number is told to its owner', async () => {
   await service.put('/user', { phone: '4915100000012' }, auth)
   await service.mailbox.waitFor('owner@example.com', { subject: 'phone number was changed' })
   await service.close()
+})
+
+test('misses are not forgotten by a sign-in to an account of the same name in another audience', async ({
+  service,
+}) => {
+  const email = 'guessed@example.com'
+  await service.signedIn(email, OWNERS)
+  const elsewhere = { 'x-jwt-aud': 'elsewhere' }
+  service.clock.advance({ seconds: 901 })
+  await service.post('/signup', { email, password: STRANGERS }, elsewhere)
+  const statuses = []
+  for (let i = 0; i < 12; i++) {
+    statuses.push((await signIn(service, email, `guess ${i}`)).status)
+    await service.post('/token?grant_type=password', { email, password: STRANGERS }, elsewhere)
+  }
+  expect(statuses).toContain(429)
+})
+
+test('a stranger who signs up a number does not kill the code its owner waits for', async () => {
+  const gateways = await startSmsGateways()
+  const service = await startTestService(gateways.settings('twilio'))
+  const phone = '4915100000021'
+  const made = await service.post('/admin/users', { phone, phone_confirm: true, password: OWNERS }, service.admin)
+  expect(made.status).toBe(200)
+  await service.post('/otp', { phone })
+  const token = /\d{6}/.exec((await gateways.waitFor(phone)).text)?.[0]
+  service.clock.advance({ seconds: 61 })
+  expect((await service.post('/signup', { phone, password: STRANGERS })).status).toBe(200)
+  expect((await service.post('/verify', { type: 'sms', phone, token })).status).toBe(200)
+  await service.close()
+  await gateways.close()
+})
+
+test('an admin who is banned, or no admin any more, is none by an older token either', async ({ service }) => {
+  for (const change of [{ ban_duration: '1h' }, { role: 'authenticated' }]) {
+    const { userId, ...user } = await service.signedIn(`admin-${Object.keys(change)[0]}@example.com`, OWNERS)
+    await service.put(`/admin/users/${userId}`, { role: 'service_role' }, service.admin)
+    const { body: me } = await service.get('/user', user.auth)
+    const { body } = await signIn(service, me.email, OWNERS)
+    const auth = { authorization: `Bearer ${body.access_token}` }
+    expect((await service.get('/admin/users', auth)).status).toBe(200)
+    await service.put(`/admin/users/${userId}`, change, service.admin)
+    expect((await service.get('/admin/users', auth)).status).toBe(403)
+  }
 })

@@ -76,10 +76,10 @@ export async function updateUser(
     if (checked.passwordHash) {
       await setPassword(trx, userId, checked.passwordHash, now)
       await endSessions(trx, userId, 'global', '')
-      await deleteAuthCodes(trx, userId)
     }
     if (checked.passwordHash || changesAddress(user, checked) || checked.emailConfirm || checked.phoneConfirm) {
       await deleteOneTimeTokens(trx, userId)
+      await deleteAuthCodes(trx, userId)
     }
     await changeMetadata(trx, user, checked, now)
     const updated = (await findUserById(trx, userId)) as User

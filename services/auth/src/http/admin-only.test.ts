@@ -11,6 +11,7 @@ const list = (service: TestService, token: string) => service.get('/admin/users'
 async function adminWithSession(service: TestService) {
   const { accessToken, auth, userId: sub } = await service.signedIn()
   const claims = JSON.parse(Buffer.from(accessToken.split('.')[1] as string, 'base64url').toString())
+  await service.deps.db.updateTable('users').set({ role }).where('id', '=', sub).execute()
   return { auth, token: await signed({ sub, role, session_id: claims.session_id }) }
 }
 

@@ -57,5 +57,8 @@ async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<void> 
   if (!claims.sub || !UUID.test(claims.sub)) throw apiError('bad_jwt')
   const session = await findSessionWithUser(deps.db, sessionId)
   if (!session || session.user_id !== claims.sub) throw apiError('session_not_found')
+  if (session.banned_until && session.banned_until > deps.now()) throw apiError('user_banned')
+  // A token outlives the role it was issued with.
+  if (session.role !== claims.role) throw apiError('not_admin')
   if (sessionEnd(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })
 }

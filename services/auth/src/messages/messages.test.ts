@@ -323,6 +323,7 @@ describe('one try', () => {
           tokenHash: null,
           pkce: undefined,
           password: undefined,
+          isPretended: false,
           codeHash: hash,
           expiresAt: service.clock.now(),
           now: service.clock.now(),

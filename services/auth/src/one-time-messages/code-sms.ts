@@ -37,6 +37,7 @@ export async function sendCodeSms(
     lifetimeSeconds,
     code: testCode,
     password,
+    isPretended,
   })
   if (testCode) return
   const variables: SmsVariables = { code, channel }

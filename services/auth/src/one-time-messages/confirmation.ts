@@ -36,7 +36,7 @@ export async function sendConfirmation(
     to: address.value,
     isPretended: !isPending,
     messageId: order.messageId,
-    password: passwordHash === undefined ? undefined : { hash: passwordHash },
+    password: passwordHash === undefined || !isPending ? undefined : { hash: passwordHash },
   }
   if (address.channel === 'email') {
     // Who was invited is invited again, whoever asks: their link must not turn into one that demands a password, nor set a

@@ -63,6 +63,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     lifetimeSeconds,
     pkce: mail.pkce,
     password: mail.password,
+    isPretended: mail.isPretended,
   })
   const variables = {
     SiteURL: config.siteUrl,

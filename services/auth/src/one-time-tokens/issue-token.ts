@@ -22,6 +22,7 @@ export interface TokenOrder {
   code?: string | undefined
   pkce?: Pkce | undefined
   password?: { hash: string | null } | undefined
+  isPretended?: boolean | undefined
 }
 
 export interface IssuedToken extends OneTimeToken {
@@ -45,6 +46,7 @@ export async function issueToken(deps: IssueTokenDeps, trx: Transaction<DB>, ord
     codeHash,
     pkce: order.pkce,
     password: order.password,
+    isPretended: order.isPretended ?? false,
     expiresAt: new Date(now.getTime() + order.lifetimeSeconds * 1000),
     now,
   })

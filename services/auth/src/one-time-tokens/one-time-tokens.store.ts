@@ -13,6 +13,8 @@ export interface NewOneTimeToken {
   pkce: Pkce | undefined
   /** Set when the token is used; a hash of null takes the password away. */
   password: { hash: string | null } | undefined
+  /** The work is done and nothing changes: there may be a live token. */
+  isPretended: boolean
   expiresAt: Date
   now: Date
 }
@@ -31,10 +33,21 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     expires_at: token.expiresAt,
     created_at: token.now,
   }
+  // Once two requests disagreed about the password there is none until the address is proven.
+  const password = token.password
+    ? {
+        new_password_hash: sql<string | null>`case when ${sql.ref('one_time_tokens.sets_password')}
+          and ${sql.ref('one_time_tokens.new_password_hash')} is null then null else excluded.new_password_hash end`,
+      }
+    : {}
   await trx
     .insertInto('one_time_tokens')
     .values({ user_id: token.userId, purpose: token.purpose, ...values })
-    .onConflict((conflict) => conflict.columns(['user_id', 'purpose']).doUpdateSet(values))
+    .onConflict((conflict) =>
+      conflict
+        .columns(['user_id', 'purpose'])
+        .doUpdateSet(token.isPretended ? { purpose: token.purpose } : { ...values, ...password }),
+    )
     .execute()
 }
 

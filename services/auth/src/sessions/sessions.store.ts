@@ -210,6 +210,7 @@ export function findSessionWithUser(db: Kysely<DB>, id: string) {
       'sessions.not_after',
       'sessions.created_at',
       'users.banned_until',
+      'users.role',
       'users.email',
       'users.phone',
       'users.user_metadata',

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
 import { type AuditAction, audit } from '../audit/audit.ts'
+import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -52,6 +53,7 @@ export async function confirm(
   const effect = await EFFECTS[redemption.token.purpose](deps, trx, redemption)
   if (!effect) return undefined
   await deleteOneTimeTokens(trx, user.id)
+  await deleteAuthCodes(trx, user.id)
   await refreshProviders(trx, user.id, deps.now())
   const confirmed = (await findUserById(trx, user.id)) as User
   await audit(deps, trx, log, { ...effect, actor: confirmed })
