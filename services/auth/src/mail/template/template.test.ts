@@ -151,6 +151,7 @@ describe('escaping in HTML', () => {
       'javascript:x',
       '<!--[if !mso]><!--><a href="#ZgotmplZ"><!--<![endif]-->',
     ],
+    ['… after an empty comment', '<!--><a href="{{ .X }}">', 'javascript:x', '<!--><a href="#ZgotmplZ">'],
     ['mailto', '<a href="{{ .X }}">', 'mailto:a@b.c', '<a href="mailto:a@b.c">'],
     ['a relative link', '<a href="{{ .X }}">', '/a:b?c', '<a href="/a:b?c">'],
     ['a quote in a link', '<a href="{{ .X }}">', 'https://a/"b\'<c> d', '<a href="https://a/%22b%27%3Cc%3E%20d">'],
