@@ -16,11 +16,9 @@ import { deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time
 import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
-import { isEmailTaken, isPhoneTaken } from '../users/addresses.store.ts'
+import { applyEmailChange, applyPhoneChange, refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import {
-  applyEmailChange,
-  applyPhoneChange,
   findUserById,
   lockUser,
   mergeAppMetadata,
@@ -95,17 +93,13 @@ async function checkChanges(deps: Deps, caller: Caller, changes: AccountChanges)
   if (password !== undefined) await requireFitPassword(deps, password)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   if (password !== undefined) requireAddressForPassword(user, changes)
-  await requireFreeAddresses(deps, user, changes)
+  if (changes.email) await refuseTakenEmail(deps.db, changes.email, user.aud, user.id)
+  if (changes.phone) await refuseTakenPhone(deps.db, changes.phone, user.aud, user.id)
   return password === undefined ? undefined : checkNewPassword(deps, caller, { ...changes, password })
 }
 
 /** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
 const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous && config.mail.autoconfirm
-
-async function requireFreeAddresses({ db }: Deps, user: User, { email, phone }: AccountChanges): Promise<void> {
-  if (email && (await isEmailTaken(db, email, user.aud, user.id))) throw apiError('email_exists')
-  if (phone && (await isPhoneTaken(db, phone, user.aud, user.id))) throw apiError('phone_exists')
-}
 
 async function changePassword(
   deps: Deps,

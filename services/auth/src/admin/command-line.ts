@@ -15,7 +15,7 @@ import { createLeakedPasswords } from '../passwords/leaked-passwords.ts'
 import { startUp } from '../start.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { parsePhone } from '../users/phone-number.ts'
-import { findUserByEmail, findUserById, findUserByPhone, type User } from '../users/users.store.ts'
+import { findUserByAddress, findUserById, type User } from '../users/users.store.ts'
 import type { UserAdminDeps } from './create-user.ts'
 
 /** Who acts in the audit log. */
@@ -53,6 +53,8 @@ export async function findNamedUser({ db, config }: UserAdminDeps, name: string)
 
 function findByName(db: Kysely<DB>, { jwt }: Config, name: string): Promise<User | undefined> {
   if (UUID.test(name)) return findUserById(db, name)
-  if (name.includes('@')) return findUserByEmail(db, parseEmail(name), jwt.audience)
-  return findUserByPhone(db, parsePhone(name), jwt.audience)
+  const address = name.includes('@')
+    ? ({ channel: 'email', value: parseEmail(name) } as const)
+    : ({ channel: 'phone', value: parsePhone(name) } as const)
+  return findUserByAddress(db, address, jwt.audience)
 }

@@ -9,13 +9,14 @@ import { apiError } from '../errors.ts'
 import { NIL_UUID, UUID } from '../http/authenticate.ts'
 import { putAddressIdentity } from '../identities/identities.store.ts'
 import { isSupportedHash } from '../passwords/imported-hash.ts'
+import { refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { findUserById, insertUser, type User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
-import { parseName, refuseOversizedPassword, refuseTakenEmail, refuseTakenPhone } from './user-input.ts'
+import { parseName, refuseOversizedPassword } from './user-input.ts'
 
 /** What the flows about users need; commands have no more than this. */
 export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'now' | 'passwords'>

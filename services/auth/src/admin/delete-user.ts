@@ -8,7 +8,7 @@ import { anonymiseIdentity, listIdentityKeys } from '../identities/identities.st
 import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import { endSessions } from '../sessions/sessions.store.ts'
 import { anonymiseUser, deleteUserRow } from '../users/change-user.store.ts'
-import { findUserById, lockUser, type User } from '../users/users.store.ts'
+import { lockAndReadUser, type User } from '../users/users.store.ts'
 import type { UserAdminDeps } from './create-user.ts'
 
 /**
@@ -25,8 +25,7 @@ export async function deleteUser(
   deletion: Deletion,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
-    await lockUser(trx, userId)
-    const user = await findUserById(trx, userId)
+    const user = await lockAndReadUser(trx, userId)
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     await audit(deps, trx, log, { action: 'user_deleted', actor, target: user })
     if (deletion === 'hard') await deleteUserRow(trx, userId)

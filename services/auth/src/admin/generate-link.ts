@@ -14,20 +14,19 @@ import {
 } from '../one-time-messages/link-mail.ts'
 import { issueToken } from '../one-time-tokens/issue-token.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
-import { isEmailTaken } from '../users/addresses.store.ts'
+import { refuseTakenEmail } from '../users/addresses.store.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
-import { insertAccount, newAccount } from '../users/new-account.ts'
 import {
   findUserByEmail,
   findUserById,
-  lockUser,
+  lockAndReadUser,
   mergeUserMetadata,
   setInvited,
   setSentAt,
   type User,
 } from '../users/users.store.ts'
-import { auditInvitation, lockInvitee } from './invite-user.ts'
+import { auditInvitation, lockUnproven } from './invite-user.ts'
 
 export const GENERATED_TYPES = [
   'signup',
@@ -126,19 +125,15 @@ type Maker = (
 ) => Promise<Made>
 
 const MAKERS: Record<GeneratedType, Maker> = {
-  signup: async (deps, trx, _log, _admin, { email, data, audience }, passwordHash) => {
-    const account = newAccount(deps, { address: { channel: 'email', value: email }, data, audience }, passwordHash)
-    const id = await insertAccount(deps, trx, account)
-    await lockUser(trx, id)
-    const user = await findUserById(trx, id)
-    if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')
-    if (id !== account.user.id) await mergeUserMetadata(trx, id, data, deps.now())
-    await setSentAt(trx, id, 'confirmation_sent_at', deps.now())
+  signup: async (deps, trx, _log, _admin, order, passwordHash) => {
+    const { user, isNew } = await lockUnproven(deps, trx, order, passwordHash)
+    if (!isNew) await mergeUserMetadata(trx, user.id, order.data, deps.now())
+    await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
     const { purpose } = LINK_KINDS.confirmation
-    return { kind: 'confirmation', purpose, relatesTo: email, user, password: { hash: passwordHash } }
+    return { kind: 'confirmation', purpose, relatesTo: order.email, user, password: { hash: passwordHash } }
   },
   invite: async (deps, trx, log, admin, order) => {
-    const user = await lockInvitee(deps, trx, order)
+    const { user } = await lockUnproven(deps, trx, order, null)
     await setInvited(trx, user.id, deps.now())
     await auditInvitation(deps, trx, log, admin, user)
     const { purpose } = LINK_KINDS.invite
@@ -171,7 +166,7 @@ async function makeEmailChange(
     throw apiError('validation_failed', { message: 'Enable secure email change to generate link for current email' })
   }
   const newEmail = parseEmail(order.newEmail)
-  if (await isEmailTaken(trx, newEmail, user.aud, user.id)) throw apiError('email_exists')
+  await refuseTakenEmail(trx, newEmail, user.aud, user.id)
   await wishForEmail(deps, trx, user, newEmail)
   const relatesTo = purpose === 'email_change_current' ? order.email : newEmail
   return { kind: 'email_change', purpose, relatesTo, user }
@@ -180,8 +175,7 @@ async function makeEmailChange(
 async function lockKnown(trx: Transaction<DB>, { email, audience }: LinkOrder): Promise<User> {
   const found = await findUserByEmail(trx, email, audience)
   if (!found) throw apiError('user_not_found', { status: 404, message: 'User with this email not found' })
-  await lockUser(trx, found.id)
-  const user = await findUserById(trx, found.id)
+  const user = await lockAndReadUser(trx, found.id)
   if (!user || user.email !== email) throw apiError('user_not_found', { status: 404 })
   return user
 }

@@ -8,7 +8,7 @@ import { type MailContext, sendLinkMail } from '../one-time-messages/link-mail.t
 import { spendMessage } from '../one-time-messages/message-budget.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
-import { findUserById, lockUser, setInvited, type User } from '../users/users.store.ts'
+import { findUserById, lockAndReadUser, setInvited, type User } from '../users/users.store.ts'
 
 export interface Invitation {
   email: string
@@ -27,7 +27,7 @@ export async function inviteUser(
   requireModestMetadata(data)
   await spendMessage(deps, { channel: 'email', value: email })
   return deps.db.transaction().execute(async (trx) => {
-    const user = await lockInvitee(deps, trx, { email, data, audience })
+    const { user } = await lockUnproven(deps, trx, { email, data, audience }, null)
     await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, password: { hash: null }, ...context })
     await setInvited(trx, user.id, deps.now())
     await auditInvitation(deps, trx, log, admin, user)
@@ -35,18 +35,18 @@ export async function inviteUser(
   })
 }
 
-/** The unconfirmed account of the address, made if need be. Throws email_exists when somebody has proven it. */
-export async function lockInvitee(
+/** The unconfirmed account of the address, made if need be with this password. Throws email_exists when somebody has proven it. */
+export async function lockUnproven(
   deps: Deps,
   trx: Transaction<DB>,
   { email, data, audience }: Omit<Invitation, 'context'>,
-): Promise<User> {
-  const account = newAccount(deps, { address: { channel: 'email', value: email }, data, audience }, null)
+  passwordHash: string | null,
+): Promise<{ user: User; isNew: boolean }> {
+  const account = newAccount(deps, { address: { channel: 'email', value: email }, data, audience }, passwordHash)
   const id = await insertAccount(deps, trx, account)
-  await lockUser(trx, id)
-  const user = await findUserById(trx, id)
+  const user = await lockAndReadUser(trx, id)
   if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')
-  return user
+  return { user, isNew: id === account.user.id }
 }
 
 export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: FastifyBaseLogger, admin: Actor, user: User) =>

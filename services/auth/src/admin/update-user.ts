@@ -12,13 +12,14 @@ import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { endSessions } from '../sessions/sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
+import { refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../users/change-user.store.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import {
   findUserById,
-  lockUser,
+  lockAndReadUser,
   mergeAppMetadata,
   mergeUserMetadata,
   refreshProviders,
@@ -27,7 +28,7 @@ import {
 } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
-import { parseName, refuseTakenEmail, refuseTakenPhone } from './user-input.ts'
+import { parseName } from './user-input.ts'
 
 /** What an admin changes about a user; absent, or "" but for the password, means unchanged. */
 export interface UserUpdate {
@@ -66,8 +67,7 @@ export async function updateUser(
   const checked = await checkUpdate(deps, update)
   return deps.db.transaction().execute(async (trx) => {
     const now = deps.now()
-    await lockUser(trx, userId)
-    const user = await findUserById(trx, userId)
+    const user = await lockAndReadUser(trx, userId)
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     if (user.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })

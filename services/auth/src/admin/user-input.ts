@@ -1,7 +1,5 @@
-import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { MAX_PASSWORD_BYTES } from '../passwords/password-rules.ts'
-import { isEmailTaken, isPhoneTaken } from '../users/addresses.store.ts'
 
 /** Roles and audiences travel in every token. */
 const MAX_NAME_BYTES = 255
@@ -11,14 +9,6 @@ export function parseName(field: 'role' | 'aud', name: string | undefined): stri
   if (!name) return undefined
   if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
   throw apiError('validation_failed', { message: `${field} cannot be longer than ${MAX_NAME_BYTES} bytes` })
-}
-
-export async function refuseTakenEmail(db: Deps['db'], email: string, aud: string, ownerId?: string): Promise<void> {
-  if (await isEmailTaken(db, email, aud, ownerId)) throw apiError('email_exists')
-}
-
-export async function refuseTakenPhone(db: Deps['db'], phone: string, aud: string, ownerId?: string): Promise<void> {
-  if (await isPhoneTaken(db, phone, aud, ownerId)) throw apiError('phone_exists')
 }
 
 /** The bound on the work of a hash; strength is another question. */

@@ -10,7 +10,7 @@ import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmati
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
 import { confirmed, insertAccount, newAccount } from '../users/new-account.ts'
-import { findUserByEmail, findUserById, findUserByPhone, lockUser, setSentAt, type User } from '../users/users.store.ts'
+import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../users/users.store.ts'
 
 export async function sendSignIn(deps: Deps, log: FastifyBaseLogger, request: MessageRequest): Promise<void> {
   const { address } = request
@@ -46,10 +46,8 @@ async function sendToConfirmed(
 
 /** The account whose own address it is. */
 async function lockExisting(trx: Transaction<DB>, { address, audience }: MessageRequest): Promise<User | undefined> {
-  const found = await (address.channel === 'email' ? findUserByEmail : findUserByPhone)(trx, address.value, audience)
-  if (!found) return undefined
-  await lockUser(trx, found.id)
-  return findUserById(trx, found.id)
+  const found = await findUserByAddress(trx, address, audience)
+  return found && lockAndReadUser(trx, found.id)
 }
 
 /** A new account without a password, where the caller and the settings allow one. */

@@ -8,24 +8,19 @@ import { sendEmailChange, sendPhoneChange, spendChange } from '../one-time-messa
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
 import type { Address } from '../users/address.ts'
-import { findUserByEmail, findUserById, findUserByPhone, lockUser, type User } from '../users/users.store.ts'
+import { findUserByAddress, lockAndReadUser, type User } from '../users/users.store.ts'
 
 /** The worker's half of POST /resend: sends again what is still pending; nothing where nothing is. */
 export async function sendAgain(deps: Deps, log: FastifyBaseLogger, request: MessageRequest): Promise<void> {
   const { address, audience } = request
-  const found = await (address.channel === 'email' ? findUserByEmail : findUserByPhone)(
-    deps.db,
-    address.value,
-    audience,
-  )
+  const found = await findUserByAddress(deps.db, address, audience)
   if (!found) return
   try {
     const recipient = pendingAddress(found, request)
     if (recipient) await spendChange(deps, found, recipient)
     await deps.db.transaction().execute(async (trx) => {
-      if (!(await lockUser(trx, found.id))) return
-      const user = (await findUserById(trx, found.id)) as User
-      await SENDERS[request.type]?.(deps, trx, log, user, request)
+      const user = await lockAndReadUser(trx, found.id)
+      if (user) await SENDERS[request.type]?.(deps, trx, log, user, request)
     })
   } catch (error) {
     // Too soon or too many: nobody waits for the answer any more, and trying again later would only send it late.

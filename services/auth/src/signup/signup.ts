@@ -19,10 +19,9 @@ import type { Address } from '../users/address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { type Account, confirmed, insertAccount, newAccount, unavailable } from '../users/new-account.ts'
 import {
-  findUserByEmail,
+  findUserByAddress,
   findUserById,
-  findUserByPhone,
-  lockUser,
+  lockAndReadUser,
   type User,
   type UserWithPassword,
 } from '../users/users.store.ts'
@@ -44,7 +43,7 @@ export type SignupResult = { session: SessionBody } | { user: User }
 export async function signUp(deps: Deps, log: FastifyBaseLogger, input: SignupInput): Promise<SignupResult> {
   requireModestMetadata(input.data)
   // Hashed whether or not the account exists: the time would tell otherwise.
-  const known = await findHolder(deps, input)
+  const known = await findUserByAddress(deps.db, input.address, input.audience)
   const account = newAccount(deps, input, await deps.passwords.hash(input.password, known?.password_hash))
   const { mail, sms } = deps.config
   const autoconfirm = input.address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
@@ -96,11 +95,5 @@ async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Ac
 
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
 
-const findHolder = ({ db }: Deps, { address: { channel, value }, audience }: SignupInput) =>
-  (channel === 'email' ? findUserByEmail : findUserByPhone)(db, value, audience)
-
-async function lockHolder(trx: Transaction<DB>, id: string): Promise<UserWithPassword> {
-  const locked = await lockUser(trx, id)
-  const holder = await findUserById(trx, id)
-  return locked && holder ? { ...holder, password_hash: locked.password_hash } : unavailable()
-}
+const lockHolder = async (trx: Transaction<DB>, id: string): Promise<UserWithPassword> =>
+  (await lockAndReadUser(trx, id)) ?? unavailable()

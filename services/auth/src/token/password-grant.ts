@@ -7,7 +7,7 @@ import { reportWeaknesses } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { Address } from '../users/address.ts'
-import { findUserByEmail, findUserByPhone, replaceHash, type UserWithPassword } from '../users/users.store.ts'
+import { findUserByAddress, replaceHash, type UserWithPassword } from '../users/users.store.ts'
 
 export interface PasswordGrantInput {
   address: Address
@@ -28,7 +28,7 @@ export async function signInWithPassword(
   input: PasswordGrantInput,
 ): Promise<SessionBody> {
   const { channel, value } = input.address
-  const found = await (channel === 'email' ? findUserByEmail : findUserByPhone)(deps.db, value, input.audience)
+  const found = await findUserByAddress(deps.db, input.address, input.audience)
   // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
   const storedHash = isOversized ? null : found?.password_hash

@@ -1,8 +1,10 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
+import { apiError } from '../errors.ts'
+import { refuseTakenAddress } from './address-taken.ts'
 
 /** Whether another user of the audience has the e-mail address, as their own or through a linked identity. */
-export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<boolean> {
+async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<boolean> {
   const found = await db
     .selectFrom('users')
     .select('users.id')
@@ -20,7 +22,7 @@ export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, e
   return found.some(({ id }) => id !== exceptId)
 }
 
-export async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<boolean> {
+async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<boolean> {
   const found = await db
     .selectFrom('users')
     .select('id')
@@ -28,4 +30,77 @@ export async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, e
     .where('aud', '=', aud)
     .executeTakeFirst()
   return found !== undefined && found.id !== exceptId
+}
+
+/** Throws email_exists when another account than `exceptId` has the address. */
+export async function refuseTakenEmail(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<void> {
+  if (await isEmailTaken(db, email, aud, exceptId)) throw apiError('email_exists')
+}
+
+/** Throws phone_exists when another account than `exceptId` has the number. */
+export async function refuseTakenPhone(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<void> {
+  if (await isPhoneTaken(db, phone, aud, exceptId)) throw apiError('phone_exists')
+}
+
+/** The address a user wants; it becomes theirs with its confirmation. */
+export async function requestEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ email_change: email, email_change_sent_at: now, email_change_confirm_status: 0, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** One of both addresses has agreed to a change; whether this call was the one that noted it. */
+export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('users')
+    .set({ email_change_confirm_status: 1, updated_at: now })
+    .where('id', '=', id)
+    .where('email_change_confirm_status', '=', 0)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** The wanted address becomes the user's, proven. Throws email_exists or phone_exists when somebody else has it by now. */
+export async function applyEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set((eb) => ({
+      email,
+      email_change: null,
+      email_change_confirm_status: 0,
+      email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
+      user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .execute()
+    .catch(refuseTakenAddress)
+}
+
+export async function requestPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ phone_change: phone, phone_change_sent_at: now, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The wanted number becomes the user's, proven. Throws email_exists or phone_exists when somebody else has it by now. */
+export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({
+      phone,
+      phone_change: null,
+      phone_confirmed_at: now,
+      user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    })
+    .where('id', '=', id)
+    .execute()
+    .catch(refuseTakenAddress)
 }

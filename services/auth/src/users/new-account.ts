@@ -5,7 +5,7 @@ import { apiError } from '../errors.ts'
 import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
 import { blankUser } from './blank-user.ts'
-import { findUserByEmail, findUserByPhone, insertUser, type User } from './users.store.ts'
+import { findUserByAddress, insertUser, type User } from './users.store.ts'
 
 export interface Account {
   user: User
@@ -89,11 +89,13 @@ export async function insertAccount(deps: Deps, trx: Transaction<DB>, account: A
   return user.id
 }
 
-const holderOf = (trx: Transaction<DB>, { channel, value }: Address, audience: string) =>
-  channel === 'email' ? findUserIdByIdentityEmail(trx, value, audience) : ownerOf(trx, { channel, value }, audience)
+const holderOf = (trx: Transaction<DB>, address: Address, audience: string) =>
+  address.channel === 'email'
+    ? findUserIdByIdentityEmail(trx, address.value, audience)
+    : ownerOf(trx, address, audience)
 
-const ownerOf = async (trx: Transaction<DB>, { channel, value }: Address, audience: string) =>
-  (await (channel === 'email' ? findUserByEmail : findUserByPhone)(trx, value, audience))?.id
+const ownerOf = async (trx: Transaction<DB>, address: Address, audience: string) =>
+  (await findUserByAddress(trx, address, audience))?.id
 
 /** The account that had the address was deleted in this very moment; the next try finds it free. */
 export function unavailable(): never {

@@ -3,7 +3,7 @@ import { prepared } from '@services/common/prepared'
 import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
 import type { DB, Metadata, UsersTable } from '../db/tables.ts'
-import { refuseTakenAddress } from './address-taken.ts'
+import type { Address } from './address.ts'
 
 /** Columns an answer is made from; the password hash is selected only where it is compared. */
 const USER_COLUMNS = [
@@ -129,11 +129,7 @@ const selectByEmail = prepared((db: Kysely<DB>, { email, aud }: { email: string;
 )
 
 /** With the password hash, like findUserByEmail. */
-export async function findUserByPhone(
-  db: Kysely<DB>,
-  phone: string,
-  aud: string,
-): Promise<UserWithPassword | undefined> {
+async function findUserByPhone(db: Kysely<DB>, phone: string, aud: string): Promise<UserWithPassword | undefined> {
   const [found] = await selectByPhone(db, { phone, aud })
   return found && { ...toUser(found.user), password_hash: found.password_hash }
 }
@@ -145,6 +141,13 @@ const selectByPhone = prepared((db: Kysely<DB>, { phone, aud }: { phone: string;
     .where('users.phone', '=', phone)
     .where('users.aud', '=', aud),
 )
+
+/** By e-mail address or number, whichever it is. */
+export const findUserByAddress = (
+  db: Kysely<DB>,
+  { channel, value }: Address,
+  aud: string,
+): Promise<UserWithPassword | undefined> => (channel === 'email' ? findUserByEmail : findUserByPhone)(db, value, aud)
 
 export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<string | null | undefined> {
   const found = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst()
@@ -174,6 +177,13 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
 }
 
 export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
+
+/** Locks the row and reads all of the user, in this order: what a concurrent flow has just written is in it. */
+export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise<UserWithPassword | undefined> {
+  const locked = await lockUser(trx, id)
+  const user = locked && (await findUserById(trx, id))
+  return user && { ...user, password_hash: locked.password_hash }
+}
 
 /** Inserts the user unless the address is taken in this audience; the new id tells who won. */
 export async function insertUser(trx: Transaction<DB>, user: Insertable<UsersTable>): Promise<boolean> {
@@ -236,69 +246,6 @@ export async function setInvited(trx: Transaction<DB>, id: string, now: Date): P
     .set({ invited_at: now, confirmation_sent_at: now, updated_at: now })
     .where('id', '=', id)
     .execute()
-}
-
-/** The address a user wants; it becomes theirs with its confirmation. */
-export async function requestEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({ email_change: email, email_change_sent_at: now, email_change_confirm_status: 0, updated_at: now })
-    .where('id', '=', id)
-    .execute()
-}
-
-/** One of both addresses has agreed to a change; whether this call was the one that noted it. */
-export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
-  const { numUpdatedRows } = await trx
-    .updateTable('users')
-    .set({ email_change_confirm_status: 1, updated_at: now })
-    .where('id', '=', id)
-    .where('email_change_confirm_status', '=', 0)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
-
-/** The wanted address becomes the user's, proven. Throws email_exists or phone_exists when somebody else has it by now. */
-export async function applyEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set((eb) => ({
-      email,
-      email_change: null,
-      email_change_confirm_status: 0,
-      email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
-      user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
-      is_anonymous: false,
-      updated_at: now,
-    }))
-    .where('id', '=', id)
-    .execute()
-    .catch(refuseTakenAddress)
-}
-
-export async function requestPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({ phone_change: phone, phone_change_sent_at: now, updated_at: now })
-    .where('id', '=', id)
-    .execute()
-}
-
-/** The wanted number becomes the user's, proven. Throws email_exists or phone_exists when somebody else has it by now. */
-export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({
-      phone,
-      phone_change: null,
-      phone_confirmed_at: now,
-      user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
-      is_anonymous: false,
-      updated_at: now,
-    })
-    .where('id', '=', id)
-    .execute()
-    .catch(refuseTakenAddress)
 }
 
 /** `app_metadata.provider` is the oldest identity's, `providers` all of them in that order. */

@@ -9,15 +9,18 @@ import { putProvenIdentity, setIdentityEmailVerified } from '../identities/ident
 import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import { needsBothAddresses } from '../one-time-messages/address-change.ts'
 import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
-import { isEmailTaken, isPhoneTaken } from '../users/addresses.store.ts'
 import {
   applyEmailChange,
   applyPhoneChange,
+  noteFirstConfirmation,
+  refuseTakenEmail,
+  refuseTakenPhone,
+} from '../users/addresses.store.ts'
+import {
   confirmEmail,
   confirmPhone,
   findUserById,
   type LockedUser,
-  noteFirstConfirmation,
   refreshProviders,
   setPassword,
   type User,
@@ -105,7 +108,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     const phone = token.relates_to
     if (user.phone_change !== phone) throw apiError('otp_expired')
     const before = (await findUserById(trx, user.id)) as User
-    if (await isPhoneTaken(trx, phone, before.aud, user.id)) throw apiError('phone_exists')
+    await refuseTakenPhone(trx, phone, before.aud, user.id)
     await applyPhoneChange(trx, user.id, phone, deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
     const isNew = await putProvenIdentity(trx, { ...identity, now: deps.now() })
@@ -127,7 +130,7 @@ async function changeEmail(deps: Deps, trx: Transaction<DB>, { user, token }: Re
   const now = deps.now()
   if (needsBothAddresses(deps, user) && (await noteFirstConfirmation(trx, user.id, now))) return undefined
   const before = (await findUserById(trx, user.id)) as User
-  if (await isEmailTaken(trx, email, before.aud, user.id)) throw apiError('email_exists')
+  await refuseTakenEmail(trx, email, before.aud, user.id)
   await applyEmailChange(trx, user.id, email, now)
   await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
   if (before.email && before.email !== email) {
