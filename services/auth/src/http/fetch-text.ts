@@ -1,3 +1,5 @@
+import { readText } from '@services/common/read-text'
+
 export interface FetchBounds {
   timeoutMs: number
   maxBytes: number
@@ -13,13 +15,5 @@ export async function fetchText(
   { timeoutMs, maxBytes }: FetchBounds,
 ): Promise<{ status: number; text: string }> {
   const response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) })
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    // Leaving the loop cancels the rest of the body.
-    if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
-    chunks.push(chunk)
-  }
-  return { status: response.status, text: Buffer.concat(chunks).toString('utf8') }
+  return { status: response.status, text: await readText(response, maxBytes) }
 }

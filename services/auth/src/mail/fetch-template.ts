@@ -1,3 +1,5 @@
+import { AnswerTooLarge, readText } from '@services/common/read-text'
+
 /** The longest a template server may take, connection and body together. */
 const FETCH_WITHIN_MS = 10_000
 
@@ -10,9 +12,10 @@ export async function fetchTemplate(url: string, maxBytes: number): Promise<stri
       await response.body?.cancel()
       throw new FetchFailure(`its server answered ${response.status}`)
     }
-    return await readBounded(response, maxBytes)
+    return await readText(response, maxBytes)
   } catch (error) {
     if (error instanceof FetchFailure) throw error
+    if (error instanceof AnswerTooLarge) throw new FetchFailure(`it is larger than ${maxBytes} bytes`)
     if (signal.aborted) throw new FetchFailure(`its server took longer than ${FETCH_WITHIN_MS / 1000} s`)
     throw new FetchFailure('its server cannot be reached')
   }
@@ -20,16 +23,4 @@ export async function fetchTemplate(url: string, maxBytes: number): Promise<stri
 
 class FetchFailure extends Error {
   override readonly name = 'FetchFailure'
-}
-
-async function readBounded(response: Response, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    // Leaving the loop ends the stream, and with it the connection.
-    if (bytes > maxBytes) throw new FetchFailure(`it is larger than ${maxBytes} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }

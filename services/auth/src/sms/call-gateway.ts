@@ -1,3 +1,5 @@
+import { AnswerTooLarge, readText } from '@services/common/read-text'
+
 /** Answers of gateways have a kilobyte or two; what is longer is no answer of theirs. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
@@ -22,28 +24,14 @@ export async function callGateway(gateway: string, timeoutSeconds: number, call:
   try {
     const signal = AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000))
     const response = await fetch(url, { ...request, body: request.body ?? null, redirect: 'manual', signal })
-    return { status: response.status, text: await readBounded(response) }
+    return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES) }
   } catch (error) {
     throw new Error(`${gateway}: ${reasonOf(error, timeoutSeconds)}`)
   }
 }
 
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    // Leaving the loop cancels the stream, which closes the connection.
-    if (size > MAX_ANSWER_BYTES) throw new AnswerTooLong()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-class AnswerTooLong extends Error {}
-
 function reasonOf(error: unknown, timeoutSeconds: number): string {
-  if (error instanceof AnswerTooLong) return `the answer is longer than ${MAX_ANSWER_BYTES} bytes`
+  if (error instanceof AnswerTooLarge) return `the answer is longer than ${MAX_ANSWER_BYTES} bytes`
   const { name, cause } = error as { name?: string; cause?: { code?: unknown } }
   if (name === 'TimeoutError') return `no answer within ${timeoutSeconds} s`
   const code = String(cause?.code ?? '')
