@@ -20,9 +20,18 @@ import { parseAllowList } from './http/redirect-target.ts'
 import { parseJwtKeys } from './jwks/jwt-keys.ts'
 import { checkSubject } from './mail/check-template.ts'
 import { MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from './mail/kinds.ts'
-import { isLocale } from './mail/locale.ts'
 import type { Template } from './mail/template/template.ts'
 import { parseRequiredCharacters } from './passwords/password-rules.ts'
+import {
+  parseHosts,
+  parseLocale,
+  parseLocales,
+  parseMailHeaders,
+  parseNamespace,
+  parseRate,
+  parseRates,
+  parseSecret,
+} from './setting-parsers.ts'
 import { parseCountries } from './sms/countries.ts'
 import { httpGatewayProblems } from './sms/http-gateway.ts'
 import { parseHttpBody, parseHttpGatewayUrl, parseHttpHeaders, parseSuccessRule } from './sms/http-settings.ts'
@@ -181,13 +190,13 @@ export const variables = {
     'rate',
     'E-mails for all users: so many per hour, or `N/duration` for N per duration.',
     { default: '360' },
-    rate,
+    parseRate,
   ),
   RATE_LIMIT_SMS_SENT: parsed(
     'rate',
     'SMS to all numbers: so many per hour, or `N/duration` for N per duration.',
     { default: '360' },
-    rate,
+    parseRate,
   ),
   RATE_LIMIT_TOKEN_REFRESH: integer('POST /token per address and 5 minutes.', { default: '150', min: 1 }),
   RATE_LIMIT_VERIFY: integer('/verify per address and 5 minutes.', { default: '30', min: 1 }),
@@ -316,12 +325,12 @@ export const variables = {
     { default: '' },
     parseCountries,
   ),
-  SMS_MAX_PER_NUMBER: parsed('rates', 'SMS to one number, known or not.', { default: '5/1h,10/24h' }, rates),
+  SMS_MAX_PER_NUMBER: parsed('rates', 'SMS to one number, known or not.', { default: '5/1h,10/24h' }, parseRates),
   SMS_MAX_PER_PREFIX: parsed(
     'rate',
     'SMS to numbers that differ in the last four digits only: so many per hour, or `N/duration`.',
     { default: '20' },
-    rate,
+    parseRate,
   ),
   SMS_DAILY_BUDGET: integer('SMS to all numbers in 24 hours; no limit when unset.', {}),
   SMS_TIMEOUT: duration('Longest wait for a gateway.', { default: '10s', positive: true }),
@@ -691,87 +700,6 @@ function forEach<Key extends string, Entry, Made>(
   make: (key: Key, entry: Entry) => Record<string, Made>,
 ): Record<string, Made> {
   return Object.assign({}, ...Object.keys(table).map((key) => make(key as Key, table[key as Key])))
-}
-
-function parseNamespace(value: string): string {
-  if (!/^([a-z][a-z0-9_]{0,30})?$/.test(value)) {
-    throw new Error('must be up to 31 lower-case letters, digits and underscores, starting with a letter')
-  }
-  return value
-}
-
-function parseHosts(value: string): string[] {
-  const hosts = value
-    .split(',')
-    .map((host) => host.trim().toLowerCase())
-    .filter(Boolean)
-  if (!hosts.every((host) => /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(host))) {
-    throw new Error('must be a list of host names without scheme, port and path')
-  }
-  return hosts
-}
-
-function parseLocale(value: string): string {
-  const locale = value.trim().toLowerCase()
-  if (!isLocale(locale)) throw new Error('must be a language tag such as en or pt-br')
-  return locale
-}
-
-function parseLocales(value: string): string[] {
-  const locales = value.split(',').filter((part) => part.trim() !== '')
-  if (locales.length > 100) throw new Error('must not have more than 100 languages')
-  return locales.map(parseLocale)
-}
-
-/** Ours, or such as would change where a mail goes or how it is read. */
-const RESERVED_HEADERS =
-  /^(from|to|cc|bcc|sender|subject|date|message-id|mime-version|content-.*|received|return-path|auto-submitted|dkim-signature)$/i
-
-/** Names with one text each or several; the texts are ASCII or will be encoded, on one line. */
-export function parseMailHeaders(value: string): Record<string, string[]> {
-  const refuse = () => {
-    throw new Error(
-      'must be a JSON object of header names with texts or lists of texts, none of which the service sets',
-    )
-  }
-  let headers: unknown
-  try {
-    headers = JSON.parse(value)
-  } catch {
-    refuse()
-  }
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) refuse()
-  const entries = Object.entries(headers as object).map(([name, texts]) => [name, [texts].flat()] as const)
-  for (const [name, texts] of entries) {
-    const isFit = /^[A-Za-z0-9-]{1,76}$/.test(name) && !RESERVED_HEADERS.test(name)
-    if (!isFit || !texts.every((text) => typeof text === 'string' && !/[\r\n\0]/.test(text))) refuse()
-  }
-  return Object.fromEntries(entries) as Record<string, string[]>
-}
-
-function parseSecret(value: string): string {
-  // RFC 7518 section 3.2 asks for 32 bytes; shorter secrets exist in the field, a dictionary word must not pass.
-  if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes long')
-  return value
-}
-
-export interface Rate {
-  points: number
-  seconds: number
-}
-
-function rate(value: string): Rate {
-  const [points, period = '1h'] = value.split('/')
-  const seconds = duration('').parse(period) as number
-  if (!/^\d+$/.test(points as string) || seconds === 0) throw new Error('must be a number, or N/duration')
-  return { points: Number(points), seconds }
-}
-
-/** One or more rates that all hold, such as `5/1h,10/24h`. */
-function rates(value: string): Rate[] {
-  const list = value.split(',').map((item) => rate(item.trim()))
-  if (new Set(list.map(({ seconds }) => seconds)).size < list.length) throw new Error('must have different durations')
-  return list
 }
 
 function smsProviders(value: string): SmsProvider[] {

@@ -10,10 +10,11 @@ import {
   RateLimiterPostgres,
   RateLimiterRes,
 } from 'rate-limiter-flexible'
-import type { Config, Rate } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
 import { countLimitHit } from '../metrics.ts'
+import type { Rate } from '../setting-parsers.ts'
 import { trustedClientAddress } from './client.ts'
 import { createPasswordTries, type PasswordTries } from './password-tries.ts'
 

@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible'
-import type { Config, Rate } from '../config.ts'
+import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
 import { consume, keyOf, openLimiter } from '../http/rate-limit.ts'
+import type { Rate } from '../setting-parsers.ts'
 import { isCountryAllowed } from './countries.ts'
 
 /**
