@@ -5,7 +5,7 @@ import { unseal } from '@services/common/sealed'
 import type { Kysely } from 'kysely'
 import type { DB, MessageChannel } from '../db/tables.ts'
 import { countMessage } from '../metrics.ts'
-import { restartCodeLifetime, restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
+import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { safeWords } from './failures.ts'
 import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
@@ -79,9 +79,12 @@ async function isStillWanted({ db, now }: DeliveryDeps, message: Queued, content
   const { user_id: userId, lifetime_seconds: lifetimeSeconds } = message
   if (lifetimeSeconds === null || userId === null) return true
   const expiresAt = new Date(now().getTime() + lifetimeSeconds * 1000)
-  if (content.linkHash) return restartLifetime(db, userId, Buffer.from(content.linkHash, 'base64'), expiresAt)
-  if (content.codeHash) return restartCodeLifetime(db, userId, Buffer.from(content.codeHash, 'base64'), expiresAt)
-  return true
+  const { linkHash, codeHash } = content
+  const token = linkHash
+    ? ({ by: 'token_hash', hash: linkHash } as const)
+    : ({ by: 'code_hash', hash: codeHash } as const)
+  if (!token.hash) return true
+  return restartLifetime(db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, expiresAt)
 }
 
 function openSealed({ outboxKey }: DeliveryDeps, { sealed }: Queued): MessageContent {

@@ -121,26 +121,20 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
 
 /**
  * A link or code counts from when its mail leaves: one that waited for a mail server is as good as any. False when the
- * token was used or replaced meanwhile, and the mail is not worth sending.
+ * token was used or replaced meanwhile, and the mail is not worth sending. It is found by its link's hash, or by its code's
+ * where there is no link.
  */
-export async function restartLifetime(db: Kysely<DB>, userId: string, tokenHash: Buffer, expiresAt: Date) {
+export async function restartLifetime(
+  db: Kysely<DB>,
+  userId: string,
+  { by, hash }: { by: 'token_hash' | 'code_hash'; hash: Buffer },
+  expiresAt: Date,
+): Promise<boolean> {
   const restarted = await db
     .updateTable('one_time_tokens')
     .set({ expires_at: expiresAt })
     .where('user_id', '=', userId)
-    .where('token_hash', '=', tokenHash)
-    .returning('user_id')
-    .executeTakeFirst()
-  return restarted !== undefined
-}
-
-/** The same for a message that has only a code. */
-export async function restartCodeLifetime(db: Kysely<DB>, userId: string, codeHash: Buffer, expiresAt: Date) {
-  const restarted = await db
-    .updateTable('one_time_tokens')
-    .set({ expires_at: expiresAt })
-    .where('user_id', '=', userId)
-    .where('code_hash', '=', codeHash)
+    .where(by, '=', hash)
     .returning('user_id')
     .executeTakeFirst()
   return restarted !== undefined
