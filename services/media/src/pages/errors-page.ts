@@ -1,5 +1,6 @@
 import type { ErrorCatalogue } from '@services/common/errors'
-import { html, toText } from './html.ts'
+import { html } from './html.ts'
+import { plainPage } from './plain-page.ts'
 
 /** Where `reference` of an error leads, with the code as the fragment; under the address of the API's documentation. */
 export const ERRORS_PATH = '/docs/errors'
@@ -10,19 +11,10 @@ export function errorsPage(siteName: string, catalogue: ErrorCatalogue): string 
     ([code, { status, message }]) =>
       html`<dt id="${code}"><code>${code}</code> (${status})</dt>\n<dd>${message}</dd>\n`,
   )
-  return toText(html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Errors of ${siteName}</title>
-</head>
-<body>
-<h1>Errors</h1>
+  return plainPage(
+    `Errors of ${siteName}`,
+    html`<h1>Errors</h1>
 <dl>
-${rows}</dl>
-</body>
-</html>
-`)
+${rows}</dl>`,
+  )
 }
