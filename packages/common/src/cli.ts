@@ -59,9 +59,14 @@ const COMMON = {
   help: { meaning: 'show this' },
 }
 
-/** Finds the command, checks its arguments and runs it. Exit codes: 0, 1 failed, 64 wrong usage, 78 wrong settings. */
-export async function runCommandLine(program: string, commands: Command[], args: readonly string[]): Promise<void> {
+/** What a program's main file does with its arguments. */
+export async function runCommandLine(program: string, commands: Command[]): Promise<void> {
   process.stdout.on('error', leaveWhenNobodyReads)
+  await runCommand(program, commands, process.argv.slice(2))
+}
+
+/** Finds the command, checks its arguments and runs it. Exit codes: 0, 1 failed, 64 wrong usage, 78 wrong settings. */
+export async function runCommand(program: string, commands: Command[], args: readonly string[]): Promise<void> {
   const found = findCommand(commands, args)
   try {
     if (!found) return answerUnknown(program, commands, args)

@@ -4,7 +4,8 @@ import { connect, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createDatabase, SECRET } from './service.ts'
+import { processEnvironment } from './process-environment.ts'
+import { createDatabase } from './service.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 let database: Awaited<ReturnType<typeof createDatabase>>
@@ -29,19 +30,11 @@ afterEach(async () => {
 function start(args: string[], settings: Record<string, string | undefined> = {}) {
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: {
-      PATH: process.env.PATH,
-      AUTH_SITE_URL: 'https://site.example',
-      AUTH_API_EXTERNAL_URL: 'https://auth.example',
-      AUTH_API_HOST: '127.0.0.1',
-      AUTH_PORT: '0',
+    env: processEnvironment({
       AUTH_DATABASE_URL: database.url,
-      AUTH_JWT_SECRET: SECRET,
-      AUTH_SMTP_HOST: mailbox.host,
       AUTH_SMTP_PORT: String(mailbox.port),
-      AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
       ...settings,
-    },
+    }),
   })
   children.push(child)
   let output = ''

@@ -6,7 +6,8 @@ import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { VERSION } from '../src/version.ts'
 import { type FarSide, json, startFarSide } from './far-side.ts'
-import { bearer, createDatabase, linkPath, SECRET } from './service.ts'
+import { processEnvironment } from './process-environment.ts'
+import { bearer, createDatabase, linkPath } from './service.ts'
 
 const password = 'correct horse'
 const email = 'counted@example.com'
@@ -31,25 +32,16 @@ afterEach(async () => {
 async function serve(settings: Record<string, string>) {
   const service = spawn(process.execPath, ['src/main.ts'], {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
-    env: {
-      PATH: process.env.PATH,
-      AUTH_SITE_URL: 'https://site.example',
-      AUTH_API_EXTERNAL_URL: 'https://auth.example',
-      AUTH_API_HOST: '127.0.0.1',
-      AUTH_PORT: '0',
+    env: processEnvironment({
       AUTH_DATABASE_URL: database.url,
-      AUTH_JWT_SECRET: SECRET,
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_MAILER_AUTOCONFIRM: 'true',
-      AUTH_SMTP_HOST: '127.0.0.1',
-      AUTH_SMTP_PORT: '1',
-      AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
       AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0',
       AUTH_PASSWORD_HASH_MEMORY_KIB: '64',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       ...settings,
-    },
+    }),
   })
   child = service
   let output = ''

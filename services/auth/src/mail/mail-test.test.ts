@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, describe, expect, test } from 'vitest'
-import { SECRET } from '../../test/service.ts'
+import { auth } from '../../test/command-line.ts'
 import { testMail } from './mail-test.ts'
 import type { SmtpSettings } from './smtp.ts'
 
@@ -109,26 +107,7 @@ test('TLS off never uses what is offered', async () => {
 })
 
 describe('on the command line', () => {
-  const root = fileURLToPath(new URL('../..', import.meta.url))
-  async function run(port: number, ...args: string[]) {
-    const child = spawn(process.execPath, ['src/cli.ts', ...args], {
-      cwd: root,
-      env: {
-        AUTH_SITE_URL: 'https://site.example',
-        AUTH_API_EXTERNAL_URL: 'https://auth.example',
-        AUTH_DATABASE_URL: 'postgres://127.0.0.1:1/none',
-        AUTH_JWT_SECRET: SECRET,
-        AUTH_SMTP_HOST: '127.0.0.1',
-        AUTH_SMTP_PORT: String(port),
-        AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
-      },
-    })
-    const output = { stdout: '', stderr: '' }
-    child.stdout.on('data', (chunk) => (output.stdout += chunk))
-    child.stderr.on('data', (chunk) => (output.stderr += chunk))
-    const [code] = await once(child, 'close')
-    return { code, ...output }
-  }
+  const run = (port: number, ...args: string[]) => auth(args, { AUTH_SMTP_PORT: String(port), AUTH_UNKNOWN: undefined })
 
   test('mail test sends a mail without a database, or says what failed', async () => {
     const mailbox = await startMailbox()

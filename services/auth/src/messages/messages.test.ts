@@ -124,20 +124,22 @@ describe('a message', () => {
     expect(service.mailbox.messages({ to: 'once@example.com' })).toHaveLength(1)
   })
 
-  test.for([
-    ['at the greeting', 421, 'connection'],
-    ['at the recipient', 451, 'recipient'],
-    ['after the message', 452, 'message'],
-  ] as const)('told "try later" %s is queued with its failure, then sent', async ([, code, at], { service }) => {
-    await service.mailbox.answer(code, at)
-    const userId = await signUp(service, `later-${code}@example.com`)
-    await expect
-      .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0], { timeout: 5_000, interval: 50 })
-      .toMatchObject({ state: 'queued', last_error: expect.stringContaining(String(code)) })
-    await service.mailbox.accept()
-    const sent = await messageOf(service, userId, 'sent')
-    expect(sent.attempts).toBeGreaterThan(1)
-    expect(service.mailbox.messages({ to: `later-${code}@example.com` })).toHaveLength(1)
+  test('told "try later" at the greeting, at the recipient or after the message is queued with its failure, then sent', async () => {
+    const laterAt = async (code: number, at: 'connection' | 'recipient' | 'message') => {
+      const service = await startTestService()
+      await service.mailbox.answer(code, at)
+      const userId = await signUp(service, 'later@example.com')
+      await expect
+        .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0], { timeout: 5_000, interval: 50 })
+        .toMatchObject({ state: 'queued', last_error: expect.stringContaining(String(code)) })
+      await service.mailbox.accept()
+      const sent = await messageOf(service, userId, 'sent')
+      expect(sent.attempts).toBeGreaterThan(1)
+      expect(service.mailbox.messages({ to: 'later@example.com' })).toHaveLength(1)
+      await service.close()
+    }
+    // At once, for each waits for its retry.
+    await Promise.all([laterAt(421, 'connection'), laterAt(451, 'recipient'), laterAt(452, 'message')])
   })
 
   test('to a server that hangs costs the request nothing and is sent when the server is back', async ({ service }) => {

@@ -1,0 +1,61 @@
+import type { Command } from '@services/common/cli'
+import { serviceCommands } from '@services/common/service-commands'
+import { usersList } from './admin/list-users-command.ts'
+import {
+  usersBan,
+  usersCreate,
+  usersDelete,
+  usersSetPassword,
+  usersSetRole,
+  usersUnban,
+} from './admin/user-commands.ts'
+import { variables } from './config.ts'
+import { migrateAll, openDeps, withMigrations } from './deps.ts'
+import { redirectCheck } from './http/redirect-command.ts'
+import { usersExport } from './import/export-command.ts'
+import { usersImport } from './import/import-command.ts'
+import { tokensAdmin } from './jwks/admin-token-command.ts'
+import { keysGenerate } from './jwks/keys-command.ts'
+import { importSigningKeys } from './jwks/signing-keys.ts'
+import { mailPreview, mailTest } from './mail/mail-commands.ts'
+import { openTemplateSources } from './mail/template-sources.ts'
+import { startUp } from './start.ts'
+import { VERSION } from './version.ts'
+import { startWorker } from './worker.ts'
+
+/** In the order of the help. */
+export const commands: Command[] = [
+  ...serviceCommands({
+    name: 'auth',
+    prefix: 'AUTH_',
+    version: VERSION,
+    variables,
+    workerSummary: 'deliver mail and do housekeeping in a process of its own',
+    startUp,
+    serve: () => import('./main.ts'),
+    checkConfig: async (config) => {
+      await importSigningKeys(config.jwt)
+      openTemplateSources(config)
+    },
+    migrateAll,
+    withMigrations,
+    startWorker: async (config, log) => {
+      const deps = await openDeps({ ...config, server: { ...config.server, workersEnabled: true } }, log)
+      return [await startWorker(deps), deps.close]
+    },
+  }),
+  keysGenerate,
+  tokensAdmin,
+  usersCreate,
+  usersList,
+  usersBan,
+  usersUnban,
+  usersSetPassword,
+  usersSetRole,
+  usersDelete,
+  usersImport,
+  usersExport,
+  mailPreview,
+  mailTest,
+  redirectCheck,
+]

@@ -1,0 +1,29 @@
+import type { Command } from '@services/common/cli'
+import { serviceCommands } from '@services/common/service-commands'
+import { variables } from './config.ts'
+import { migrateAll, openDeps, withMigrations } from './deps.ts'
+import { startUp } from './start.ts'
+import { tokenCommands } from './tokens/token-commands.ts'
+import { VERSION } from './version.ts'
+import { startWorker } from './worker.ts'
+
+/** In the order of the help. */
+export const commands: Command[] = [
+  ...serviceCommands({
+    name: 'media',
+    prefix: 'MEDIA_',
+    version: VERSION,
+    variables,
+    workerSummary: 'transcode and clean up in a process of its own',
+    startUp,
+    serve: () => import('./main.ts'),
+    migrateAll,
+    withMigrations,
+    startWorker: async (config, log) => {
+      const alone = { enabled: true, processes: 1, concurrency: config.worker.concurrencyAlone }
+      const deps = await openDeps({ ...config, worker: { ...config.worker, ...alone } }, log)
+      return [await startWorker(deps), deps.close]
+    },
+  }),
+  ...tokenCommands,
+]
