@@ -141,18 +141,16 @@ describe('a start that cannot work', () => {
     const blocker = createServer().listen(0, '127.0.0.1')
     await once(blocker, 'listening')
     const { port } = blocker.address() as { port: number }
-    const { exit, output } = start(['src/main.ts'], { AUTH_PORT: String(port) })
-    expect(await exit).toEqual([1, null])
-    expect(output()).toContain(`Port ${port} is in use. Set AUTH_PORT to another one.`)
+    const alone = start(['src/main.ts'], { AUTH_PORT: String(port) })
     const several = start(['src/main.ts'], { AUTH_PORT: String(port), AUTH_WEB_CONCURRENCY: '2' })
-    expect(await several.exit).toEqual([1, null])
     const metrics = start(['src/main.ts'], {
       AUTH_METRICS_ENABLED: 'true',
       AUTH_METRICS_EXPORTER: 'prometheus',
       AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
       AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
     })
-    expect(await metrics.exit).toEqual([1, null])
+    for (const { exit } of [alone, several, metrics]) expect(await exit).toEqual([1, null])
+    expect(alone.output()).toContain(`Port ${port} is in use. Set AUTH_PORT to another one.`)
     expect(metrics.output()).toContain('Set AUTH_OTEL_EXPORTER_PROMETHEUS_PORT to another one.')
     blocker.close()
   }, 40_000)

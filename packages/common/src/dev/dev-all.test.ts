@@ -57,11 +57,19 @@ test('a deleted service is not missed', async () => {
 })
 
 test.each([
-  { when: 'before it is ready', body: `process.exit(3)` },
-  { when: 'while it serves', body: `setTimeout(() => process.exit(3), 300)` },
-])('a service that fails $when stops the others and makes the exit code 1', async ({ body }) => {
-  await writeService('auth')
-  await writeService('media', body)
+  { when: 'before it is ready', wait: `await` },
+  { when: 'while it serves', wait: `void` },
+])('a service that fails $when stops the others and makes the exit code 1', async ({ wait }) => {
+  const file = JSON.stringify(join(root, 'auth-is-up'))
+  await writeService('auth', `setImmediate(() => process.getBuiltinModule('fs').writeFileSync(${file}, ''))`)
+  await writeService(
+    'media',
+    `const failOnceAuthIsUp = async () => {
+      while (!process.getBuiltinModule('fs').existsSync(${file})) await new Promise((next) => setTimeout(next, 20))
+      process.exit(3)
+    }
+    ${wait} failOnceAuthIsUp()`,
+  )
   const run = startDevAll()
   expect(await run.exitCode).toBe(1)
   expect(run.output()).toContain('media ended by itself: exit code 3. Stopping the rest.')
