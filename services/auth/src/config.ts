@@ -18,6 +18,7 @@ import {
 import { LOG_LEVELS } from '@services/common/logger'
 import { parseAllowList } from './http/redirect-target.ts'
 import { parseJwtKeys } from './jwks/jwt-keys.ts'
+import { parseRate, parseRates } from './limits/rate.ts'
 import { checkSubject } from './mail/check-template.ts'
 import { MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from './mail/kinds.ts'
 import type { Template } from './mail/template/template.ts'
@@ -28,8 +29,6 @@ import {
   parseLocales,
   parseMailHeaders,
   parseNamespace,
-  parseRate,
-  parseRates,
   parseSecret,
 } from './setting-parsers.ts'
 import { parseCountries } from './sms/countries.ts'

@@ -1,6 +1,5 @@
 // How the texts of settings become values, where the types of common's config.ts do not say it all. Each throws an Error whose
 // words complete "AUTH_X …" and never quote the value.
-import { duration } from '@services/common/config'
 import { isLocale } from './mail/locale.ts'
 
 /** Prefix of all table names; written into SQL as it is. */
@@ -68,25 +67,4 @@ export function parseSecret(value: string): string {
   // RFC 7518 section 3.2 asks for 32 bytes; shorter secrets exist in the field, a dictionary word must not pass.
   if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes long')
   return value
-}
-
-/** `points` in each window of `seconds`. */
-export interface Rate {
-  points: number
-  seconds: number
-}
-
-/** So many per hour, or `N/duration`. */
-export function parseRate(value: string): Rate {
-  const [points, period = '1h'] = value.split('/')
-  const seconds = duration('').parse(period) as number
-  if (!/^\d+$/.test(points as string) || seconds === 0) throw new Error('must be a number, or N/duration')
-  return { points: Number(points), seconds }
-}
-
-/** One or more rates that all hold, such as `5/1h,10/24h`. */
-export function parseRates(value: string): Rate[] {
-  const list = value.split(',').map((item) => parseRate(item.trim()))
-  if (new Set(list.map(({ seconds }) => seconds)).size < list.length) throw new Error('must have different durations')
-  return list
 }

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { Field, FreeForm } from '../http/shapes.ts'
+import { Field } from '../http/shapes.ts'
+import { FreeForm } from '../users/metadata.ts'
 
 /** What an admin may say of a user, new or known. */
 export const UserFields = {

@@ -4,11 +4,12 @@ import type { Kysely } from 'kysely'
 import type { Actor } from '../audit/audit.ts'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
+import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
 import { sessionEnd } from '../sessions/session-end.ts'
 import { findSessionWithUser } from '../sessions/sessions.store.ts'
-import { NIL_UUID, sessionIdOf, UUID, verifyBearer } from './authenticate.ts'
+import { sessionIdOf, verifyBearer } from './authenticate.ts'
 
 export interface AdminDeps {
   db: Kysely<DB>

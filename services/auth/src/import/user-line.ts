@@ -1,5 +1,5 @@
 import type { Metadata } from '../db/tables.ts'
-import { UUID } from '../http/authenticate.ts'
+import { UUID } from '../db/uuid.ts'
 import { isStorable } from '../http/json-body.ts'
 import { isSupportedHash } from '../passwords/imported-hash.ts'
 import { parseEmail } from '../users/email-address.ts'

@@ -7,7 +7,7 @@ import { pickLocale } from './locale.ts'
 import { type NewMail, queueMail } from './outbox.ts'
 
 export interface NotifyDeps extends OutboxDeps {
-  config: Config
+  config: Pick<Config, 'mail' | 'siteUrl'>
 }
 
 type Kind = keyof typeof NOTIFICATION_KINDS

@@ -17,7 +17,7 @@ export interface CodeMail {
 
 /** Issues a code without a link and writes its mail into the outbox, in the caller's transaction. */
 export async function sendCodeMail(
-  deps: IssueTokenDeps & OutboxDeps & { config: Config },
+  deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'mail' | 'siteUrl'> },
   trx: Transaction<DB>,
   { user, to, purpose, acceptLanguage, messageId }: CodeMail,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { fetchText } from '@services/common/fetch-text'
 import type { Logger } from '@services/common/logger'
 import { apiError } from '../errors.ts'
-import { fetchText } from '../http/fetch-text.ts'
 import { countLeakCheck } from '../metrics.ts'
 
 export interface LeakedPasswords {

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
+import type { Config } from '../config.ts'
 import type { DB, Metadata } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
@@ -18,7 +18,7 @@ export interface Account {
  * address: identities are looked up by theirs.
  */
 export function newAccount(
-  deps: Deps,
+  deps: { config: Pick<Config, 'jwt'>; newId: () => string; now: () => Date },
   { address, data, audience }: { address: Address; data: Metadata; audience: string },
   passwordHash: string | null,
 ): Account {
@@ -68,7 +68,11 @@ export function confirmed({ user, address, passwordHash }: Account): Account {
 }
 
 /** Whose address it is now: the new user's, or that of the account that has it, as its own or through an identity. */
-export async function insertAccount(deps: Deps, trx: Transaction<DB>, account: Account): Promise<string> {
+export async function insertAccount(
+  deps: { now: () => Date },
+  trx: Transaction<DB>,
+  account: Account,
+): Promise<string> {
   const { user, address, passwordHash } = account
   const holder = await holderOf(trx, address, user.aud)
   if (holder) return holder
