@@ -1,8 +1,7 @@
 // What a user changes about themselves. The one rule: all of a request happens or nothing. A new password ends every other
 // session and every open one-time token; a new address is only asked for here and becomes the user's in ../verify/.
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
 import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
@@ -52,7 +51,7 @@ export interface AccountChanges {
 
 export async function updateAccount(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   caller: Caller & { session: NonNullable<Caller['session']> },
   asked: AccountChanges,
 ): Promise<User> {
@@ -104,7 +103,7 @@ const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous &
 async function changePassword(
   deps: Deps,
   trx: Transaction<DB>,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   user: User,
   sessionId: string,
   { passwordHash, nonceHash }: CheckedPassword,
@@ -134,7 +133,7 @@ async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: 
 async function changePhone(
   deps: Deps,
   trx: Transaction<DB>,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   user: User,
   phone: string,
   { smsChannel }: AccountChanges,

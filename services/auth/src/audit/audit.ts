@@ -1,4 +1,4 @@
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../db/tables.ts'
 import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
@@ -40,7 +40,7 @@ export interface AuditEvent {
 }
 
 /** What the log needs of a logger: the request's or, for commands, the process's own. */
-export type AuditLog = Pick<FastifyBaseLogger, 'info'>
+export type AuditLog = Pick<Logger, 'info'>
 
 /** The entry's payload: who did what, in the reference's words. */
 function auditPayload({ action, actor, target, traits }: AuditEvent): Metadata {

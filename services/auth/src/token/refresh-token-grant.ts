@@ -1,5 +1,4 @@
-import type { FastifyBaseLogger } from 'fastify'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { countReuseDetected } from '../metrics.ts'
@@ -15,12 +14,7 @@ import type { Client } from '../sessions/start-session.ts'
 const MAX_RACES = 5
 
 /** Exchanges a refresh token for its successor; the rule is in sessions/refresh-rotation.ts. */
-export async function refreshSession(
-  deps: Deps,
-  log: FastifyBaseLogger,
-  text: string,
-  client: Client,
-): Promise<SessionBody> {
+export async function refreshSession(deps: Deps, log: AuditLog, text: string, client: Client): Promise<SessionBody> {
   const token = parseRefreshToken(deps.refreshTokenKey, text)
   if (token === 'malformed') throw apiError('validation_failed', { message: 'Refresh token is not valid' })
   if (token === 'forged') throw apiError('refresh_token_not_found')
@@ -57,7 +51,7 @@ function rotate(deps: Deps, token: RefreshToken, client: Client) {
 }
 
 /** Finds out why the rotation refused and throws it; returns only when the session moved in between. */
-async function refuse(deps: Deps, log: FastifyBaseLogger, token: RefreshToken): Promise<void> {
+async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<void> {
   const now = deps.now()
   const session = await findSessionWithUser(deps.db, token.sessionId)
   if (!session) throw apiError('refresh_token_not_found')

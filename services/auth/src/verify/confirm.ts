@@ -1,6 +1,5 @@
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { type AuditAction, audit } from '../audit/audit.ts'
+import { type AuditAction, type AuditLog, audit } from '../audit/audit.ts'
 import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -49,7 +48,7 @@ type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption) => Promi
 export async function confirm(
   deps: Deps,
   trx: Transaction<DB>,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   redemption: Redemption,
 ): Promise<User | undefined> {
   const { user } = redemption

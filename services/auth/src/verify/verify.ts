@@ -1,8 +1,9 @@
 // Redeeming a one-time token: by its link or by the code typed in. The one rule: a token is taken in the same transaction
 // as what it confirms, so it is worth exactly one confirmation. What each confirms: confirm.ts. Making and sending them:
 // ../one-time-messages/.
-import type { FastifyBaseLogger } from 'fastify'
+
 import type { Transaction } from 'kysely'
+import type { AuditLog } from '../audit/audit.ts'
 import { insertAuthCode } from '../auth-codes/auth-codes.store.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -53,7 +54,7 @@ export type Confirmed =
   | { awaitsOtherAddress: true }
 
 /** Redeems the token of a link (`token` of GET, `token_hash` of POST). */
-export async function verifyLink(deps: Deps, log: FastifyBaseLogger, linkToken: string, confirmation: Confirmation) {
+export async function verifyLink(deps: Deps, log: AuditLog, linkToken: string, confirmation: Confirmation) {
   if (!LINK_TYPES.includes(confirmation.type)) {
     throw apiError('validation_failed', { message: 'Invalid email verification type' })
   }
@@ -68,7 +69,7 @@ export async function verifyLink(deps: Deps, log: FastifyBaseLogger, linkToken: 
 /** Redeems a code typed in with the address it was sent to. Unknown address, wrong code, expired code: one answer. */
 export async function verifyCode(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   { address, audience, code }: { address: string; audience: string; code: string },
   confirmation: Confirmation,
 ) {
@@ -88,7 +89,7 @@ export async function verifyCode(
 
 async function redeem(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   confirmation: Confirmation,
   userId: string,
   take: (trx: Transaction<DB>) => Promise<TakenToken | undefined>,
