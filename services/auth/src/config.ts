@@ -16,13 +16,13 @@ import {
   type Variables,
 } from '@services/common/config'
 import { LOG_LEVELS } from '@services/common/logger'
-import { parseAllowList } from './http/redirect-target.ts'
 import { parseJwtKeys } from './jwks/jwt-keys.ts'
 import { parseRate, parseRates } from './limits/rate.ts'
 import { checkSubject } from './mail/check-template.ts'
 import { MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from './mail/kinds.ts'
 import type { Template } from './mail/template/template.ts'
 import { parseRequiredCharacters } from './passwords/password-rules.ts'
+import { parseAllowList } from './redirects/allow-list.ts'
 import {
   parseHosts,
   parseLocale,
