@@ -63,10 +63,14 @@ export interface AuditDeps {
   config: { auditInDatabase: boolean }
 }
 
-/** Logs the event, ids only: never an address. Returns the entry to store, or null where the log alone is wanted. */
-export function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
-  const { action, actor, target, traits } = event
+/** The line of an event, ids only: never an address. By itself only where a statement of its own writes the entry. */
+export function logAudit(log: AuditLog, { action, actor, target, traits }: AuditEvent): void {
   log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
+}
+
+/** Logs the event. Returns the entry to store, or null where the log alone is wanted. */
+export function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
+  logAudit(log, event)
   return deps.config.auditInDatabase ? { id: deps.newId(), payload: auditPayload(event), now: deps.now() } : null
 }
 

@@ -1,4 +1,4 @@
-import { type AuditLog, audit } from '../audit/audit.ts'
+import { type AuditLog, audit, logAudit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { countReuseDetected } from '../metrics.ts'
@@ -21,7 +21,7 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
   for (let race = 0; race < MAX_RACES; race++) {
     const session = await rotate(deps, token, client)
     if (session) {
-      log.info({ audit: 'token_refreshed', userId: session.user.id }, 'audit')
+      logAudit(log, { action: 'token_refreshed', actor: session.user })
       const accessToken = await signAccessToken(deps, session.user, session)
       const refreshToken = formatRefreshToken(deps.refreshTokenKey, {
         sessionId: session.id,
