@@ -16,17 +16,9 @@ import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { applyEmailChange, applyPhoneChange, refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
+import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
-import {
-  findUserById,
-  lockUser,
-  mergeAppMetadata,
-  mergeUserMetadata,
-  refreshProviders,
-  setPassword,
-  touchUser,
-  type User,
-} from '../users/users.store.ts'
+import { findUserById, lockUser, setPassword, touchUser, type User } from '../users/users.store.ts'
 import {
   type CheckedPassword,
   checkNewPassword,

@@ -15,12 +15,12 @@ import { issueToken } from '../one-time-tokens/issue-token.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { refuseTakenEmail } from '../users/addresses.store.ts'
 import { parseEmail } from '../users/email-address.ts'
+import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import {
   findUserByEmail,
   findUserById,
   lockAndReadUser,
-  mergeUserMetadata,
   setInvited,
   setSentAt,
   type User,

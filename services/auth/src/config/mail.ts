@@ -1,12 +1,11 @@
 import { boolean, duration, integer, parsed, text, type Values, type Variables } from '@services/common/config'
 import { checkSubject } from '../mail/check-template.ts'
-import { MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from '../mail/kinds.ts'
+import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from '../mail/kinds.ts'
 import { isLocale } from '../mail/locale.ts'
 import type { Template } from '../mail/template/template.ts'
 import { forEach } from './for-each.ts'
 import type { smtpVariables } from './smtp.ts'
 
-const KINDS = Object.keys(MAIL_KINDS) as MailKind[]
 const NOTIFICATIONS = Object.keys(NOTIFICATION_KINDS) as (keyof typeof NOTIFICATION_KINDS)[]
 
 export const mailVariables = {
@@ -60,7 +59,7 @@ export const mailVariables = {
   MESSAGES_KEEP: duration('How long sent messages stay in `GET /admin/messages`; failed ones stay 30 days.', {
     default: '168h',
   }),
-  ...forEach(KINDS, (kind) => ({
+  ...forEach(ALL_KINDS, (kind) => ({
     [`MAILER_SUBJECTS_${settingName(kind)}`]: parsed(
       'template',
       `Subject of ${kind} mails in all languages; unset: \`${MAIL_KINDS[kind].subject}\` in the language of the mail.`,
@@ -101,10 +100,10 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
     templateMaxBytes: values.MAILER_TEMPLATE_MAX_SIZE,
     templateMaxAgeSeconds: values.MAILER_TEMPLATE_MAX_AGE,
     templateRetrySeconds: values.MAILER_TEMPLATE_RETRY_INTERVAL,
-    subjects: forEach(KINDS, (kind) => ({
+    subjects: forEach(ALL_KINDS, (kind) => ({
       [kind]: settings[`MAILER_SUBJECTS_${settingName(kind)}`],
     })) as Partial<Record<MailKind, Template>>,
-    templates: forEach(KINDS, (kind) => ({
+    templates: forEach(ALL_KINDS, (kind) => ({
       [kind]: settings[`MAILER_TEMPLATES_${settingName(kind)}`],
     })) as Partial<Record<MailKind, string>>,
     notifications: forEach(NOTIFICATIONS, (kind) => ({

@@ -1,7 +1,8 @@
 import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
 import { startUp } from '../start.ts'
+import { ALL_KINDS } from './kinds.ts'
 import { mailKindNamed, previewMail } from './mail-preview.ts'
-import { ALL_KINDS, openMailTemplates } from './mail-templates.ts'
+import { openMailTemplates } from './mail-templates.ts'
 import { testMail } from './mail-test.ts'
 
 /** `mail preview`: a mail as it would leave, with made-up variables. */

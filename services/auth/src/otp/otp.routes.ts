@@ -10,7 +10,7 @@ import { captchaFields } from '../http/captcha.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
-import { parseChannel } from '../sms/sms-channel.ts'
+import { parseChannel } from '../sms/parse-channel.ts'
 import { FreeForm, requireModestMetadata } from '../users/metadata.ts'
 
 const SignInBody = Type.Object({

@@ -5,9 +5,10 @@ import { countReuseDetected } from '../metrics.ts'
 import { signAccessToken } from '../sessions/access-token.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
-import { sessionEnd } from '../sessions/session-end.ts'
+import { rotateSession } from '../sessions/rotate-session.store.ts'
+import { whyEnded } from '../sessions/session-limits.ts'
 import { type SessionBody, toSessionBody } from '../sessions/session-shape.ts'
-import { endReusedSession, findSessionWithUser, rotateSession } from '../sessions/sessions.store.ts'
+import { endReusedSession, findSessionWithUser } from '../sessions/sessions.store.ts'
 import type { Client } from '../sessions/start-session.ts'
 
 /** A session that keeps moving between refusal and look-up is under fire from elsewhere; then the caller may retry. */
@@ -56,7 +57,7 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   const session = await findSessionWithUser(deps.db, token.sessionId)
   if (!session) throw apiError('refresh_token_not_found')
   if (session.banned_until && session.banned_until > now) throw apiError('user_banned', { status: 400 })
-  const end = sessionEnd(session, deps.config.sessions, now)
+  const end = whyEnded(session, deps.config.sessions, now)
   if (end === 'inactive') {
     throw apiError('session_expired', { message: 'The session has expired after inactivity, sign in again' })
   }

@@ -1,11 +1,10 @@
 // Redeeming a one-time token: by its link or by the code typed in. The one rule: a token is taken in the same transaction
 // as what it confirms, so it is worth exactly one confirmation. What each confirms: confirm.ts. Making and sending them:
 // ../one-time-messages/.
-
 import type { Transaction } from 'kysely'
 import type { AuditLog } from '../audit/audit.ts'
 import { insertAuthCode } from '../auth-codes/auth-codes.store.ts'
-import type { DB, TokenPurpose } from '../db/tables.ts'
+import type { ChallengeMethod, DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
@@ -126,7 +125,7 @@ async function makeAuthCode(deps: Deps, trx: Transaction<DB>, user: User, token:
   await insertAuthCode(trx, {
     codeHash: hashLinkToken(authCode),
     userId: user.id,
-    pkce: { challenge: token.code_challenge as string, method: token.code_challenge_method as 's256' | 'plain' },
+    pkce: { challenge: token.code_challenge as string, method: token.code_challenge_method as ChallengeMethod },
     method: type === 'signup' ? 'email/signup' : type,
     expiresAt: new Date(now.getTime() + deps.config.signup.pkceCodeLifetimeSeconds * 1000),
     now,

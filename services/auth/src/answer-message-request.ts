@@ -18,7 +18,7 @@ const ANSWERS: Record<MessageRequest['type'], Answer> = {
 }
 
 /** The worker's half of POST /otp, /recover and /resend: finds the flow that knows what fits the address. */
-export async function answerRequest(deps: Deps, job: QueueJob<MessageRequestJob>): Promise<void> {
+export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequestJob>): Promise<void> {
   const request = openRequest(deps, job.data)
   // A worker that died after its commit: the message is there, and nothing is left to do.
   if (await messageExists(deps.db, request.messageId)) return
