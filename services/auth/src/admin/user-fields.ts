@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
-import { Field } from '../http/shapes.ts'
 import { FreeForm } from '../users/metadata.ts'
+
+const Field = Type.String()
 
 /** What an admin may say of a user, new or known. */
 export const UserFields = {
