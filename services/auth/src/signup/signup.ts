@@ -16,7 +16,7 @@ import { type Client, startSession } from '../sessions/start-session.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
-import { type Account, confirmed, insertAccount, newAccount, unavailable } from '../users/new-account.ts'
+import { type Account, confirmed, insertAccount, newAccount, refuseVanishedAccount } from '../users/new-account.ts'
 import {
   findUserByAddress,
   findUserById,
@@ -95,4 +95,4 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
 
 const lockHolder = async (trx: Transaction<DB>, id: string): Promise<UserWithPassword> =>
-  (await lockAndReadUser(trx, id)) ?? unavailable()
+  (await lockAndReadUser(trx, id)) ?? refuseVanishedAccount()

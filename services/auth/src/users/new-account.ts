@@ -78,7 +78,7 @@ export async function insertAccount(
   if (holder) return holder
   const { identities, confirmed_at: _generated, ...row } = user
   if (!(await insertUser(trx, { ...row, password_hash: passwordHash }))) {
-    return (await ownerOf(trx, address, user.aud)) ?? unavailable()
+    return (await ownerOf(trx, address, user.aud)) ?? refuseVanishedAccount()
   }
   for (const identity of identities) {
     await insertIdentity(trx, {
@@ -102,6 +102,6 @@ const ownerOf = async (trx: Transaction<DB>, address: Address, audience: string)
   (await findUserByAddress(trx, address, audience))?.id
 
 /** The account that had the address was deleted in this very moment; the next try finds it free. */
-export function unavailable(): never {
+export function refuseVanishedAccount(): never {
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
