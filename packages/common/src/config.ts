@@ -4,8 +4,8 @@ import { parseDurationSeconds } from './duration.ts'
 import { nearest } from './nearest.ts'
 
 /**
- * Configuration: a service declares one entry per variable (`config.ts` of the service and nowhere else) and gets
- * checked, typed values. All problems are reported at once, by name and never by value: values can be secrets.
+ * Configuration: a service declares one entry per variable (`config.ts` of the service and what it lists, nowhere else) and
+ * gets checked, typed values. All problems are reported at once, by name and never by value: values can be secrets.
  */
 export interface Variable<Value> {
   type: string

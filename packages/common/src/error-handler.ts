@@ -54,10 +54,7 @@ const RETRY_AFTER_SECONDS = 1
  */
 export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    const answer = toApiError(error, request, answers)
-    if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
-    else if (answer.cause) request.log[levelOf(answer)]({ code: answer.code, err: answer.cause }, 'request refused')
-    return sendError(answer, request, reply, answers)
+    return sendError(explainFailure(error, request, answers), request, reply, answers)
   })
 
   const methodsByPath = collectRoutes(app)
@@ -70,6 +67,14 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
     reply.header('allow', [...allowed].join(', '))
     return sendError(answers.common('method_not_allowed', undefined, undefined), request, reply, answers)
   })
+}
+
+/** What a failure is answered with, logged at the level it deserves; for routes that answer by something else than an error. */
+export function explainFailure(error: unknown, request: FastifyRequest, answers: ErrorAnswers): ApiError {
+  const answer = toApiError(error as FastifyError, request, answers)
+  if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
+  else if (answer.cause) request.log[levelOf(answer)]({ code: answer.code, err: answer.cause }, 'request refused')
+  return answer
 }
 
 /** A database that is away is told by its own line, not once for every request. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { deriveKey, formatRefreshToken } from '../src/sessions/refresh-token.ts'
+import { deriveKey } from '../src/jwks/derive-key.ts'
+import { formatRefreshToken } from '../src/sessions/refresh-token.ts'
 import { openConnection } from './http-client.ts'
 import { SECRET } from './load.ts'
 

@@ -1,7 +1,7 @@
 import type { Logger } from '@services/common/logger'
 import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
 import type { Deps } from './deps.ts'
-import { deleteExpiredLimits } from './http/rate-limits.store.ts'
+import { deleteExpiredLimits } from './limits/rate-limits.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './messages/messages.store.ts'
 import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
 import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'

@@ -1,5 +1,5 @@
 import { inOrder } from '@services/common/shutdown'
-import { answerRequest } from './answer-request.ts'
+import { answerMessageRequest } from './answer-message-request.ts'
 import type { MessageChannel } from './db/tables.ts'
 import type { Deps } from './deps.ts'
 import { startHousekeeping } from './housekeeping.ts'
@@ -31,7 +31,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     )
   }
   await queue.work<MessageRequestJob>(MESSAGE_REQUEST_QUEUE.name, { concurrency: CONCURRENCY }, (job) =>
-    answerRequest(deps, job),
+    answerMessageRequest(deps, job),
   )
   const stopHousekeeping = startHousekeeping(deps, log)
   return () => inOrder(log, [stopHousekeeping, () => queue.stop(5_000), mailer.close])

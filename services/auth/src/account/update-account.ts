@@ -1,8 +1,7 @@
 // What a user changes about themselves. The one rule: all of a request happens or nothing. A new password ends every other
 // session and every open one-time token; a new address is only asked for here and becomes the user's in ../verify/.
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
 import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
@@ -17,17 +16,9 @@ import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { applyEmailChange, applyPhoneChange, refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
+import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
-import {
-  findUserById,
-  lockUser,
-  mergeAppMetadata,
-  mergeUserMetadata,
-  refreshProviders,
-  setPassword,
-  touchUser,
-  type User,
-} from '../users/users.store.ts'
+import { findUserById, lockUser, setPassword, touchUser, type User } from '../users/users.store.ts'
 import {
   type CheckedPassword,
   checkNewPassword,
@@ -52,7 +43,7 @@ export interface AccountChanges {
 
 export async function updateAccount(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   caller: Caller & { session: NonNullable<Caller['session']> },
   asked: AccountChanges,
 ): Promise<User> {
@@ -104,7 +95,7 @@ const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous &
 async function changePassword(
   deps: Deps,
   trx: Transaction<DB>,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   user: User,
   sessionId: string,
   { passwordHash, nonceHash }: CheckedPassword,
@@ -134,7 +125,7 @@ async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: 
 async function changePhone(
   deps: Deps,
   trx: Transaction<DB>,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   user: User,
   phone: string,
   { smsChannel }: AccountChanges,

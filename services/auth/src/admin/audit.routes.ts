@@ -4,7 +4,8 @@ import { type AuditSearch, listAuditEntries } from '../audit/audit.store.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
-import { errorResponses, FreeForm } from '../http/shapes.ts'
+import { errorResponses } from '../http/shapes.ts'
+import { FreeForm } from '../users/metadata.ts'
 
 /** How far entries are counted; the log grows with every refresh, and nobody turns to page two hundred. */
 const MAX_COUNTED = 10_000

@@ -2,17 +2,16 @@
 // types is checked and audited as what an admin sends. The commands: user-commands.ts, list-users-command.ts.
 import { randomUUID } from 'node:crypto'
 import { CommandFailure } from '@services/common/cli'
-import { withDatabase } from '@services/common/database'
 import { ApiError } from '@services/common/errors'
 import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { Actor } from '../audit/audit.ts'
 import type { Config } from '../config.ts'
-import { type DB, TABLES } from '../db/tables.ts'
-import { NIL_UUID, UUID } from '../http/authenticate.ts'
+import type { DB } from '../db/tables.ts'
+import { NIL_UUID, UUID } from '../db/uuid.ts'
+import { onDatabase } from '../on-database.ts'
 import { createPasswords } from '../passwords/hash-password.ts'
 import { createLeakedPasswords } from '../passwords/leaked-passwords.ts'
-import { startUp } from '../start.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { findUserByAddress, findUserById, type User } from '../users/users.store.ts'
@@ -26,8 +25,7 @@ export const USER_OPERAND =
 
 /** Runs `work` on the configured database; what it refuses is told in the words a caller of the API would read. */
 export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promise<void>): Promise<void> {
-  const { config, log } = startUp({ toStderr: true })
-  await withDatabase<DB, void>({ ...config.database, applicationName: 'auth cli', log, tables: TABLES }, async (db) => {
+  await onDatabase(async ({ config, db, log }) => {
     const deps: UserAdminDeps = {
       config,
       db,

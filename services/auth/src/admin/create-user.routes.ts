@@ -8,7 +8,7 @@ import { requestAudience } from '../http/authenticate.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import { createUser } from './create-user.ts'
-import { UserFields } from './user-fields.ts'
+import { readUserFields, UserFields } from './user-fields.ts'
 
 const NewUserBody = Type.Object({
   id: Type.Optional(Type.String({ description: 'A UUID; made up when absent.' })),
@@ -58,16 +58,8 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
     const user = await createUser(deps, request.log, adminOf(request), {
       id: body.id,
       aud: body.aud || requestAudience(request, deps.config.jwt.audience),
-      role: body.role,
-      email: body.email,
-      phone: body.phone,
-      password: body.password,
       passwordHash: body.password_hash,
-      emailConfirm: body.email_confirm,
-      phoneConfirm: body.phone_confirm,
-      userMetadata: body.user_metadata,
-      appMetadata: body.app_metadata,
-      banDuration: body.ban_duration,
+      ...readUserFields(body),
     })
     return toUserBody(user)
   }

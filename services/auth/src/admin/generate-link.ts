@@ -1,6 +1,5 @@
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { type Actor, audit } from '../audit/audit.ts'
+import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -16,12 +15,12 @@ import { issueToken } from '../one-time-tokens/issue-token.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { refuseTakenEmail } from '../users/addresses.store.ts'
 import { parseEmail } from '../users/email-address.ts'
+import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import {
   findUserByEmail,
   findUserById,
   lockAndReadUser,
-  mergeUserMetadata,
   setInvited,
   setSentAt,
   type User,
@@ -71,12 +70,7 @@ interface Made {
 }
 
 /** Makes a link and code as a mail would carry them, without sending; a magic link for an unknown address signs up. */
-export async function generateLink(
-  deps: Deps,
-  log: FastifyBaseLogger,
-  admin: Actor,
-  order: LinkOrder,
-): Promise<GeneratedLink> {
+export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, order: LinkOrder): Promise<GeneratedLink> {
   requireModestMetadata(order.data)
   const known = await findUserByEmail(deps.db, order.email, order.audience)
   const type = order.type === 'magiclink' && !known ? 'signup' : order.type
@@ -118,7 +112,7 @@ async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isK
 type Maker = (
   deps: Deps,
   trx: Transaction<DB>,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   admin: Actor,
   order: LinkOrder,
   passwordHash: string | null,

@@ -1,6 +1,5 @@
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { type Actor, audit } from '../audit/audit.ts'
+import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -20,7 +19,7 @@ export interface Invitation {
 /** Invites a new address, or again one that has not confirmed yet; whoever follows the link chooses the password. */
 export async function inviteUser(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   admin: Actor,
   { email, data, audience, context }: Invitation,
 ): Promise<User> {
@@ -49,5 +48,5 @@ export async function lockUnproven(
   return { user, isNew: id === account.user.id }
 }
 
-export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: FastifyBaseLogger, admin: Actor, user: User) =>
+export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, user: User) =>
   audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })

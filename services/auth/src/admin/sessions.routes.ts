@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { adminOf } from '../http/admin-only.ts'
-import { UUID } from '../http/authenticate.ts'
 import { errorResponses } from '../http/shapes.ts'
+import { subjectOf } from '../http/subject.ts'
 import { endAllSessions, endOneSession, sessionNotFound } from '../sessions/end-session.ts'
 import { listLiveSessions, SessionInfoShape } from '../sessions/session-info.ts'
-import { subjectOf } from './subject.ts'
 
 const security = [{ admin: [] }]
 const params = Type.Object({ user_id: Type.String() })

@@ -15,17 +15,10 @@ import { refuseTakenAddress } from '../users/address-taken.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../users/change-user.store.ts'
 import { parseEmail } from '../users/email-address.ts'
+import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { parsePhone } from '../users/phone-number.ts'
-import {
-  findUserById,
-  lockAndReadUser,
-  mergeAppMetadata,
-  mergeUserMetadata,
-  refreshProviders,
-  setPassword,
-  type User,
-} from '../users/users.store.ts'
+import { findUserById, lockAndReadUser, setPassword, type User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
 import { parseName } from './user-input.ts'

@@ -1,5 +1,5 @@
+import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
-import { NIL_UUID, UUID } from '../http/authenticate.ts'
 import type { UserPlace } from '../users/list-users.store.ts'
 
 const MAX_CURSOR_LENGTH = 300

@@ -1,5 +1,7 @@
-import { Type } from 'typebox'
-import { Field, FreeForm } from '../http/shapes.ts'
+import { type Static, Type } from 'typebox'
+import { FreeForm } from '../users/metadata.ts'
+
+const Field = Type.String()
 
 /** What an admin may say of a user, new or known. */
 export const UserFields = {
@@ -15,3 +17,18 @@ export const UserFields = {
     Type.String({ description: 'From now on: units ns, us, ms, s, m, h (`24h`, `1h30m`); `none` lifts a ban.' }),
   ),
 }
+
+const Fields = Type.Object(UserFields)
+
+/** The same in the words of the flows. */
+export const readUserFields = (body: Static<typeof Fields>) => ({
+  role: body.role,
+  email: body.email,
+  phone: body.phone,
+  password: body.password,
+  emailConfirm: body.email_confirm,
+  phoneConfirm: body.phone_confirm,
+  userMetadata: body.user_metadata,
+  appMetadata: body.app_metadata,
+  banDuration: body.ban_duration,
+})

@@ -3,11 +3,11 @@ import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { adminOf } from '../http/admin-only.ts'
 import { errorResponses } from '../http/shapes.ts'
+import { subjectOf } from '../http/subject.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import { deleteUser } from './delete-user.ts'
-import { subjectOf } from './subject.ts'
 import { updateUser } from './update-user.ts'
-import { UserFields } from './user-fields.ts'
+import { readUserFields, UserFields } from './user-fields.ts'
 
 const url = '/admin/users/:user_id'
 const security = [{ admin: [] }]
@@ -41,19 +41,8 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
     },
     handler: async (request) => {
-      const { body } = request
-      const user = await updateUser(deps, request.log, adminOf(request), subjectOf(request).id, {
-        role: body.role,
-        email: body.email,
-        phone: body.phone,
-        password: body.password,
-        emailConfirm: body.email_confirm,
-        phoneConfirm: body.phone_confirm,
-        userMetadata: body.user_metadata,
-        appMetadata: body.app_metadata,
-        banDuration: body.ban_duration,
-      })
-      return toUserBody(user)
+      const update = readUserFields(request.body)
+      return toUserBody(await updateUser(deps, request.log, adminOf(request), subjectOf(request).id, update))
     },
   })
 

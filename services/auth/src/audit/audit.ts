@@ -1,4 +1,4 @@
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../db/tables.ts'
 import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
@@ -40,7 +40,7 @@ export interface AuditEvent {
 }
 
 /** What the log needs of a logger: the request's or, for commands, the process's own. */
-export type AuditLog = Pick<FastifyBaseLogger, 'info'>
+export type AuditLog = Pick<Logger, 'info'>
 
 /** The entry's payload: who did what, in the reference's words. */
 function auditPayload({ action, actor, target, traits }: AuditEvent): Metadata {
@@ -63,10 +63,14 @@ export interface AuditDeps {
   config: { auditInDatabase: boolean }
 }
 
-/** Logs the event, ids only: never an address. Returns the entry to store, or null where the log alone is wanted. */
-export function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
-  const { action, actor, target, traits } = event
+/** The line of an event, ids only: never an address. By itself only where a statement of its own writes the entry. */
+export function logAudit(log: AuditLog, { action, actor, target, traits }: AuditEvent): void {
   log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
+}
+
+/** Logs the event. Returns the entry to store, or null where the log alone is wanted. */
+export function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
+  logAudit(log, event)
   return deps.config.auditInDatabase ? { id: deps.newId(), payload: auditPayload(event), now: deps.now() } : null
 }
 

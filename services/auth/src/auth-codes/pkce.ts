@@ -1,10 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { ChallengeMethod } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 
 /** What an application sends instead of its secret verifier (RFC 7636 4.2). */
 export interface Pkce {
   challenge: string
-  method: 's256' | 'plain'
+  method: ChallengeMethod
 }
 
 /** RFC 7636 4.1: the alphabet and length of a verifier, and so of a plain challenge. */

@@ -1,5 +1,4 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
-import type { Pkce } from '../auth-codes/pkce.ts'
 
 /** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
 export interface DB {
@@ -102,6 +101,9 @@ export type TokenPurpose =
   | 'phone_change'
   | 'reauthentication'
 
+/** How a challenge was made from its verifier (RFC 7636 4.2). */
+export type ChallengeMethod = 's256' | 'plain'
+
 interface OneTimeTokensTable {
   user_id: string
   purpose: TokenPurpose
@@ -110,7 +112,7 @@ interface OneTimeTokensTable {
   code_hash: Buffer | null
   attempts: Generated<number>
   code_challenge: string | null
-  code_challenge_method: Pkce['method'] | null
+  code_challenge_method: ChallengeMethod | null
   sets_password: Generated<boolean>
   new_password_hash: string | null
   expires_at: Date
@@ -121,7 +123,7 @@ interface AuthCodesTable {
   code_hash: Buffer
   user_id: string
   code_challenge: string
-  code_challenge_method: Pkce['method']
+  code_challenge_method: ChallengeMethod
   authentication_method: string
   expires_at: Date
   created_at: Date

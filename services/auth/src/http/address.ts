@@ -23,7 +23,7 @@ export function refuseBoth({ email = '', phone = '' }: { email?: string; phone?:
 }
 
 /** Throws when addresses of this kind cannot sign up or in here. */
-export function requireProvider({ signup }: Config, channel: Address['channel'], status = 400): void {
+export function requireProvider({ signup }: Pick<Config, 'signup'>, channel: Address['channel'], status = 400): void {
   if (channel === 'email' && !signup.email) throw apiError('email_provider_disabled', { status })
   if (channel === 'phone' && !signup.phone) throw apiError('phone_provider_disabled', { status })
 }

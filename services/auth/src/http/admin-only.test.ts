@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { bearer, signed } from '../../test/admin.ts'
 import { startTestService, type TestService, test } from '../../test/service.ts'
-import { NIL_UUID } from './authenticate.ts'
+import { NIL_UUID } from '../db/uuid.ts'
 
 const role = 'service_role'
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'

@@ -4,11 +4,12 @@ import type { Kysely } from 'kysely'
 import type { Actor } from '../audit/audit.ts'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
+import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
-import { sessionEnd } from '../sessions/session-end.ts'
+import { whyEnded } from '../sessions/session-limits.ts'
 import { findSessionWithUser } from '../sessions/sessions.store.ts'
-import { NIL_UUID, sessionIdOf, UUID, verifyBearer } from './authenticate.ts'
+import { sessionIdOf, verifyBearer } from './authenticate.ts'
 
 export interface AdminDeps {
   db: Kysely<DB>
@@ -60,5 +61,5 @@ async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<void> 
   if (session.banned_until && session.banned_until > deps.now()) throw apiError('user_banned')
   // A token outlives the role it was issued with.
   if (session.role !== claims.role) throw apiError('not_admin')
-  if (sessionEnd(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })
+  if (whyEnded(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })
 }

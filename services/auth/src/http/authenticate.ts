@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
+import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -12,9 +13,6 @@ declare module 'fastify' {
     caller: Caller | null
   }
 }
-
-export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Everything in this scope needs a user's access token; the caller is `callerOf(request)`. Order of checks and their

@@ -1,6 +1,7 @@
 // Captchas: whoever asks a public endpoint must show the provider's proof of being a person. The one rule: an admin and a
 // grant that needs a secret already are not asked. Which endpoints check, and when: contract/auth-core.md 1.1 and 3.6.
 import { isIP } from 'node:net'
+import { fetchText } from '@services/common/fetch-text'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../config.ts'
@@ -8,7 +9,6 @@ import { apiError } from '../errors.ts'
 import { countCaptcha } from '../metrics.ts'
 import { type AdminDeps, isAdminRequest } from './admin-only.ts'
 import { trustedClientAddress } from './client.ts'
-import { fetchText } from './fetch-text.ts'
 
 export interface Captcha {
   /** Throws captcha_failed without a valid proof in the request's body, service_unavailable when nobody can tell. */

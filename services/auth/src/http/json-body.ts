@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
+import { isStorable, MAX_DEPTH } from '../db/storable.ts'
 import { apiError } from '../errors.ts'
 
 /**
@@ -39,24 +40,6 @@ export function acceptJsonBodies(app: FastifyInstance): void {
 const withoutNulls = (body: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 
-/** JSON.stringify and jsonb give up at some thousand levels; nobody's data has a hundred. */
-const MAX_DEPTH = 100
-
 /** Cheap first look: NUL and half a surrogate pair can only arrive as escapes, depth only with that many brackets. */
 const isSuspicious = (text: string) =>
   /\\u(0000|d[89a-f])/i.test(text) || (text.match(/[[{]/g)?.length ?? 0) > MAX_DEPTH
-
-/** Whether PostgreSQL can store it: no NUL, no half a surrogate pair, not too deep. */
-export function isStorable(json: unknown): boolean {
-  const open = [{ value: json, depth: 0 }]
-  for (let next = open.pop(); next; next = open.pop()) {
-    const { value, depth } = next
-    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed())) return false
-    if (typeof value !== 'object' || value === null) continue
-    if (depth >= MAX_DEPTH) return false
-    for (const [key, member] of Object.entries(value)) {
-      open.push({ value: key, depth }, { value: member, depth: depth + 1 })
-    }
-  }
-  return true
-}

@@ -8,7 +8,10 @@ import { redirectTarget } from './redirect-target.ts'
 const MAX_ACCEPT_LANGUAGE = 200
 
 /** What a mail takes over from the request that causes it. */
-export function mailContextOf(request: FastifyRequest, config: Config): MailContext {
+export function mailContextOf(
+  request: FastifyRequest,
+  config: Pick<Config, 'redirectAllowList' | 'server' | 'siteUrl'>,
+): MailContext {
   return {
     redirectTo: redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList }),
     externalUrl: externalBase(request, config),

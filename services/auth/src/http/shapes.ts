@@ -1,5 +1,4 @@
 import { Type } from 'typebox'
-import type { Metadata } from '../db/tables.ts'
 
 /** Documented error bodies: the older form is the default, see error-bodies.ts. */
 export const ErrorShape = Type.Object(
@@ -19,8 +18,6 @@ export const errorResponses = (...statuses: number[]) =>
 
 /** A text; the body as a whole is bounded to 1 MiB, and each use checks what it needs. */
 export const Field = Type.String()
-/** An object of the caller's own making: stored and returned as it is. */
-export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { additionalProperties: true }))
 
 export const Empty = Type.Object({})
 /** Where the link of a mail leads; see redirect-target.ts. */

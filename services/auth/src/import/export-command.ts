@@ -1,12 +1,10 @@
 import { once } from 'node:events'
 import { command } from '@services/common/cli'
-import { withDatabase } from '@services/common/database'
-import { type DB, TABLES } from '../db/tables.ts'
-import { startUp } from '../start.ts'
+import { NIL_UUID } from '../db/uuid.ts'
+import { onDatabase } from '../on-database.ts'
 import { findUsersAfter } from './export-users.store.ts'
 
 const PAGE = 500
-const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 /** `users export`: JSON lines as `users import` reads them, a page at a time. */
 export const usersExport = command({
@@ -16,10 +14,9 @@ export const usersExport = command({
   details:
     'What `users import` reads. Users who join or change meanwhile may be missing or new: it is not one snapshot.',
   run: async ({ options }) => {
-    const { config, log } = startUp({ toStderr: true })
-    const database = { ...config.database, applicationName: 'auth cli', log, tables: TABLES }
-    await withDatabase<DB, void>(database, async (db) => {
-      let after = BEFORE_ALL
+    await onDatabase(async ({ db }) => {
+      // Before all others.
+      let after = NIL_UUID
       for (;;) {
         const page = await findUsersAfter(db, after, PAGE)
         for (const { user, password_hash: hash } of page) {

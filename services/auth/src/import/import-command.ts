@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { CommandFailure, command, printResult } from '@services/common/cli'
-import { withDatabase } from '@services/common/database'
-import { type DB, TABLES } from '../db/tables.ts'
-import { startUp } from '../start.ts'
+import { onDatabase } from '../on-database.ts'
 import { type ImportSummary, importUsers } from './import-users.ts'
 
 const DETAILS = `FILE holds one user a line as JSON; - reads standard input. Members, all optional but one of the first three:
@@ -27,30 +25,24 @@ export const usersImport = command({
   options: { 'dry-run': { meaning: 'check every line and keep nothing' } },
   details: DETAILS,
   run: async ({ operands: [file = ''], options, json }) => {
-    const { config, log } = startUp({ toStderr: true })
     const dryRun = options['dry-run'] ?? false
     const started = performance.now()
-    const database = {
-      ...config.database,
-      applicationName: 'auth cli',
-      log,
-      tables: TABLES,
-      statementWithinMs: STATEMENT_WITHIN_MS,
-    }
-    const summary = await withDatabase<DB, ImportSummary>(database, (db) =>
-      importUsers(
-        {
-          db,
-          newId: randomUUID,
-          now: () => new Date(),
-          audience: config.jwt.audience,
-          role: config.jwt.defaultRole,
-          dryRun,
-          onRefused: (line, reason) => process.stderr.write(`line ${line}: ${reason}\n`),
-          onProgress: showProgress(started),
-        },
-        openInput(file),
-      ),
+    const summary = await onDatabase(
+      ({ config: { jwt }, db }) =>
+        importUsers(
+          {
+            db,
+            newId: randomUUID,
+            now: () => new Date(),
+            audience: jwt.audience,
+            role: jwt.defaultRole,
+            dryRun,
+            onRefused: (line, reason) => process.stderr.write(`line ${line}: ${reason}\n`),
+            onProgress: showProgress(started),
+          },
+          openInput(file),
+        ),
+      { statementWithinMs: STATEMENT_WITHIN_MS },
     )
     const seconds = Math.round((performance.now() - started) / 100) / 10
     printResult(json, { ...summary, dry_run: dryRun, seconds }, describe(summary, dryRun, seconds))

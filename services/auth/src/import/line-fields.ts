@@ -1,6 +1,6 @@
+// Members of an imported line, by type. All throw an Error that names the member and never quotes it.
 import type { Metadata } from '../db/tables.ts'
 
-/** Members of an imported line, by type. All throw an Error that names the member and never quotes it. */
 type Json = Record<string, unknown>
 
 /** Longest text outside metadata; what is longer would not fit an index. */

@@ -1,6 +1,6 @@
+import { isStorable } from '../db/storable.ts'
 import type { Metadata } from '../db/tables.ts'
-import { UUID } from '../http/authenticate.ts'
-import { isStorable } from '../http/json-body.ts'
+import { UUID } from '../db/uuid.ts'
 import { isSupportedHash } from '../passwords/imported-hash.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'

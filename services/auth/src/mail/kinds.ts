@@ -25,6 +25,7 @@ export const MAIL_KINDS = {
 } as const
 
 export type MailKind = keyof typeof MAIL_KINDS
+export const ALL_KINDS = Object.keys(MAIL_KINDS) as MailKind[]
 
 export const isMailKind = (kind: string): kind is MailKind => Object.hasOwn(MAIL_KINDS, kind)
 

@@ -1,8 +1,9 @@
 import { CommandFailure, command, printResult, UsageError } from '@services/common/cli'
 import { startUp } from '../start.ts'
-import { mailKindNamed, previewMail } from './mail-preview.ts'
-import { ALL_KINDS, openMailTemplates } from './mail-templates.ts'
-import { testMail } from './mail-test.ts'
+import { ALL_KINDS } from './kinds.ts'
+import { openMailTemplates } from './mail-templates.ts'
+import { mailKindNamed, previewMail } from './preview-mail.ts'
+import { testMail } from './test-mail.ts'
 
 /** `mail preview`: a mail as it would leave, with made-up variables. */
 export const mailPreview = command({

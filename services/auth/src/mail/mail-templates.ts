@@ -6,7 +6,7 @@ import { templateFailures } from '../metrics.ts'
 import { builtInMail } from './built-in/layout.ts'
 import { WORDS, type Words } from './built-in/words.ts'
 import { htmlToText } from './html-to-text.ts'
-import { MAIL_KINDS, type MailKind } from './kinds.ts'
+import type { MailKind } from './kinds.ts'
 import { createRemoteTemplates } from './remote-templates.ts'
 import { compileTemplate, LINK_SCHEMES, renderTemplate, type Template } from './template/template.ts'
 import type { TemplateVariables } from './template/values.ts'
@@ -101,8 +101,6 @@ function builtInTemplates(kind: MailKind, locale: string, defaultLocale: string)
   compiled.set(key, made)
   return made
 }
-
-export const ALL_KINDS = Object.keys(MAIL_KINDS) as MailKind[]
 
 /** Beside the usual schemes those of the site and of the permitted target: apps have their own (`myapp://`). */
 function schemesOf(siteUrl: string, { RedirectTo }: TemplateVariables): ReadonlySet<string> {

@@ -4,10 +4,10 @@ import type { DB, Metadata } from '../db/tables.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
 import type { MailVariables, NOTIFICATION_KINDS } from './kinds.ts'
 import { pickLocale } from './locale.ts'
-import { type NewMail, queueMail } from './outbox.ts'
+import { type NewMail, queueMail } from './queue-mail.ts'
 
 export interface NotifyDeps extends OutboxDeps {
-  config: Config
+  config: Pick<Config, 'mail' | 'siteUrl'>
 }
 
 type Kind = keyof typeof NOTIFICATION_KINDS

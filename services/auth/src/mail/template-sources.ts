@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { ConfigError } from '@services/common/config'
 import type { Config } from '../config.ts'
 import { checkBody } from './check-template.ts'
-import { MAIL_KINDS, type MailKind, settingName } from './kinds.ts'
+import { ALL_KINDS, type MailKind, settingName } from './kinds.ts'
 import type { Template } from './template/template.ts'
 
 /** Where the body of a kind comes from; `{locale}` in it stands for the language of the mail. */
@@ -29,7 +29,7 @@ export function openTemplateSources(config: SourceConfig): TemplateSources {
   const urls = new Map<MailKind, string>()
   const files = new Map<string, Template>()
   const origins: Record<string, TemplateSource['from']> = {}
-  for (const kind of Object.keys(MAIL_KINDS) as MailKind[]) {
+  for (const kind of ALL_KINDS) {
     const setting = config.mail.templates[kind]
     if (!setting) continue
     try {

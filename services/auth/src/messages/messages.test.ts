@@ -7,7 +7,7 @@ import { describe, expect } from 'vitest'
 import { test as base, linkPath, SECRET, startTestService, type TestService } from '../../test/service.ts'
 import { deleteExpired } from '../housekeeping.ts'
 import type { LinkVariables } from '../mail/kinds.ts'
-import { queueMail } from '../mail/outbox.ts'
+import { queueMail } from '../mail/queue-mail.ts'
 import { hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { putOneTimeToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import { type Channel, deliverMessage } from './deliver-message.ts'
@@ -453,7 +453,7 @@ test('MESSAGES_KEEP shortens how long sent messages stay', async () => {
 
 test('a mail of every kind leaves with its own subject and words', async ({ service }) => {
   const { SAMPLE_VARIABLES } = await import('../mail/sample-variables.ts')
-  const { ALL_KINDS } = await import('../mail/mail-templates.ts')
+  const { ALL_KINDS } = await import('../mail/kinds.ts')
   const { userId } = await service.signedIn()
   const subjects = new Set<string>()
   for (const kind of ALL_KINDS) {

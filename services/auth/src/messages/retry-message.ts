@@ -1,12 +1,13 @@
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { messageExists, requeueFailed, type VisibleMessage } from './messages.store.ts'
-import { queueJob } from './outbox.ts'
+import { type OutboxDeps, queueJob } from './outbox.ts'
+
+type RetryDeps = Pick<OutboxDeps, 'queue' | 'now'> & { db: Kysely<DB> }
 
 /** Sends a failed message again, at an admin's word; its link or code counts from when it leaves. */
-export function retryMessage(deps: Pick<Deps, 'db' | 'queue' | 'now'>, id: string): Promise<VisibleMessage> {
+export function retryMessage(deps: RetryDeps, id: string): Promise<VisibleMessage> {
   return deps.db.transaction().execute(async (trx: Transaction<DB>) => {
     const message = await requeueFailed(trx, id, deps.now())
     if (message) {

@@ -1,16 +1,16 @@
 import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
+import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
 import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
 import { requestEmailChange, requestPhoneChange } from '../users/addresses.store.ts'
 import type { User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
-import { type MailContext, sendLinkMail } from './link-mail.ts'
-import { spendMessage } from './message-budget.ts'
-import { refuseWithinGap, takeGap } from './send-gap.ts'
+import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
+import { type BudgetDeps, spendMessage } from './message-budget.ts'
+import { refuseWithinGap, type SendGapDeps, takeGap } from './send-gap.ts'
 
 const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
 
@@ -19,20 +19,26 @@ const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change
  * Gaps are kept by who asks and by where it goes: neither may one user write to many addresses, nor many users to one. They
  * are looked at first, because asking again and again must not use up what may be sent to others.
  */
-export async function spendChange(deps: Deps, user: Pick<User, 'id'>, recipient: Address): Promise<void> {
+export async function spendChange(
+  deps: BudgetDeps & SendGapDeps,
+  user: Pick<User, 'id'>,
+  recipient: Address,
+): Promise<void> {
   for (const key of [user.id, recipient.value]) await refuseWithinGap(deps, gapKindOf(recipient), key)
   await spendMessage(deps, recipient)
 }
 
 /** The other half, in the transaction: the message becomes the last one of its asker and its address. */
 async function takeChangeGaps(
-  deps: Deps,
+  deps: SendGapDeps,
   trx: Transaction<DB>,
   user: Pick<User, 'id'>,
   recipient: Address,
 ): Promise<void> {
   for (const key of [user.id, recipient.value]) await takeGap(deps, trx, gapKindOf(recipient), key)
 }
+
+type ChangeDeps = SendGapDeps & LinkMailDeps
 
 export interface EmailChangeOrder {
   context: MailContext
@@ -45,7 +51,7 @@ export interface EmailChangeOrder {
  * they have (../verify/); a change asked for before is forgotten.
  */
 export async function sendEmailChange(
-  deps: Deps,
+  deps: ChangeDeps,
   trx: Transaction<DB>,
   user: User,
   newEmail: string,
@@ -75,13 +81,13 @@ export async function wishForEmail(
 
 /** Whether a change of address waits for two confirmations. */
 export const needsBothAddresses = (
-  { config: { mail } }: { config: Deps['config'] },
+  { config: { mail } }: { config: Pick<Config, 'mail'> },
   user: { email: string | null },
 ): boolean => mail.secureEmailChange && !mail.autoconfirm && Boolean(user.email)
 
 /** Sends a code to the new number, which stays pending until it is typed in. */
 export async function sendPhoneChange(
-  deps: Deps,
+  deps: ChangeDeps,
   trx: Transaction<DB>,
   user: User,
   newPhone: string,

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { pickLocale } from '../mail/locale.ts'
-import { queueMail } from '../mail/outbox.ts'
+import { queueMail } from '../mail/queue-mail.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
 import type { User } from '../users/users.store.ts'
@@ -17,7 +17,7 @@ export interface CodeMail {
 
 /** Issues a code without a link and writes its mail into the outbox, in the caller's transaction. */
 export async function sendCodeMail(
-  deps: IssueTokenDeps & OutboxDeps & { config: Config },
+  deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'mail' | 'siteUrl'> },
   trx: Transaction<DB>,
   { user, to, purpose, acceptLanguage, messageId }: CodeMail,
 ): Promise<void> {

@@ -22,7 +22,7 @@ export interface CodeSms {
 
 /** Issues a code and writes its SMS into the outbox, in the caller's transaction. A test number's code is fixed and not sent. */
 export async function sendCodeSms(
-  deps: IssueTokenDeps & OutboxDeps & { config: Config },
+  deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
   { user, to, purpose, channel, password, isPretended, messageId }: CodeSms,
 ): Promise<void> {

@@ -1,12 +1,12 @@
 import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
+import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
 import { setSentAt, touchUser, type User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
-import { type MailContext, sendLinkMail } from './link-mail.ts'
+import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
 
 /** What a confirmation takes over from the request that caused it. */
 export interface ConfirmationOrder {
@@ -19,12 +19,14 @@ export interface ConfirmationOrder {
   messageId?: string | undefined
 }
 
+type ConfirmationDeps = LinkMailDeps & { config: Pick<Config, 'sms'> }
+
 /**
  * Sends the link or code that confirms a pending `holder`. For a confirmed one the same work is done and no message
  * leaves, so that neither answer nor time tells which of both it was.
  */
 export async function sendConfirmation(
-  deps: Deps,
+  deps: ConfirmationDeps,
   trx: Transaction<DB>,
   holder: User,
   order: ConfirmationOrder,

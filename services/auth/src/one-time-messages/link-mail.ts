@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 import { actionLink } from '../mail/action-link.ts'
 import { pickLocale } from '../mail/locale.ts'
-import { queueMail } from '../mail/outbox.ts'
+import { queueMail } from '../mail/queue-mail.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
 import type { OneTimeToken } from '../one-time-tokens/one-time-token.ts'
@@ -47,7 +47,7 @@ export interface LinkMail extends MailContext {
 }
 
 export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
-  config: Config
+  config: Pick<Config, 'mail' | 'siteUrl'>
 }
 
 /** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
@@ -89,7 +89,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
 
 /** The address in the mail; also given to admins, who send it themselves (POST /admin/generate_link). */
 export const confirmationUrl = (
-  config: Config,
+  config: Pick<Config, 'mail'>,
   kind: LinkKind,
   { linkToken }: OneTimeToken,
   { externalUrl, redirectTo }: MailContext,
@@ -100,5 +100,5 @@ export const confirmationUrl = (
     redirectTo,
   })
 
-export const linkLifetime = ({ mail }: Config, kind: LinkKind): number =>
+export const linkLifetime = ({ mail }: Pick<Config, 'mail'>, kind: LinkKind): number =>
   kind === 'invite' ? mail.inviteLifetimeSeconds : mail.codeLifetimeSeconds

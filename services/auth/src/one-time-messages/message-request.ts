@@ -1,17 +1,16 @@
 // A message somebody asks for without being signed in. The one rule: the request does the same for every address, known or
 // not; a worker looks the account up and sends what fits it. So neither answer nor time tells who has an account.
-
 import { PermanentFailure, type QueueDefinition } from '@services/common/queue'
 import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Metadata } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
+import type { OutboxDeps } from '../messages/outbox.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 import type { MailContext } from './link-mail.ts'
-import { isTestNumber, spendMessage } from './message-budget.ts'
-import { type GapKind, refuseWithinGap, takeGap } from './send-gap.ts'
+import { type BudgetDeps, isTestNumber, spendMessage } from './message-budget.ts'
+import { type GapKind, refuseWithinGap, type SendGapDeps, takeGap } from './send-gap.ts'
 
 export interface MessageRequest {
   type: 'recovery' | 'sign_in' | 'confirmation' | 'email_change' | 'phone_change'
@@ -54,7 +53,10 @@ const GAPS: Record<MessageRequest['type'], GapKind> = {
 const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
 /** Notes the request for a worker. Throws while the address is within its gap or the budget of all users is used up. */
-export async function requestMessage(deps: Deps, request: Omit<MessageRequest, 'messageId'>): Promise<string> {
+export async function requestMessage(
+  deps: BudgetDeps & SendGapDeps & OutboxDeps,
+  request: Omit<MessageRequest, 'messageId'>,
+): Promise<string> {
   const { address } = request
   const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
   await refuseWithinGap(deps, gap, address.value)
@@ -69,7 +71,10 @@ export async function requestMessage(deps: Deps, request: Omit<MessageRequest, '
 }
 
 /** The request a job holds. */
-export function openRequest({ outboxKey }: Pick<Deps, 'outboxKey'>, { sealed }: MessageRequestJob): MessageRequest {
+export function openRequest(
+  { outboxKey }: Pick<OutboxDeps, 'outboxKey'>,
+  { sealed }: MessageRequestJob,
+): MessageRequest {
   try {
     return unseal<MessageRequest>(outboxKey, sealed)
   } catch (error) {

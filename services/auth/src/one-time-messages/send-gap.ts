@@ -20,7 +20,7 @@ export type GapKind =
 export interface SendGapDeps {
   db: Kysely<DB>
   now: () => Date
-  config: Config
+  config: Pick<Config, 'mail' | 'sms'>
 }
 
 /** Throws while the last message of this kind to the address is too recent, whoever has the address. Takes nothing. */
@@ -41,7 +41,7 @@ const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
   now: now(),
 })
 
-function gapSeconds({ mail, sms }: Config, kind: GapKind, key: string): number {
+function gapSeconds({ mail, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
   if (channelOf(kind, key) === 'sms') return sms.minGapSeconds
   return kind === 'sign_in_link' || kind === 'reauthentication' ? mail.signInLinkGapSeconds : mail.minGapSeconds
 }

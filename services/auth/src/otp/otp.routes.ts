@@ -8,10 +8,10 @@ import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../http
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { Empty, errorResponses, Field, FreeForm, RedirectQuery } from '../http/shapes.ts'
+import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
-import { parseChannel } from '../sms/sms-channel.ts'
-import { requireModestMetadata } from '../users/metadata.ts'
+import { parseChannel } from '../sms/parse-channel.ts'
+import { FreeForm, requireModestMetadata } from '../users/metadata.ts'
 
 const SignInBody = Type.Object({
   email: Type.Optional(Field),

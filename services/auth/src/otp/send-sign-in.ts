@@ -1,8 +1,7 @@
 // The worker's half of POST /otp and /magiclink: a link or code to sign in with, for the account of the address or a new
 // one. An account without a proven address is confirmed by it, and loses a password that somebody else may have chosen.
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { sendCodeSms } from '../one-time-messages/code-sms.ts'
@@ -12,7 +11,7 @@ import type { MessageRequest } from '../one-time-messages/message-request.ts'
 import { confirmed, insertAccount, newAccount } from '../users/new-account.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../users/users.store.ts'
 
-export async function sendSignIn(deps: Deps, log: FastifyBaseLogger, request: MessageRequest): Promise<void> {
+export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address } = request
   await deps.db.transaction().execute(async (trx) => {
     const user = (await lockExisting(trx, request)) ?? (await register(deps, trx, log, request))
@@ -28,7 +27,7 @@ export async function sendSignIn(deps: Deps, log: FastifyBaseLogger, request: Me
 async function sendToConfirmed(
   deps: Deps,
   trx: Transaction<DB>,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   user: User,
   { address, context, pkce, smsChannel = 'sms', messageId }: MessageRequest,
 ): Promise<void> {
@@ -51,7 +50,7 @@ async function lockExisting(trx: Transaction<DB>, { address, audience }: Message
 }
 
 /** A new account without a password, where the caller and the settings allow one. */
-async function register(deps: Deps, trx: Transaction<DB>, log: FastifyBaseLogger, request: MessageRequest) {
+async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request: MessageRequest) {
   const { mail, sms, signup } = deps.config
   if (!request.createUser || signup.disabled) return undefined
   const { address, audience, data = {} } = request

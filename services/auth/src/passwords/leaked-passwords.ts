@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { fetchText } from '@services/common/fetch-text'
 import type { Logger } from '@services/common/logger'
 import { apiError } from '../errors.ts'
-import { fetchText } from '../http/fetch-text.ts'
 import { countLeakCheck } from '../metrics.ts'
 
 export interface LeakedPasswords {
@@ -38,7 +38,8 @@ export function createLeakedPasswords(settings: LeakSettings, log: Logger): Leak
         return await lookUp(settings.url, password, TIMEOUT_MS)
       } catch (cause) {
         countLeakCheck('unavailable')
-        log.warn({ err: cause }, 'leaked passwords could not be looked up')
+        // Letting the password pass is coping; where it is refused, nobody can sign up until somebody looks.
+        log[settings.failClosed ? 'error' : 'warn']({ err: cause }, 'leaked passwords could not be looked up')
         if (settings.failClosed) {
           throw apiError('service_unavailable', { retryAfterSeconds: RETRY_AFTER_SECONDS, cause })
         }

@@ -1,5 +1,4 @@
-import type { FastifyBaseLogger } from 'fastify'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { sendCodeMail } from '../one-time-messages/code-mail.ts'
@@ -13,7 +12,7 @@ import { lockUser, setSentAt, type User } from '../users/users.store.ts'
 /** Sends the nonce to the user's proven address, the e-mail address if there is one; the message's id. */
 export async function sendNonce(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   user: User,
   acceptLanguage: string | undefined,
 ): Promise<string> {

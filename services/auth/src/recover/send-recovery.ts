@@ -1,5 +1,4 @@
-import type { FastifyBaseLogger } from 'fastify'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
@@ -9,7 +8,7 @@ import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
  * The worker's half of POST /recover: a link to the account of the address, if there is one. Using it on an account that
  * was never confirmed takes its password away, which somebody else may have chosen.
  */
-export async function sendRecovery(deps: Deps, log: FastifyBaseLogger, request: MessageRequest): Promise<void> {
+export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId } = request
   await deps.db.transaction().execute(async (trx) => {
     const user = await findUserByEmail(trx, address.value, audience)

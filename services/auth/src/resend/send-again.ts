@@ -1,7 +1,6 @@
 import { ApiError } from '@services/common/errors'
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { sendEmailChange, sendPhoneChange, spendChange } from '../one-time-messages/address-change.ts'
@@ -11,7 +10,7 @@ import type { Address } from '../users/address.ts'
 import { findUserByAddress, lockAndReadUser, type User } from '../users/users.store.ts'
 
 /** The worker's half of POST /resend: sends again what is still pending; nothing where nothing is. */
-export async function sendAgain(deps: Deps, log: FastifyBaseLogger, request: MessageRequest): Promise<void> {
+export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
   const found = await findUserByAddress(deps.db, address, audience)
   if (!found) return
@@ -36,13 +35,7 @@ function pendingAddress(user: User, { type }: MessageRequest): Address | undefin
   return undefined
 }
 
-type Sender = (
-  deps: Deps,
-  trx: Transaction<DB>,
-  log: FastifyBaseLogger,
-  user: User,
-  request: MessageRequest,
-) => Promise<void>
+type Sender = (deps: Deps, trx: Transaction<DB>, log: AuditLog, user: User, request: MessageRequest) => Promise<void>
 
 const SENDERS: Partial<Record<MessageRequest['type'], Sender>> = {
   confirmation: async (deps, trx, log, user, request) => {

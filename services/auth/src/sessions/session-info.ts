@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
 import type { DB } from '../db/tables.ts'
-import { type SessionLimits, sessionEnd } from './session-end.ts'
+import { type SessionLimits, whyEnded } from './session-limits.ts'
 import { listSessions } from './sessions.store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
@@ -29,7 +29,7 @@ export async function listLiveSessions(
 ) {
   const sessions = await listSessions(db, userId, MAX_SHOWN)
   return sessions
-    .filter((session) => sessionEnd(session, config.sessions, now()) === undefined)
+    .filter((session) => whyEnded(session, config.sessions, now()) === undefined)
     .map((session) => ({
       id: session.id,
       created_at: session.created_at.toISOString(),

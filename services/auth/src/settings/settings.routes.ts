@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { type Config, EXTERNAL_PROVIDERS } from '../config.ts'
+import { EXTERNAL_PROVIDERS } from '../config/external-providers.ts'
+import type { Config } from '../config.ts'
 import { errorResponses } from '../http/shapes.ts'
 
 const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])))

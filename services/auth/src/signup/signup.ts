@@ -1,8 +1,7 @@
 // Signing up by e-mail or phone and password. The one rule: the answer never tells whether an account existed; the only
 // exception is autoconfirm, where the specification wants an error. Confirmation: ../verify/.
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -17,7 +16,7 @@ import { type Client, startSession } from '../sessions/start-session.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
-import { type Account, confirmed, insertAccount, newAccount, unavailable } from '../users/new-account.ts'
+import { type Account, confirmed, insertAccount, newAccount, refuseVanishedAccount } from '../users/new-account.ts'
 import {
   findUserByAddress,
   findUserById,
@@ -40,7 +39,7 @@ export interface SignupInput {
 export type SignupResult = { session: SessionBody } | { user: User }
 
 /** The caller has checked that sign-ups are open, that the provider is on and that the password is strong. */
-export async function signUp(deps: Deps, log: FastifyBaseLogger, input: SignupInput): Promise<SignupResult> {
+export async function signUp(deps: Deps, log: AuditLog, input: SignupInput): Promise<SignupResult> {
   requireModestMetadata(input.data)
   // Hashed whether or not the account exists: the time would tell otherwise.
   const known = await findUserByAddress(deps.db, input.address, input.audience)
@@ -52,7 +51,7 @@ export async function signUp(deps: Deps, log: FastifyBaseLogger, input: SignupIn
     : signUpUnconfirmed(deps, log, account, input)
 }
 
-async function signUpConfirmed(deps: Deps, log: FastifyBaseLogger, account: Account, input: SignupInput) {
+async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
   const { user: actor } = account
   const traits = { provider: input.address.channel }
   const session = await deps.db.transaction().execute(async (trx) => {
@@ -70,7 +69,7 @@ async function signUpConfirmed(deps: Deps, log: FastifyBaseLogger, account: Acco
   return { session }
 }
 
-async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Account, input: SignupInput) {
+async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
   const { user, address } = account
   // Looked at before the budget of all users is touched, or repeating one address would use it up.
   await refuseWithinGap(deps, gapKind(address), address.value)
@@ -96,4 +95,4 @@ async function signUpUnconfirmed(deps: Deps, log: FastifyBaseLogger, account: Ac
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
 
 const lockHolder = async (trx: Transaction<DB>, id: string): Promise<UserWithPassword> =>
-  (await lockAndReadUser(trx, id)) ?? unavailable()
+  (await lockAndReadUser(trx, id)) ?? refuseVanishedAccount()

@@ -36,13 +36,13 @@ export class GatewayRefusal extends Error {
 
 /** What a status alone says, where the far side's own codes say nothing: 408, 425, 429 and 5xx pass, other refusals stay. */
 export function failureOfStatus(gateway: string, status: number, code?: unknown): Error {
-  const text = describe(gateway, status, code)
+  const text = describeAnswer(gateway, status, code)
   const passes = status < 400 || status >= 500 || [408, 425, 429].includes(status)
   return passes ? new Error(text) : new GatewayRefusal(text)
 }
 
 /** Text that may be logged: the far side's code only if it looks like one; its sentences quote numbers, and six digits could be a code we sent. */
-export function describe(gateway: string, status: number, code?: unknown): string {
+export function describeAnswer(gateway: string, status: number, code?: unknown): string {
   const shown = /^[0-9]{1,5}$/.test(String(code)) ? `, code ${code}` : ''
   return `${gateway}: answered ${status}${shown}`
 }

@@ -2,17 +2,10 @@ import { createLogger } from '@services/common/logger'
 import { PermanentFailure } from '@services/common/queue'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type FarGateway, refusals, type SmsFarSide, startSmsGateways } from '../../test/far-sides/sms-gateways.ts'
-import { readConfig } from '../config.ts'
+import { smsConfig } from '../../test/sms-config.ts'
 import { GatewayRefusal, type SmsMessage } from './gateway.ts'
 import { createSmsSender } from './send-sms.ts'
 
-const REQUIRED = {
-  AUTH_SITE_URL: 'https://site.example',
-  AUTH_API_EXTERNAL_URL: 'https://auth.example/',
-  AUTH_DATABASE_URL: 'postgres://localhost/auth',
-  AUTH_JWT_SECRET: 'a-secret-of-the-tests-with-32-bytes-or-more',
-  AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
-}
 const NAMED = ['twilio', 'messagebird', 'vonage', 'textlocal'] as const
 const PHONE = '4915100000001'
 const TEXT = 'Your code is 123456'
@@ -28,8 +21,8 @@ afterEach(() => {
 afterAll(() => farSide.close())
 
 const send = (gateway: FarGateway, message: Partial<SmsMessage> = {}, settings: Record<string, string> = {}) => {
-  const { config } = readConfig({ ...REQUIRED, ...farSide.settings(gateway), AUTH_SMS_TIMEOUT: '5', ...settings })
-  const sender = createSmsSender(config.sms, createLogger({ name: 'test', level: 'fatal' }))
+  const config = smsConfig({ ...farSide.settings(gateway), ...settings })
+  const sender = createSmsSender(config, createLogger({ name: 'test', level: 'fatal' }))
   return sender.send({ id: 'message-1', to: PHONE, text: TEXT, code: '123456', channel: 'sms', ...message })
 }
 

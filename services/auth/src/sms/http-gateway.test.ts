@@ -2,16 +2,9 @@ import { createLogger } from '@services/common/logger'
 import { PermanentFailure } from '@services/common/queue'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Behaviour, type SmsFarSide, startSmsGateways } from '../../test/far-sides/sms-gateways.ts'
-import { readConfig } from '../config.ts'
+import { smsConfig } from '../../test/sms-config.ts'
 import { createSmsSender } from './send-sms.ts'
 
-const REQUIRED = {
-  AUTH_SITE_URL: 'https://site.example',
-  AUTH_API_EXTERNAL_URL: 'https://auth.example/',
-  AUTH_DATABASE_URL: 'postgres://localhost/auth',
-  AUTH_JWT_SECRET: 'a-secret-of-the-tests-with-32-bytes-or-more',
-  AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
-}
 const FORM = '{"Content-Type":"application/x-www-form-urlencoded"}'
 const NASTY = '"quoted" & a=b\n{{ .To }} \\ 50% ü'
 
@@ -26,8 +19,8 @@ afterEach(() => {
 afterAll(() => farSide.close())
 
 function send(settings: Record<string, string> = {}, text = 'Your code is 012345') {
-  const { config } = readConfig({ ...REQUIRED, ...farSide.settings('http'), AUTH_SMS_TIMEOUT: '5', ...settings })
-  const sender = createSmsSender(config.sms, createLogger({ name: 'test', level: 'fatal' }))
+  const config = smsConfig({ ...farSide.settings('http'), ...settings })
+  const sender = createSmsSender(config, createLogger({ name: 'test', level: 'fatal' }))
   return sender.send({ id: 'message-1', to: '4915100000001', text, code: '012345', channel: 'sms' })
 }
 

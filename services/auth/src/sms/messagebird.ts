@@ -1,6 +1,6 @@
 import { PermanentFailure } from '@services/common/queue'
 import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
-import { describe, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
+import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
 
 export interface MessageBirdSettings {
   url: string
@@ -50,6 +50,6 @@ function failureOf(status: number, fact: (path: string) => unknown): Error {
   const code = fact('errors.0.code')
   const isAboutNumber = [9, 10].includes(Number(code)) && /^recipients?$/.test(String(fact('errors.0.parameter')))
   return isAboutNumber
-    ? new PermanentFailure(describe('messagebird', status, code))
+    ? new PermanentFailure(describeAnswer('messagebird', status, code))
     : failureOfStatus('messagebird', status, code)
 }

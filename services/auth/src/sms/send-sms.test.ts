@@ -5,16 +5,9 @@ import { createLogger } from '@services/common/logger'
 import { PermanentFailure } from '@services/common/queue'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { type FarGateway, refusals, type SmsFarSide, startSmsGateways } from '../../test/far-sides/sms-gateways.ts'
-import { readConfig } from '../config.ts'
+import { smsConfig } from '../../test/sms-config.ts'
 import { createSmsSender } from './send-sms.ts'
 
-const REQUIRED = {
-  AUTH_SITE_URL: 'https://site.example',
-  AUTH_API_EXTERNAL_URL: 'https://auth.example/',
-  AUTH_DATABASE_URL: 'postgres://localhost/auth',
-  AUTH_JWT_SECRET: 'a-secret-of-the-tests-with-32-bytes-or-more',
-  AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
-}
 const ALL = ['textlocal', 'vonage', 'twilio', 'messagebird', 'http'] as const
 const BROKEN = { status: 500, body: '' }
 
@@ -36,9 +29,9 @@ let folder: string
 let opened = 0
 
 function open(...gateways: FarGateway[]) {
-  const { config } = readConfig({ ...REQUIRED, ...farSide.settings(...gateways), AUTH_SMS_TIMEOUT: '5' })
+  const config = smsConfig({ ...farSide.settings(...gateways) })
   const file = join(folder, `${opened++}.log`)
-  const sender = createSmsSender(config.sms, createLogger({ name: 'test', level: 'info', file }))
+  const sender = createSmsSender(config, createLogger({ name: 'test', level: 'info', file }))
   const send = (channel: 'sms' | 'whatsapp' = 'sms') =>
     sender.send({ id: 'message-1', to: '4915100000001', text: 'Your code is 123456', code: '123456', channel })
   return { sender, send, logged: () => readFileSync(file, 'utf8').split('\n').filter(Boolean) }

@@ -1,16 +1,14 @@
 import type pg from 'pg'
-import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import { consume, keyOf, openLimiter } from '../http/rate-limit.ts'
-import type { Rate } from '../setting-parsers.ts'
+import { consume, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
+import type { Rate } from '../limits/rate.ts'
 import { isCountryAllowed } from './countries.ts'
 
 /**
  * What stands before a message is queued. Each SMS costs money and some numbers pay those who make us send to them
  * ("pumping"): a thief requests codes for ranges of numbers whose operator shares the fee. Asked for known and unknown
- * numbers alike, before the account is looked up, or the refusal would tell who has one. Counted in PostgreSQL for all
- * replicas together, like http/rate-limit.ts.
+ * numbers alike, before the account is looked up, or the refusal would tell who has one.
  */
 export interface SmsGuards {
   /**
@@ -29,7 +27,7 @@ const BLOCK_DIGITS = 4
 const DAY = 86_400
 
 interface Guard {
-  limiter: RateLimiterAbstract
+  limiter: Limiter
   keyFor(phone: string): string
 }
 
@@ -39,10 +37,7 @@ export function createSmsGuards(
 ): SmsGuards {
   const { countries, maxPerNumber, maxPerPrefix, dailyBudget, sent } = config.sms.guards
   const open = (name: string, rate: Rate, keyFor: Guard['keyFor']): Guard => ({
-    limiter: openLimiter(pool, config.database.namespace, name, rate, {
-      inMemoryBlockOnConsumed: rate.points + 1,
-      insuranceLimiter: new RateLimiterMemory({ keyPrefix: name, points: rate.points, duration: rate.seconds }),
-    }),
+    limiter: openLimiter(pool, config.database.namespace, name, rate),
     keyFor,
   })
   const all = () => 'all'

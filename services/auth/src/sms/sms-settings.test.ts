@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isCountryAllowed, parseCountries } from './countries.ts'
-import { parseChannel } from './sms-channel.ts'
+import { parseChannel } from './parse-channel.ts'
 import { parseSmsTemplate, smsText } from './sms-text.ts'
 import { parseMoment, parseTestNumbers, testCodeOf } from './test-numbers.ts'
 

@@ -1,6 +1,6 @@
 import { PermanentFailure } from '@services/common/queue'
 import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
-import { describe, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
+import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
 
 export interface TextLocalSettings {
   url: string
@@ -42,6 +42,6 @@ function readAnswer({ status, text }: GatewayAnswer): string | undefined {
   if (outcome === 'success') return messageIdFrom(fact('messages.0.id'))
   if (outcome !== 'failure') throw failureOfStatus('textlocal', status)
   const code = fact('errors.0.code')
-  const reason = describe('textlocal', status, code)
+  const reason = describeAnswer('textlocal', status, code)
   throw NUMBER_REFUSED.includes(String(code)) ? new PermanentFailure(reason) : new GatewayRefusal(reason)
 }

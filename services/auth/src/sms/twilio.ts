@@ -3,7 +3,7 @@ import type { Twilio } from 'twilio'
 import type { MessageListInstanceCreateOptions } from 'twilio/lib/rest/api/v2010/account/message.js'
 import { callGateway, type GatewayAnswer } from './call-gateway.ts'
 import {
-  describe,
+  describeAnswer,
   failureOfStatus,
   GatewayRefusal,
   messageIdFrom,
@@ -115,5 +115,5 @@ function toFailure(error: unknown): Error {
 }
 
 function failureOfCode(status: number, code: number | undefined): Error | undefined {
-  return NUMBER_REFUSED.has(Number(code)) ? new PermanentFailure(describe('twilio', status, code)) : undefined
+  return NUMBER_REFUSED.has(Number(code)) ? new PermanentFailure(describeAnswer('twilio', status, code)) : undefined
 }

@@ -1,6 +1,6 @@
 import { PermanentFailure } from '@services/common/queue'
 import { callGateway, type GatewayAnswer, jsonAnswer } from './call-gateway.ts'
-import { describe, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
+import { describeAnswer, failureOfStatus, GatewayRefusal, messageIdFrom, type SmsGateway } from './gateway.ts'
 
 export interface VonageSettings {
   url: string
@@ -45,7 +45,7 @@ function readAnswer({ status, text }: GatewayAnswer): string | undefined {
   const code = fact('messages.0.status')
   if (code === undefined) throw failureOfStatus('vonage', status)
   if (code === '0') return messageIdFrom(fact('messages.0.message-id'))
-  const reason = describe('vonage', status, code)
+  const reason = describeAnswer('vonage', status, code)
   if (NUMBER_REFUSED.includes(String(code))) throw new PermanentFailure(reason)
   throw PASSING.includes(String(code)) ? new Error(reason) : new GatewayRefusal(reason)
 }

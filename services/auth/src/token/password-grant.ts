@@ -1,5 +1,4 @@
-import type { FastifyBaseLogger } from 'fastify'
-import { auditEntry } from '../audit/audit.ts'
+import { type AuditLog, auditEntry } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { MAX_PASSWORD_BYTES } from '../passwords/password-rules.ts'
@@ -22,11 +21,7 @@ export interface PasswordGrantInput {
  * Signs in by e-mail or phone and password. Unknown address, no password and wrong password cost the same time and give one
  * answer; what else could be said of the account (banned, unconfirmed) is said only to who knows the password.
  */
-export async function signInWithPassword(
-  deps: Deps,
-  log: FastifyBaseLogger,
-  input: PasswordGrantInput,
-): Promise<SessionBody> {
+export async function signInWithPassword(deps: Deps, log: AuditLog, input: PasswordGrantInput): Promise<SessionBody> {
   const { channel, value } = input.address
   const found = await findUserByAddress(deps.db, input.address, input.audience)
   // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.

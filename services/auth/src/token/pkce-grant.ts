@@ -1,5 +1,4 @@
-import type { FastifyBaseLogger } from 'fastify'
-import { auditEntry } from '../audit/audit.ts'
+import { type AuditLog, auditEntry } from '../audit/audit.ts'
 import { findAuthCode, takeAuthCode } from '../auth-codes/auth-codes.store.ts'
 import { isVerifierOf } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
@@ -15,7 +14,7 @@ import { findUserById, lockUser } from '../users/users.store.ts'
  */
 export async function exchangeAuthCode(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   { authCode, codeVerifier, client }: { authCode: string; codeVerifier: string; client: Client },
 ): Promise<SessionBody> {
   if (authCode === '' || codeVerifier === '') {

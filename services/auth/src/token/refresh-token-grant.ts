@@ -1,33 +1,28 @@
-import type { FastifyBaseLogger } from 'fastify'
-import { audit } from '../audit/audit.ts'
+import { type AuditLog, audit, logAudit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { countReuseDetected } from '../metrics.ts'
 import { signAccessToken } from '../sessions/access-token.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
-import { sessionEnd } from '../sessions/session-end.ts'
+import { rotateSession } from '../sessions/rotate-session.store.ts'
+import { whyEnded } from '../sessions/session-limits.ts'
 import { type SessionBody, toSessionBody } from '../sessions/session-shape.ts'
-import { endReusedSession, findSessionWithUser, rotateSession } from '../sessions/sessions.store.ts'
+import { endReusedSession, findSessionWithUser } from '../sessions/sessions.store.ts'
 import type { Client } from '../sessions/start-session.ts'
 
 /** A session that keeps moving between refusal and look-up is under fire from elsewhere; then the caller may retry. */
 const MAX_RACES = 5
 
 /** Exchanges a refresh token for its successor; the rule is in sessions/refresh-rotation.ts. */
-export async function refreshSession(
-  deps: Deps,
-  log: FastifyBaseLogger,
-  text: string,
-  client: Client,
-): Promise<SessionBody> {
+export async function refreshSession(deps: Deps, log: AuditLog, text: string, client: Client): Promise<SessionBody> {
   const token = parseRefreshToken(deps.refreshTokenKey, text)
   if (token === 'malformed') throw apiError('validation_failed', { message: 'Refresh token is not valid' })
   if (token === 'forged') throw apiError('refresh_token_not_found')
   for (let race = 0; race < MAX_RACES; race++) {
     const session = await rotate(deps, token, client)
     if (session) {
-      log.info({ audit: 'token_refreshed', userId: session.user.id }, 'audit')
+      logAudit(log, { action: 'token_refreshed', actor: session.user })
       const accessToken = await signAccessToken(deps, session.user, session)
       const refreshToken = formatRefreshToken(deps.refreshTokenKey, {
         sessionId: session.id,
@@ -57,12 +52,12 @@ function rotate(deps: Deps, token: RefreshToken, client: Client) {
 }
 
 /** Finds out why the rotation refused and throws it; returns only when the session moved in between. */
-async function refuse(deps: Deps, log: FastifyBaseLogger, token: RefreshToken): Promise<void> {
+async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<void> {
   const now = deps.now()
   const session = await findSessionWithUser(deps.db, token.sessionId)
   if (!session) throw apiError('refresh_token_not_found')
   if (session.banned_until && session.banned_until > now) throw apiError('user_banned', { status: 400 })
-  const end = sessionEnd(session, deps.config.sessions, now)
+  const end = whyEnded(session, deps.config.sessions, now)
   if (end === 'inactive') {
     throw apiError('session_expired', { message: 'The session has expired after inactivity, sign in again' })
   }

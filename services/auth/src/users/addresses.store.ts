@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import type { Address } from './address.ts'
 import { refuseTakenAddress } from './address-taken.ts'
 
 /** Whether another user of the audience has the e-mail address, as their own or through a linked identity. */
@@ -103,4 +104,25 @@ export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: 
     .where('id', '=', id)
     .execute()
     .catch(refuseTakenAddress)
+}
+
+/** Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. */
+export async function confirmAddress(
+  trx: Transaction<DB>,
+  id: string,
+  channel: Address['channel'],
+  now: Date,
+): Promise<void> {
+  const column = `${channel}_confirmed_at` as const
+  const verified = JSON.stringify({ [`${channel}_verified`]: true })
+  await trx
+    .updateTable('users')
+    .set((eb) => ({
+      [column]: eb.fn.coalesce(column, eb.val(now)),
+      user_metadata: sql`user_metadata || ${verified}::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .execute()
 }

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
+import type { Config } from '../config.ts'
 import type { DB, Metadata } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
@@ -18,7 +18,7 @@ export interface Account {
  * address: identities are looked up by theirs.
  */
 export function newAccount(
-  deps: Deps,
+  deps: { config: Pick<Config, 'jwt'>; newId: () => string; now: () => Date },
   { address, data, audience }: { address: Address; data: Metadata; audience: string },
   passwordHash: string | null,
 ): Account {
@@ -68,13 +68,17 @@ export function confirmed({ user, address, passwordHash }: Account): Account {
 }
 
 /** Whose address it is now: the new user's, or that of the account that has it, as its own or through an identity. */
-export async function insertAccount(deps: Deps, trx: Transaction<DB>, account: Account): Promise<string> {
+export async function insertAccount(
+  deps: { now: () => Date },
+  trx: Transaction<DB>,
+  account: Account,
+): Promise<string> {
   const { user, address, passwordHash } = account
   const holder = await holderOf(trx, address, user.aud)
   if (holder) return holder
   const { identities, confirmed_at: _generated, ...row } = user
   if (!(await insertUser(trx, { ...row, password_hash: passwordHash }))) {
-    return (await ownerOf(trx, address, user.aud)) ?? unavailable()
+    return (await ownerOf(trx, address, user.aud)) ?? refuseVanishedAccount()
   }
   for (const identity of identities) {
     await insertIdentity(trx, {
@@ -98,6 +102,6 @@ const ownerOf = async (trx: Transaction<DB>, address: Address, audience: string)
   (await findUserByAddress(trx, address, audience))?.id
 
 /** The account that had the address was deleted in this very moment; the next try finds it free. */
-export function unavailable(): never {
+export function refuseVanishedAccount(): never {
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { FreeForm } from '../http/shapes.ts'
+import { FreeForm } from './metadata.ts'
 import type { IdentityJson, User } from './users.store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })

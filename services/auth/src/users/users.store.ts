@@ -1,6 +1,6 @@
 import { jsonb } from '@services/common/database'
 import { prepared } from '@services/common/prepared'
-import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { ExpressionBuilder, Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
 import type { DB, Metadata, UsersTable } from '../db/tables.ts'
 import type { Address } from './address.ts'
@@ -196,34 +196,6 @@ export async function insertUser(trx: Transaction<DB>, user: Insertable<UsersTab
   return inserted !== undefined
 }
 
-/** Marks the e-mail address as proven; a second call keeps the first time. Who has a proven address is not anonymous. */
-export async function confirmEmail(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set((eb) => ({
-      email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
-      user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
-      is_anonymous: false,
-      updated_at: now,
-    }))
-    .where('id', '=', id)
-    .execute()
-}
-
-/** Marks the number as proven; who has a proven address is not anonymous. */
-export async function confirmPhone(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set((eb) => ({
-      phone_confirmed_at: eb.fn.coalesce('phone_confirmed_at', eb.val(now)),
-      user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
-      is_anonymous: false,
-      updated_at: now,
-    }))
-    .where('id', '=', id)
-    .execute()
-}
-
 export type SentColumn =
   | 'confirmation_sent_at'
   | 'recovery_sent_at'
@@ -244,46 +216,6 @@ export async function setInvited(trx: Transaction<DB>, id: string, now: Date): P
   await trx
     .updateTable('users')
     .set({ invited_at: now, confirmation_sent_at: now, updated_at: now })
-    .where('id', '=', id)
-    .execute()
-}
-
-/** `app_metadata.provider` is the oldest identity's, `providers` all of them in that order. */
-export async function refreshProviders(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
-  await sql`
-    update ${sql.table('users')} u
-    set app_metadata = u.app_metadata || jsonb_build_object('provider', p.providers -> 0, 'providers', p.providers),
-        updated_at = ${now}
-    from (
-      select jsonb_agg(provider order by first_at, provider) as providers
-      from (
-        select provider, min(created_at) as first_at
-        from ${sql.table('identities')} where user_id = ${id} group by provider
-      ) each_provider
-    ) p
-    where u.id = ${id} and p.providers is not null
-      and u.app_metadata -> 'providers' is distinct from p.providers`.execute(trx)
-}
-
-/** Keys are merged at the top level; a key given as null is removed, others stay. */
-export async function mergeUserMetadata(trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> {
-  const removed = Object.keys(data).filter((key) => data[key] === null)
-  await trx
-    .updateTable('users')
-    .set({
-      user_metadata: sql`(user_metadata || ${JSON.stringify(data)}::jsonb) - ${removed}::text[]`,
-      updated_at: now,
-    })
-    .where('id', '=', id)
-    .execute()
-}
-
-/** The same merge for app_metadata, which only admins and the inherited admin group may write. */
-export async function mergeAppMetadata(trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> {
-  const removed = Object.keys(data).filter((key) => data[key] === null)
-  await trx
-    .updateTable('users')
-    .set({ app_metadata: sql`(app_metadata || ${JSON.stringify(data)}::jsonb) - ${removed}::text[]`, updated_at: now })
     .where('id', '=', id)
     .execute()
 }

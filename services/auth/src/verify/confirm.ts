@@ -1,6 +1,5 @@
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
-import { type AuditAction, audit } from '../audit/audit.ts'
+import { type AuditAction, type AuditLog, audit } from '../audit/audit.ts'
 import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -12,19 +11,13 @@ import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-tim
 import {
   applyEmailChange,
   applyPhoneChange,
+  confirmAddress,
   noteFirstConfirmation,
   refuseTakenEmail,
   refuseTakenPhone,
 } from '../users/addresses.store.ts'
-import {
-  confirmEmail,
-  confirmPhone,
-  findUserById,
-  type LockedUser,
-  refreshProviders,
-  setPassword,
-  type User,
-} from '../users/users.store.ts'
+import { refreshProviders } from '../users/metadata.store.ts'
+import { findUserById, type LockedUser, setPassword, type User } from '../users/users.store.ts'
 
 export interface Redemption {
   user: LockedUser
@@ -49,7 +42,7 @@ type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption) => Promi
 export async function confirm(
   deps: Deps,
   trx: Transaction<DB>,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   redemption: Redemption,
 ): Promise<User | undefined> {
   const { user } = redemption
@@ -74,7 +67,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     }
     if (isInvitedWithoutPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
     else await setRequestedPassword(deps, trx, redemption)
-    await confirmEmail(trx, user.id, now)
+    await confirmAddress(trx, user.id, 'email', now)
     await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
     return { action: 'user_signedup', traits: { provider: 'email' } }
   },
@@ -84,7 +77,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     requireOwnAddress(user.email, token)
     if (user.email_confirmed_at) return { action: 'login', traits: { provider: 'email' } }
     await setRequestedPassword(deps, trx, redemption)
-    await confirmEmail(trx, user.id, deps.now())
+    await confirmAddress(trx, user.id, 'email', deps.now())
     await setIdentityEmailVerified(trx, user.id, token.relates_to, deps.now())
     return { action: 'user_signedup', traits: { provider: 'email' } }
   },
@@ -98,7 +91,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     const traits = { provider: 'phone' }
     if (user.phone_confirmed_at) return { action: 'login', traits }
     await setRequestedPassword(deps, trx, redemption)
-    await confirmPhone(trx, user.id, deps.now())
+    await confirmAddress(trx, user.id, 'phone', deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: user.phone ?? '' } as const
     await putProvenIdentity(trx, { ...identity, now: deps.now() })
     return { action: 'user_signedup', traits }

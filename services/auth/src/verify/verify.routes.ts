@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { isDatabaseUnavailable } from '@services/common/database'
-import { ApiError } from '@services/common/errors'
+import { explainFailure } from '@services/common/error-handler'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { clientOf } from '../http/client.ts'
+import { errorAnswers } from '../http/error-bodies.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { counted, countSignIn } from '../metrics.ts'
@@ -43,7 +43,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       )
       return reply.redirect(confirmedRedirect(target, confirmed, flow), 303)
     } catch (error) {
-      return reply.redirect(errorRedirect(target, asApiError(error, request), flow), 303)
+      return reply.redirect(errorRedirect(target, explainFailure(error, request, errorAnswers), flow), 303)
     }
   }
 
@@ -149,11 +149,3 @@ const isPrefetch = (request: FastifyRequest) =>
 const isLinkForm = (request: FastifyRequest) =>
   Boolean((request.query as { token?: string }).token) &&
   /^application\/x-www-form-urlencoded/i.test(request.headers['content-type'] ?? '')
-
-function asApiError(error: unknown, request: FastifyRequest): ApiError {
-  if (error instanceof ApiError) return error
-  request.log.error({ err: error }, 'request failed')
-  return isDatabaseUnavailable(error)
-    ? apiError('service_unavailable', { cause: error })
-    : apiError('unexpected_failure', { cause: error })
-}

@@ -1,10 +1,10 @@
 // Redeeming a one-time token: by its link or by the code typed in. The one rule: a token is taken in the same transaction
 // as what it confirms, so it is worth exactly one confirmation. What each confirms: confirm.ts. Making and sending them:
 // ../one-time-messages/.
-import type { FastifyBaseLogger } from 'fastify'
 import type { Transaction } from 'kysely'
+import type { AuditLog } from '../audit/audit.ts'
 import { insertAuthCode } from '../auth-codes/auth-codes.store.ts'
-import type { DB, TokenPurpose } from '../db/tables.ts'
+import type { ChallengeMethod, DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
@@ -53,7 +53,7 @@ export type Confirmed =
   | { awaitsOtherAddress: true }
 
 /** Redeems the token of a link (`token` of GET, `token_hash` of POST). */
-export async function verifyLink(deps: Deps, log: FastifyBaseLogger, linkToken: string, confirmation: Confirmation) {
+export async function verifyLink(deps: Deps, log: AuditLog, linkToken: string, confirmation: Confirmation) {
   if (!LINK_TYPES.includes(confirmation.type)) {
     throw apiError('validation_failed', { message: 'Invalid email verification type' })
   }
@@ -68,7 +68,7 @@ export async function verifyLink(deps: Deps, log: FastifyBaseLogger, linkToken: 
 /** Redeems a code typed in with the address it was sent to. Unknown address, wrong code, expired code: one answer. */
 export async function verifyCode(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   { address, audience, code }: { address: string; audience: string; code: string },
   confirmation: Confirmation,
 ) {
@@ -88,7 +88,7 @@ export async function verifyCode(
 
 async function redeem(
   deps: Deps,
-  log: FastifyBaseLogger,
+  log: AuditLog,
   confirmation: Confirmation,
   userId: string,
   take: (trx: Transaction<DB>) => Promise<TakenToken | undefined>,
@@ -125,7 +125,7 @@ async function makeAuthCode(deps: Deps, trx: Transaction<DB>, user: User, token:
   await insertAuthCode(trx, {
     codeHash: hashLinkToken(authCode),
     userId: user.id,
-    pkce: { challenge: token.code_challenge as string, method: token.code_challenge_method as 's256' | 'plain' },
+    pkce: { challenge: token.code_challenge as string, method: token.code_challenge_method as ChallengeMethod },
     method: type === 'signup' ? 'email/signup' : type,
     expiresAt: new Date(now.getTime() + deps.config.signup.pkceCodeLifetimeSeconds * 1000),
     now,

@@ -1,4 +1,4 @@
-import { readText } from '@services/common/read-text'
+import { readText } from './read-text.ts'
 
 export interface FetchBounds {
   timeoutMs: number

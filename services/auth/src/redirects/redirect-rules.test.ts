@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { test as withService } from '../../test/service.ts'
-import { isPermitted, parseAllowList } from './redirect-target.ts'
+import { parseAllowList } from './allow-list.ts'
+import { isPermitted } from './redirect-rules.ts'
 
 const rules = (allowList: string) => ({ siteUrl: 'https://site.example', allowList: parseAllowList(allowList) })
 

@@ -1,6 +1,6 @@
 import { command, printResult } from '@services/common/cli'
 import { startUp } from '../start.ts'
-import { judgeTarget } from './redirect-target.ts'
+import { judgeTarget } from './redirect-rules.ts'
 
 /** `redirect check`: tries an allow list before users do. Exit code 1 for a target that is not permitted. */
 export const redirectCheck = command({

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:net'
 import { startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, describe, expect, test } from 'vitest'
 import { auth } from '../../test/command-line.ts'
-import { testMail } from './mail-test.ts'
 import type { SmtpSettings } from './smtp.ts'
+import { testMail } from './test-mail.ts'
 
 const servers: Server[] = []
 afterEach(() => {

@@ -11,11 +11,7 @@ export interface SessionLimits {
 }
 
 /** Why a session has ended by its limits, if it has: too old, or too long not refreshed (contract/auth-core.md 10.2). */
-export function sessionEnd(
-  session: SessionTimes,
-  limits: SessionLimits,
-  now: Date,
-): 'expired' | 'inactive' | undefined {
+export function whyEnded(session: SessionTimes, limits: SessionLimits, now: Date): 'expired' | 'inactive' | undefined {
   if (session.not_after && session.not_after <= now) return 'expired'
   if (isPast(session.created_at, limits.timeboxSeconds, now)) return 'expired'
   if (isPast(session.refreshed_at, limits.inactivitySeconds, now)) return 'inactive'

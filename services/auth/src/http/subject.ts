@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
+import { UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
-import { UUID } from '../http/authenticate.ts'
 import { findUserById, type User } from '../users/users.store.ts'
 
 declare module 'fastify' {

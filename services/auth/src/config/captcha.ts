@@ -1,0 +1,22 @@
+import { boolean, duration, httpUrl, oneOf, text, type Values, type Variables } from '@services/common/config'
+
+export const captchaVariables = {
+  SECURITY_CAPTCHA_ENABLED: boolean('Demand a captcha on public endpoints.', { default: 'false' }),
+  SECURITY_CAPTCHA_PROVIDER: oneOf(['hcaptcha', 'turnstile'], 'Who checks captchas.', { default: 'hcaptcha' }),
+  SECURITY_CAPTCHA_SECRET: text("The captcha provider's secret; required when enabled."),
+  SECURITY_CAPTCHA_TIMEOUT: duration('Longest wait for the captcha provider.', { default: '10s', positive: true }),
+  SECURITY_CAPTCHA_URL: httpUrl("Where captchas are checked; the provider's own address when unset."),
+} satisfies Variables
+
+export const captchaSettings = (values: Values<typeof captchaVariables>) => ({
+  enabled: values.SECURITY_CAPTCHA_ENABLED,
+  provider: values.SECURITY_CAPTCHA_PROVIDER,
+  secret: values.SECURITY_CAPTCHA_SECRET?.trim(),
+  timeoutSeconds: values.SECURITY_CAPTCHA_TIMEOUT,
+  url: values.SECURITY_CAPTCHA_URL,
+})
+
+export function captchaProblems(values: Values<typeof captchaVariables>): string[] {
+  const missing = values.SECURITY_CAPTCHA_ENABLED && !values.SECURITY_CAPTCHA_SECRET?.trim()
+  return missing ? ['AUTH_SECURITY_CAPTCHA_SECRET is required while AUTH_SECURITY_CAPTCHA_ENABLED is true'] : []
+}

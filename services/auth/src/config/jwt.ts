@@ -1,0 +1,44 @@
+import { duration, list, parsed, text, type Values, type Variables } from '@services/common/config'
+import { parseJwtKeys } from '../jwks/jwt-keys.ts'
+import type { serverVariables } from './server.ts'
+
+export const jwtVariables = {
+  JWT_SECRET: parsed(
+    'string',
+    'Secret of HS256 tokens, of refresh tokens and of codes; at least 16 bytes, better 32 or more.',
+    { required: true },
+    parseSecret,
+  ),
+  JWT_KEYS: parsed(
+    'JSON',
+    'JWK set (or array of JWKs) of private keys; the one whose `key_ops` has `sign` signs, the others verify.',
+    {},
+    parseJwtKeys,
+  ),
+  JWT_EXP: duration('Lifetime of access tokens.', { default: '3600', positive: true }),
+  JWT_AUD: text('Audience of tokens and of new users.', { default: 'authenticated' }),
+  JWT_ISSUER: text('`iss` of tokens; API_EXTERNAL_URL when unset.'),
+  JWT_ADMIN_ROLES: list('Role claims accepted for admin operations.', { default: 'service_role,supabase_admin' }),
+  JWT_ADMIN_GROUP_NAME: text('Inherited: role of users who may write their own app_metadata.', { default: 'admin' }),
+  JWT_DEFAULT_GROUP_NAME: text('Role of new users.', { default: 'authenticated' }),
+} satisfies Variables
+
+export const jwtSettings = (
+  values: Values<typeof jwtVariables & Pick<typeof serverVariables, 'API_EXTERNAL_URL'>>,
+) => ({
+  secret: values.JWT_SECRET,
+  keys: values.JWT_KEYS,
+  lifetimeSeconds: values.JWT_EXP,
+  audience: values.JWT_AUD,
+  issuer: values.JWT_ISSUER ?? values.API_EXTERNAL_URL,
+  adminRoles: values.JWT_ADMIN_ROLES,
+  adminGroup: values.JWT_ADMIN_GROUP_NAME,
+  defaultRole: values.JWT_DEFAULT_GROUP_NAME,
+})
+
+/** A key of HMACs. */
+function parseSecret(value: string): string {
+  // RFC 7518 section 3.2 asks for 32 bytes; shorter secrets exist in the field, a dictionary word must not pass.
+  if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes long')
+  return value
+}

@@ -1,0 +1,44 @@
+import { boolean, integer, parsed, text, type Values, type Variables } from '@services/common/config'
+import { parseRate } from '../limits/rate.ts'
+
+export const limitVariables = {
+  RATE_LIMIT_HEADER: text(
+    'Header that holds the client address to limit by; the proxy must overwrite it, not append to what a client sent.',
+  ),
+  SECURITY_SB_FORWARDED_FOR_ENABLED: boolean('Take the client address from `Sb-Forwarded-For`; only if trusted.', {
+    default: 'false',
+  }),
+  RATE_LIMIT_EMAIL_SENT: parsed(
+    'rate',
+    'E-mails for all users: so many per hour, or `N/duration` for N per duration.',
+    { default: '360' },
+    parseRate,
+  ),
+  RATE_LIMIT_SMS_SENT: parsed(
+    'rate',
+    'SMS to all numbers: so many per hour, or `N/duration` for N per duration.',
+    { default: '360' },
+    parseRate,
+  ),
+  RATE_LIMIT_TOKEN_REFRESH: integer('POST /token per address and 5 minutes.', { default: '150', min: 1 }),
+  RATE_LIMIT_VERIFY: integer('/verify per address and 5 minutes.', { default: '30', min: 1 }),
+  RATE_LIMIT_OTP: integer('Sign-up, mail-sending and PUT /user calls per address and 5 minutes.', {
+    default: '30',
+    min: 1,
+  }),
+  RATE_LIMIT_ANONYMOUS_USERS: integer('Anonymous sign-ins per address and hour.', { default: '30', min: 1 }),
+  RATE_LIMIT_FAILED_SIGN_INS: integer(
+    'Wrong passwords per account and client address before each further one doubles the wait, from 1 s to 15 min.',
+    { default: '5', min: 1 },
+  ),
+} satisfies Variables
+
+export const limitSettings = (values: Values<typeof limitVariables>) => ({
+  header: values.RATE_LIMIT_HEADER?.toLowerCase(),
+  mailsSent: values.RATE_LIMIT_EMAIL_SENT,
+  tokenPer5Minutes: values.RATE_LIMIT_TOKEN_REFRESH,
+  verifyPer5Minutes: values.RATE_LIMIT_VERIFY,
+  otpPer5Minutes: values.RATE_LIMIT_OTP,
+  anonymousPerHour: values.RATE_LIMIT_ANONYMOUS_USERS,
+  freeWrongPasswords: values.RATE_LIMIT_FAILED_SIGN_INS,
+})

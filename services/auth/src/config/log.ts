@@ -1,0 +1,13 @@
+import { boolean, oneOf, text, type Values, type Variables } from '@services/common/config'
+import { LOG_LEVELS } from '@services/common/logger'
+
+export const logVariables = {
+  LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
+  LOG_FILE: text('File that log lines are appended to instead of standard output.'),
+  AUDIT_LOG_DISABLE_POSTGRES: boolean('Write audit events to the log only, not to the database.', { default: 'false' }),
+} satisfies Variables
+
+export const logSettings = (values: Values<typeof logVariables>) => ({
+  level: values.LOG_LEVEL,
+  file: values.LOG_FILE,
+})

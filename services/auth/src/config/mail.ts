@@ -1,0 +1,139 @@
+import { boolean, duration, integer, parsed, text, type Values, type Variables } from '@services/common/config'
+import { checkSubject } from '../mail/check-template.ts'
+import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from '../mail/kinds.ts'
+import { isLocale } from '../mail/locale.ts'
+import type { Template } from '../mail/template/template.ts'
+import { forEach } from './for-each.ts'
+import type { smtpVariables } from './smtp.ts'
+
+const NOTIFICATIONS = Object.keys(NOTIFICATION_KINDS) as (keyof typeof NOTIFICATION_KINDS)[]
+
+export const mailVariables = {
+  MAILER_SIGN_IN_LINK_MAX_FREQUENCY: duration('Least time between sign-in or recovery mails to one address.', {
+    default: '60',
+  }),
+  MAILER_SECURE_EMAIL_CHANGE_ENABLED: boolean('The old and the new address must both agree to a change of address.', {
+    default: 'true',
+  }),
+  MAILER_AUTOCONFIRM: boolean('E-mail addresses count as confirmed at sign-up.', { default: 'false' }),
+  MAILER_OTP_EXP: duration('Validity of mail links and codes.', { default: '3600', positive: true }),
+  MAILER_INVITE_EXP: duration('Validity of invitations.', { default: '168h', positive: true }),
+  MAILER_OTP_LENGTH: integer('Digits of mailed codes.', { default: '6', min: 6, max: 10 }),
+  MAILER_LINK_CONFIRMATION_PAGE: boolean(
+    'Mail links open a page whose button confirms, instead of confirming at once.',
+    {
+      default: 'false',
+    },
+  ),
+  MAILER_EXTERNAL_HOSTS: parsed(
+    'list',
+    'Further host names this service is reachable under; a mail link starts with the one its request came to.',
+    { default: '' },
+    parseHosts,
+  ),
+  MAILER_URLPATHS_INVITE: text('Path of invitation links.', { default: '/verify' }),
+  MAILER_URLPATHS_CONFIRMATION: text('Path of confirmation links.', { default: '/verify' }),
+  MAILER_URLPATHS_RECOVERY: text('Path of recovery and magic links.', { default: '/verify' }),
+  MAILER_URLPATHS_EMAIL_CHANGE: text('Path of e-mail change links.', { default: '/verify' }),
+  MAILER_DEFAULT_LOCALE: parsed(
+    'string',
+    'Language of mails to users of whom none is known that MAILER_LOCALES has.',
+    { default: 'en' },
+    parseLocale,
+  ),
+  MAILER_LOCALES: parsed(
+    'list',
+    'Languages mails are written in; others than `en` and `de` need templates of your own.',
+    { default: 'en,de' },
+    parseLocales,
+  ),
+  MAILER_TEMPLATE_MAX_SIZE: integer('Largest template in bytes; a larger one is refused.', {
+    default: '1000000',
+    min: 1,
+    max: 10_000_000,
+  }),
+  MAILER_TEMPLATE_MAX_AGE: duration('A template from a URL is loaded again when it is older.', { default: '10m' }),
+  MAILER_TEMPLATE_RETRY_INTERVAL: duration('Least time between two loads of one that cannot be loaded.', {
+    default: '10s',
+  }),
+  MESSAGES_KEEP: duration('How long sent messages stay in `GET /admin/messages`; failed ones stay 30 days.', {
+    default: '168h',
+  }),
+  ...forEach(ALL_KINDS, (kind) => ({
+    [`MAILER_SUBJECTS_${settingName(kind)}`]: parsed(
+      'template',
+      `Subject of ${kind} mails in all languages; unset: \`${MAIL_KINDS[kind].subject}\` in the language of the mail.`,
+      {},
+      (value) => checkSubject(value, kind),
+    ),
+    [`MAILER_TEMPLATES_${settingName(kind)}`]: text(
+      `URL, file or path on the site of the HTML template of ${kind} mails; \`{locale}\` is the language.`,
+    ),
+  })),
+  ...forEach(NOTIFICATIONS, (kind) => ({
+    [`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`]: boolean(
+      `Send ${kind} mails.`,
+      { default: 'false' },
+    ),
+  })),
+} satisfies Variables
+
+export function mailSettings(values: Values<typeof mailVariables & Pick<typeof smtpVariables, 'SMTP_MAX_FREQUENCY'>>) {
+  const settings: Record<string, unknown> = values
+  return {
+    autoconfirm: values.MAILER_AUTOCONFIRM,
+    minGapSeconds: values.SMTP_MAX_FREQUENCY,
+    signInLinkGapSeconds: values.MAILER_SIGN_IN_LINK_MAX_FREQUENCY,
+    secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
+    codeLifetimeSeconds: values.MAILER_OTP_EXP,
+    inviteLifetimeSeconds: values.MAILER_INVITE_EXP,
+    codeLength: values.MAILER_OTP_LENGTH,
+    linkConfirmationPage: values.MAILER_LINK_CONFIRMATION_PAGE,
+    linkPaths: {
+      invite: values.MAILER_URLPATHS_INVITE,
+      confirmation: values.MAILER_URLPATHS_CONFIRMATION,
+      recovery: values.MAILER_URLPATHS_RECOVERY,
+      email_change: values.MAILER_URLPATHS_EMAIL_CHANGE,
+    },
+    defaultLocale: values.MAILER_DEFAULT_LOCALE,
+    locales: [...new Set([values.MAILER_DEFAULT_LOCALE, ...values.MAILER_LOCALES])],
+    templateMaxBytes: values.MAILER_TEMPLATE_MAX_SIZE,
+    templateMaxAgeSeconds: values.MAILER_TEMPLATE_MAX_AGE,
+    templateRetrySeconds: values.MAILER_TEMPLATE_RETRY_INTERVAL,
+    subjects: forEach(ALL_KINDS, (kind) => ({
+      [kind]: settings[`MAILER_SUBJECTS_${settingName(kind)}`],
+    })) as Partial<Record<MailKind, Template>>,
+    templates: forEach(ALL_KINDS, (kind) => ({
+      [kind]: settings[`MAILER_TEMPLATES_${settingName(kind)}`],
+    })) as Partial<Record<MailKind, string>>,
+    notifications: forEach(NOTIFICATIONS, (kind) => ({
+      [kind]: settings[`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`] as boolean,
+    })),
+  }
+}
+
+/** Host names in lower case. */
+function parseHosts(value: string): string[] {
+  const hosts = value
+    .split(',')
+    .map((host) => host.trim().toLowerCase())
+    .filter(Boolean)
+  if (!hosts.every((host) => /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(host))) {
+    throw new Error('must be a list of host names without scheme, port and path')
+  }
+  return hosts
+}
+
+/** A language tag in lower case. */
+function parseLocale(value: string): string {
+  const locale = value.trim().toLowerCase()
+  if (!isLocale(locale)) throw new Error('must be a language tag such as en or pt-br')
+  return locale
+}
+
+/** Language tags separated by commas. */
+function parseLocales(value: string): string[] {
+  const locales = value.split(',').filter((part) => part.trim() !== '')
+  if (locales.length > 100) throw new Error('must not have more than 100 languages')
+  return locales.map(parseLocale)
+}

@@ -1,0 +1,53 @@
+import {
+  anyUrl,
+  boolean,
+  duration,
+  httpUrl,
+  integer,
+  list,
+  parsed,
+  port,
+  text,
+  type Values,
+  type Variables,
+} from '@services/common/config'
+import { parseAllowList } from '../redirects/allow-list.ts'
+import type { limitVariables } from './limits.ts'
+import type { mailVariables } from './mail.ts'
+
+export const serverVariables = {
+  SITE_URL: anyUrl('Base URL of the site; any URI on its host is a permitted `redirect_to`.', { required: true }),
+  URI_ALLOW_LIST: parsed(
+    'list',
+    'Further permitted `redirect_to` URIs, with the globs `*`, `**`, `?`, `[a-z]` and `{a,b}`.',
+    { default: '' },
+    parseAllowList,
+  ),
+  API_EXTERNAL_URL: httpUrl('URL under which this service is reachable; mail links start with it.', { required: true }),
+  API_HOST: text('Address to listen on.', { default: '0.0.0.0' }),
+  PORT: port('Port to listen on.', { default: '8081', aliases: ['API_PORT'] }),
+  API_MAX_REQUEST_DURATION: duration('A request running longer is answered 504.', { default: '10s', positive: true }),
+  REQUEST_ID_HEADER: text('Header to take the request id from; without it each request gets a new one.'),
+  CORS_ALLOWED_HEADERS: list('Request headers browsers may send beside the built-in ones.', { default: '' }),
+  WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),
+  WORKERS_ENABLED: boolean('Deliver mail from this process; false where separate `worker` processes do.', {
+    default: 'true',
+  }),
+} satisfies Variables
+
+type Server = typeof serverVariables &
+  Pick<typeof mailVariables, 'MAILER_EXTERNAL_HOSTS'> &
+  Pick<typeof limitVariables, 'SECURITY_SB_FORWARDED_FOR_ENABLED'>
+
+export const serverSettings = (values: Values<Server>) => ({
+  externalUrl: values.API_EXTERNAL_URL,
+  externalHosts: values.MAILER_EXTERNAL_HOSTS,
+  host: values.API_HOST,
+  port: values.PORT,
+  maxRequestSeconds: values.API_MAX_REQUEST_DURATION,
+  requestIdHeader: values.REQUEST_ID_HEADER,
+  corsAllowedHeaders: values.CORS_ALLOWED_HEADERS,
+  processes: values.WEB_CONCURRENCY,
+  workersEnabled: values.WORKERS_ENABLED,
+  trustSbForwardedFor: values.SECURITY_SB_FORWARDED_FOR_ENABLED,
+})

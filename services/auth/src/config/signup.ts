@@ -1,0 +1,29 @@
+import { boolean, duration, type Values, type Variables } from '@services/common/config'
+import { canReachPhones, type PhoneReach } from './sms-gateways.ts'
+
+export const signupVariables = {
+  DISABLE_SIGNUP: boolean('Only invited users can join.', { default: 'false' }),
+  EXTERNAL_EMAIL_ENABLED: boolean('E-mail sign-up and sign-in.', { default: 'true' }),
+  EXTERNAL_EMAIL_MAGIC_LINK_ENABLED: boolean('Sign-in by mailed link or code.', { default: 'true' }),
+  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration(
+    'Validity of the code a PKCE link is exchanged through, from the click.',
+    {
+      default: '300',
+      positive: true,
+    },
+  ),
+  EXTERNAL_PHONE_ENABLED: boolean('Phone sign-up and sign-in, where an SMS gateway is configured.', {
+    default: 'true',
+  }),
+  EXTERNAL_ANONYMOUS_USERS_ENABLED: boolean('Anonymous sign-in.', { default: 'false' }),
+} satisfies Variables
+
+export const signupSettings = (values: Values<typeof signupVariables> & PhoneReach) => ({
+  disabled: values.DISABLE_SIGNUP,
+  email: values.EXTERNAL_EMAIL_ENABLED,
+  magicLinks: values.EXTERNAL_EMAIL_MAGIC_LINK_ENABLED,
+  pkceCodeLifetimeSeconds: values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION,
+  // Without a gateway a code could reach nobody.
+  phone: values.EXTERNAL_PHONE_ENABLED && canReachPhones(values),
+  anonymous: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
+})

@@ -1,0 +1,144 @@
+import { duration, httpUrl, oneOf, parsed, text, type Values, type Variables } from '@services/common/config'
+import { httpGatewayProblems } from '../sms/http-gateway.ts'
+import { parseHttpBody, parseHttpGatewayUrl, parseHttpHeaders, parseSuccessRule } from '../sms/http-settings.ts'
+import type { smsVariables } from './sms.ts'
+
+/** Who can deliver SMS, as SMS_PROVIDER lists them; `http` is any other one, described by SMS_HTTP_…. */
+const SMS_PROVIDERS = ['twilio', 'messagebird', 'vonage', 'textlocal', 'http'] as const
+type SmsProvider = (typeof SMS_PROVIDERS)[number]
+
+export const smsGatewayVariables = {
+  SMS_TIMEOUT: duration('Longest wait for a gateway.', { default: '10s', positive: true }),
+  SMS_PROVIDER: parsed(
+    `list of ${SMS_PROVIDERS.join(', ')}`,
+    'Who delivers SMS; the next one is tried when one fails.',
+    { default: '' },
+    smsProviders,
+  ),
+  SMS_TWILIO_ACCOUNT_SID: text('Twilio account; required when listed.'),
+  SMS_TWILIO_AUTH_TOKEN: text('Twilio token; required when listed.'),
+  SMS_TWILIO_MESSAGE_SERVICE_SID: text('Twilio messaging service (`MG…`) or sender; required when listed.'),
+  SMS_TWILIO_CONTENT_SID: text('Twilio content template of WhatsApp messages; its variable 1 is the code.'),
+  SMS_TWILIO_URL: httpUrl('Base address of Twilio.', { default: 'https://api.twilio.com' }),
+  SMS_MESSAGEBIRD_ACCESS_KEY: text('MessageBird access key; required when listed.'),
+  SMS_MESSAGEBIRD_ORIGINATOR: text('MessageBird originator; required when listed.'),
+  SMS_MESSAGEBIRD_URL: httpUrl('Base address of MessageBird.', { default: 'https://rest.messagebird.com' }),
+  SMS_VONAGE_API_KEY: text('Vonage key; required when listed.'),
+  SMS_VONAGE_API_SECRET: text('Vonage secret; required when listed.'),
+  SMS_VONAGE_FROM: text('Vonage sender; required when listed.'),
+  SMS_VONAGE_URL: httpUrl('Base address of Vonage.', { default: 'https://rest.nexmo.com' }),
+  SMS_TEXTLOCAL_API_KEY: text('TextLocal key; required when listed.'),
+  SMS_TEXTLOCAL_SENDER: text('TextLocal sender; required when listed.'),
+  SMS_TEXTLOCAL_URL: httpUrl('Base address of TextLocal.', { default: 'https://api.textlocal.in' }),
+  SMS_HTTP_URL: parsed(
+    'URL',
+    'Address of the generic gateway; required when listed. May hold the placeholders of SMS_HTTP_BODY.',
+    {},
+    parseHttpGatewayUrl,
+  ),
+  SMS_HTTP_METHOD: oneOf(['post', 'put', 'get'], 'Method of its requests; `get` sends no body.', { default: 'post' }),
+  SMS_HTTP_HEADERS: parsed(
+    'JSON',
+    'Its headers as an object; `content-type` is JSON (unset) or form.',
+    { default: '{}' },
+    parseHttpHeaders,
+  ),
+  SMS_HTTP_BODY: parsed(
+    'template',
+    'Its body; `{{ .To }}` (digits), `{{ .Text }}`, `{{ .Code }}`, `{{ .MessageID }}` are escaped as the content type asks.',
+    { default: '{"to":"{{ .To }}","text":"{{ .Text }}"}' },
+    parseHttpBody,
+  ),
+  SMS_HTTP_SUCCESS: parsed(
+    'list',
+    'When it took a message over: statuses and facts of its JSON answer, such as `200-299,result.status=ok`.',
+    { default: '200-299' },
+    parseSuccessRule,
+  ),
+  SMS_HTTP_MESSAGE_ID: text("Path of the message's id in its JSON answer, such as `messages.0.id`."),
+} satisfies Variables
+
+type GatewayValues = Values<typeof smsGatewayVariables>
+
+export const smsGatewaySettings = (values: GatewayValues) => ({
+  providers: values.SMS_PROVIDER,
+  timeoutSeconds: values.SMS_TIMEOUT,
+  // Empty only where the gateway is not listed: smsGatewayProblems has seen to that.
+  twilio: {
+    url: values.SMS_TWILIO_URL,
+    accountSid: values.SMS_TWILIO_ACCOUNT_SID ?? '',
+    authToken: values.SMS_TWILIO_AUTH_TOKEN ?? '',
+    sender: values.SMS_TWILIO_MESSAGE_SERVICE_SID ?? '',
+    contentSid: values.SMS_TWILIO_CONTENT_SID,
+  },
+  messagebird: {
+    url: values.SMS_MESSAGEBIRD_URL,
+    accessKey: values.SMS_MESSAGEBIRD_ACCESS_KEY ?? '',
+    originator: values.SMS_MESSAGEBIRD_ORIGINATOR ?? '',
+  },
+  vonage: {
+    url: values.SMS_VONAGE_URL,
+    apiKey: values.SMS_VONAGE_API_KEY ?? '',
+    apiSecret: values.SMS_VONAGE_API_SECRET ?? '',
+    from: values.SMS_VONAGE_FROM ?? '',
+  },
+  textlocal: {
+    url: values.SMS_TEXTLOCAL_URL,
+    apiKey: values.SMS_TEXTLOCAL_API_KEY ?? '',
+    sender: values.SMS_TEXTLOCAL_SENDER ?? '',
+  },
+  http: httpGatewaySettings(values),
+})
+
+const httpGatewaySettings = (values: GatewayValues) => ({
+  url: values.SMS_HTTP_URL ?? '',
+  method: values.SMS_HTTP_METHOD.toUpperCase(),
+  headers: values.SMS_HTTP_HEADERS,
+  body: values.SMS_HTTP_BODY,
+  success: values.SMS_HTTP_SUCCESS,
+  messageIdPath: values.SMS_HTTP_MESSAGE_ID,
+})
+
+export type PhoneReach = Values<
+  Pick<typeof smsGatewayVariables, 'SMS_PROVIDER'> & Pick<typeof smsVariables, 'SMS_AUTOCONFIRM' | 'SMS_TEST_OTP'>
+>
+
+/** Whether a code could reach anybody, or none is needed. */
+export const canReachPhones = (values: PhoneReach) =>
+  values.SMS_PROVIDER.length > 0 || values.SMS_AUTOCONFIRM || values.SMS_TEST_OTP.size > 0
+
+const SMS_CREDENTIALS = {
+  twilio: ['SMS_TWILIO_ACCOUNT_SID', 'SMS_TWILIO_AUTH_TOKEN', 'SMS_TWILIO_MESSAGE_SERVICE_SID'],
+  messagebird: ['SMS_MESSAGEBIRD_ACCESS_KEY', 'SMS_MESSAGEBIRD_ORIGINATOR'],
+  vonage: ['SMS_VONAGE_API_KEY', 'SMS_VONAGE_API_SECRET', 'SMS_VONAGE_FROM'],
+  textlocal: ['SMS_TEXTLOCAL_API_KEY', 'SMS_TEXTLOCAL_SENDER'],
+  http: ['SMS_HTTP_URL'],
+} as const satisfies Record<SmsProvider, readonly (keyof typeof smsGatewayVariables)[]>
+
+export function smsGatewayProblems(values: GatewayValues): string[] {
+  const missing = values.SMS_PROVIDER.flatMap((provider) =>
+    SMS_CREDENTIALS[provider]
+      .filter((name) => values[name] === undefined)
+      .map((name) => `AUTH_${name} is required while AUTH_SMS_PROVIDER lists ${provider}`),
+  )
+  const { SMS_TWILIO_ACCOUNT_SID: account, SMS_HTTP_URL: httpAddress } = values
+  // Twilio's SDK refuses any other with the first message.
+  const isOtherSid = values.SMS_PROVIDER.includes('twilio') && account !== undefined && !account.startsWith('AC')
+  const hasHttp = values.SMS_PROVIDER.includes('http') && httpAddress !== undefined
+  return [
+    ...missing,
+    ...(isOtherSid ? ['AUTH_SMS_TWILIO_ACCOUNT_SID must start with AC'] : []),
+    ...(hasHttp ? httpGatewayProblems(httpGatewaySettings(values)) : []),
+  ]
+}
+
+function smsProviders(value: string): SmsProvider[] {
+  const names = value
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+  const providers = SMS_PROVIDERS.filter((provider) => names.includes(provider))
+  if (names.length !== providers.length) throw new Error(`must list, each once, some of ${SMS_PROVIDERS.join(', ')}`)
+  return providers.toSorted((a, b) => names.indexOf(a) - names.indexOf(b))
+}

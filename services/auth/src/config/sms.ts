@@ -1,0 +1,68 @@
+import { boolean, duration, integer, parsed, type Values, type Variables } from '@services/common/config'
+import { parseRate, parseRates } from '../limits/rate.ts'
+import { parseCountries } from '../sms/countries.ts'
+import { parseSmsTemplate } from '../sms/sms-text.ts'
+import { parseMoment, parseTestNumbers } from '../sms/test-numbers.ts'
+import type { limitVariables } from './limits.ts'
+
+export const smsVariables = {
+  SMS_AUTOCONFIRM: boolean('Phone numbers count as confirmed at sign-up.', { default: 'false' }),
+  SMS_MAX_FREQUENCY: duration('Least time between codes to one number.', { default: '60' }),
+  SMS_OTP_EXP: duration('Validity of SMS codes.', { default: '600', positive: true }),
+  SMS_OTP_LENGTH: integer('Digits of SMS codes.', { default: '6', min: 6, max: 10 }),
+  SMS_TEMPLATE: parsed(
+    'template',
+    'Text of SMS; `{{ .Code }}` is the code.',
+    { default: 'Your code is {{ .Code }}' },
+    parseSmsTemplate,
+  ),
+  SMS_TEST_OTP: parsed(
+    'list',
+    'Numbers with a fixed code, to which nothing is sent: `phone:code,phone:code`.',
+    { default: '' },
+    parseTestNumbers,
+  ),
+  SMS_TEST_OTP_VALID_UNTIL: parsed('time', 'End of the fixed codes, such as `2030-01-31T00:00:00Z`.', {}, parseMoment),
+  SMS_COUNTRIES: parsed(
+    'list',
+    'Calling codes that get SMS, such as `+49,+1,!+1876`; `!` excludes, the longest match decides. Empty: all.',
+    { default: '' },
+    parseCountries,
+  ),
+  SMS_MAX_PER_NUMBER: parsed('rates', 'SMS to one number, known or not.', { default: '5/1h,10/24h' }, parseRates),
+  SMS_MAX_PER_PREFIX: parsed(
+    'rate',
+    'SMS to numbers that differ in the last four digits only: so many per hour, or `N/duration`.',
+    { default: '20' },
+    parseRate,
+  ),
+  SMS_DAILY_BUDGET: integer('SMS to all numbers in 24 hours; no limit when unset.', {}),
+} satisfies Variables
+
+export const smsSettings = (
+  values: Values<typeof smsVariables & Pick<typeof limitVariables, 'RATE_LIMIT_SMS_SENT'>>,
+) => ({
+  autoconfirm: values.SMS_AUTOCONFIRM,
+  minGapSeconds: values.SMS_MAX_FREQUENCY,
+  codeLifetimeSeconds: values.SMS_OTP_EXP,
+  codeLength: values.SMS_OTP_LENGTH,
+  template: values.SMS_TEMPLATE,
+  testNumbers: { codes: values.SMS_TEST_OTP, validUntil: values.SMS_TEST_OTP_VALID_UNTIL },
+  guards: {
+    countries: values.SMS_COUNTRIES,
+    maxPerNumber: values.SMS_MAX_PER_NUMBER,
+    maxPerPrefix: values.SMS_MAX_PER_PREFIX,
+    dailyBudget: values.SMS_DAILY_BUDGET,
+    sent: values.RATE_LIMIT_SMS_SENT,
+  },
+})
+
+/** Fit for tests only. */
+export function smsWarnings({
+  SMS_TEST_OTP: codes,
+  SMS_TEST_OTP_VALID_UNTIL: end,
+}: Values<typeof smsVariables>): string[] {
+  if (codes.size === 0) return []
+  const until = end ? `until ${end.toISOString()}` : 'without an end (AUTH_SMS_TEST_OTP_VALID_UNTIL)'
+  return [`AUTH_SMS_TEST_OTP lets ${codes.size} phone number(s) sign in with a fixed code, ${until}`]
+}

@@ -1,0 +1,69 @@
+import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config'
+import type { signupVariables } from './signup.ts'
+
+export const smtpVariables = {
+  SMTP_HOST: text('Mail server; required while e-mail is enabled.'),
+  SMTP_PORT: port('Its port; 465 means TLS from the start. Required while e-mail is enabled.', {}),
+  SMTP_USER: text('User name at the mail server, if it asks for one.'),
+  SMTP_PASS: text('Password at the mail server.'),
+  SMTP_ADMIN_EMAIL: text('From address of all mail; required while e-mail is enabled.'),
+  SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
+  SMTP_TLS: oneOf(
+    ['auto', 'required', 'off'],
+    'TLS to the mail server: where it offers it (always when a password would leave this machine), never without, or never.',
+    { default: 'auto' },
+  ),
+  SMTP_HEADERS: parsed(
+    'JSON',
+    'Further headers of all mail, names with a text or a list of texts; `$messageType` in them is the kind of the mail.',
+    { default: '{}' },
+    parseMailHeaders,
+  ),
+  SMTP_MAX_FREQUENCY: duration('Least time between confirmation mails to one address.', { default: '900' }),
+} satisfies Variables
+
+export const smtpSettings = (values: Values<typeof smtpVariables>) => ({
+  host: values.SMTP_HOST,
+  port: values.SMTP_PORT,
+  user: values.SMTP_USER,
+  password: values.SMTP_PASS,
+  from: values.SMTP_ADMIN_EMAIL,
+  senderName: values.SMTP_SENDER_NAME ?? values.SMTP_ADMIN_EMAIL,
+  tls: values.SMTP_TLS,
+  headers: values.SMTP_HEADERS,
+})
+
+export function smtpProblems(
+  values: Values<typeof smtpVariables & Pick<typeof signupVariables, 'EXTERNAL_EMAIL_ENABLED'>>,
+): string[] {
+  if (!values.EXTERNAL_EMAIL_ENABLED) return []
+  return (['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const)
+    .filter((name) => values[name] === undefined)
+    .map((name) => `AUTH_${name} is required while AUTH_EXTERNAL_EMAIL_ENABLED is true`)
+}
+
+/** Ours, or such as would change where a mail goes or how it is read. */
+const RESERVED_HEADERS =
+  /^(from|to|cc|bcc|sender|subject|date|message-id|mime-version|content-.*|received|return-path|auto-submitted|dkim-signature)$/i
+
+/** Names with one text each or several; the texts are ASCII or will be encoded, on one line. */
+function parseMailHeaders(value: string): Record<string, string[]> {
+  const refuse = () => {
+    throw new Error(
+      'must be a JSON object of header names with texts or lists of texts, none of which the service sets',
+    )
+  }
+  let headers: unknown
+  try {
+    headers = JSON.parse(value)
+  } catch {
+    refuse()
+  }
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) refuse()
+  const entries = Object.entries(headers as object).map(([name, texts]) => [name, [texts].flat()] as const)
+  for (const [name, texts] of entries) {
+    const isFit = /^[A-Za-z0-9-]{1,76}$/.test(name) && !RESERVED_HEADERS.test(name)
+    if (!isFit || !texts.every((text) => typeof text === 'string' && !/[\r\n\0]/.test(text))) refuse()
+  }
+  return Object.fromEntries(entries) as Record<string, string[]>
+}

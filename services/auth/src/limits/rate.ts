@@ -1,0 +1,22 @@
+import { duration } from '@services/common/config'
+
+/** `points` in each window of `seconds`. */
+export interface Rate {
+  points: number
+  seconds: number
+}
+
+/** So many per hour, or `N/duration`. */
+export function parseRate(value: string): Rate {
+  const [points, period = '1h'] = value.split('/')
+  const seconds = duration('').parse(period) as number
+  if (!/^\d+$/.test(points as string) || seconds === 0) throw new Error('must be a number, or N/duration')
+  return { points: Number(points), seconds }
+}
+
+/** One or more rates that all hold, such as `5/1h,10/24h`. */
+export function parseRates(value: string): Rate[] {
+  const list = value.split(',').map((item) => parseRate(item.trim()))
+  if (new Set(list.map(({ seconds }) => seconds)).size < list.length) throw new Error('must have different durations')
+  return list
+}

@@ -1,0 +1,92 @@
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDatabase, startTestService } from './service.ts'
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'log-levels-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+/** Settings that log to a file, and its lines with this message; they are written together, a tenth of a second late. */
+function logged(name: string) {
+  const file = join(folder, name)
+  return {
+    settings: { AUTH_LOG_LEVEL: 'info', AUTH_LOG_FILE: file },
+    lines: async (message: string) =>
+      (await readFile(file, 'utf8').catch(() => ''))
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+        .filter(({ msg }) => msg === message),
+  }
+}
+
+/** A way to the database that can be cut. */
+async function startDetour(databaseUrl: string) {
+  const { hostname, port: databasePort } = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    const onward = connect(Number(databasePort), hostname)
+    for (const end of [socket, onward]) {
+      sockets.add(end)
+      end.on('error', () => {})
+      end.on('close', () => {
+        socket.destroy()
+        onward.destroy()
+      })
+    }
+    socket.pipe(onward).pipe(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${port}`
+  return {
+    url: url.href,
+    cut() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+    async mend() {
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+    },
+  }
+}
+
+test('a link followed while the database is away is no error of its own, and leads back with the reason', async () => {
+  const database = await createDatabase()
+  const detour = await startDetour(database.url)
+  const log = logged('away')
+  const service = await startTestService({ ...log.settings, AUTH_DATABASE_URL: detour.url })
+  detour.cut()
+  const { status, headers } = await service.get('/verify?type=signup&token=unknown')
+  expect([status, headers.location]).toEqual([303, expect.stringContaining('error_code=service_unavailable')])
+  await expect.poll(() => log.lines('request refused')).toMatchObject([{ level: 'info', code: 'service_unavailable' }])
+  expect(await log.lines('request failed')).toEqual([])
+  await detour.mend()
+  await service.close()
+  detour.cut()
+  await database.drop()
+})
+
+test.for([
+  ['false', 'warn'],
+  ['true', 'error'],
+])('leaks that cannot be looked up while AUTH_PASSWORD_HIBP_FAIL_CLOSED is %s: %s', async ([failClosed, level]) => {
+  const log = logged(`leaks-${failClosed}`)
+  const service = await startTestService({
+    ...log.settings,
+    AUTH_PASSWORD_HIBP_ENABLED: 'true',
+    AUTH_PASSWORD_HIBP_URL: 'http://127.0.0.1:1',
+    AUTH_PASSWORD_HIBP_FAIL_CLOSED: failClosed as string,
+  })
+  await service.post('/signup', { email: 'ada@example.com', password: 'correct horse' })
+  await expect.poll(() => log.lines('leaked passwords could not be looked up')).toMatchObject([{ level }])
+  await service.close()
+})

@@ -1,0 +1,13 @@
+import { type Config, readConfig } from '../src/config.ts'
+
+/** The SMS settings of a service that has these and what it cannot do without. */
+export const smsConfig = (settings: Record<string, string>): Config['sms'] =>
+  readConfig({
+    AUTH_SITE_URL: 'https://site.example',
+    AUTH_API_EXTERNAL_URL: 'https://auth.example/',
+    AUTH_DATABASE_URL: 'postgres://localhost/auth',
+    AUTH_JWT_SECRET: 'a-secret-of-the-tests-with-32-bytes-or-more',
+    AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
+    AUTH_SMS_TIMEOUT: '5',
+    ...settings,
+  }).config.sms
