@@ -58,6 +58,7 @@ interface SourcesTable {
   info: Json<MediaInfo>
   has_audio: boolean
   clip_count: number
+  requeue_count: Generated<number>
   unreferenced_at: MaybeTime
   created_at: Date
   finished_at: MaybeTime
