@@ -94,6 +94,10 @@ export const variables = {
     { default: '10/1h' },
     parseRate,
   ),
+  PARALLEL_PER_TOKEN: integer(
+    'Uploads, and downloads of imports, that one token may have at once in one process. More uploads are answered 429; more imports wait a moment first.',
+    { default: '4', min: 1, max: 10_000 },
+  ),
 
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
   LOG_FILE: text('File that log lines are appended to instead of standard output.'),
@@ -172,6 +176,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       import: values.RATE_LIMIT_IMPORT,
       read: values.RATE_LIMIT_READ,
       anonymous: values.RATE_LIMIT_ANONYMOUS,
+      parallel: values.PARALLEL_PER_TOKEN,
     },
     log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
     telemetry: {

@@ -45,7 +45,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const gone = clientGone(reply)
       await refuseWhenBusy(deps)
       const clip = await importClip(deps, { ...input, startedAt, clientGone: gone })
-      return answerClip(deps, request, reply, { clip, startedAt })
+      return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone })
     },
   })
 }
