@@ -1,5 +1,6 @@
 import {
   anyUrl,
+  baseUrl,
   boolean,
   ConfigError,
   duration,
@@ -74,7 +75,7 @@ export const variables = {
     { default: '' },
     parseAllowList,
   ),
-  API_EXTERNAL_URL: httpUrl('URL under which this service is reachable; mail links start with it.', { required: true }),
+  API_EXTERNAL_URL: baseUrl('URL under which this service is reachable; mail links start with it.', { required: true }),
   API_HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8081', aliases: ['API_PORT'] }),
   API_MAX_REQUEST_DURATION: duration('A request running longer is answered 504.', { default: '10s', positive: true }),
@@ -158,7 +159,7 @@ export const variables = {
   PASSWORD_HIBP_ENABLED: boolean('Refuse new passwords known from leaks; asks by five digits of the hash.', {
     default: 'false',
   }),
-  PASSWORD_HIBP_URL: httpUrl('Base address of the list of leaked passwords (`/range/{prefix}` is added).', {
+  PASSWORD_HIBP_URL: baseUrl('Base address of the list of leaked passwords (`/range/{prefix}` is added).', {
     default: 'https://api.pwnedpasswords.com',
   }),
   PASSWORD_HIBP_FAIL_CLOSED: boolean('Refuse new passwords while that list cannot be asked.', { default: 'false' }),
@@ -344,17 +345,17 @@ export const variables = {
   SMS_TWILIO_AUTH_TOKEN: text('Twilio token; required when listed.'),
   SMS_TWILIO_MESSAGE_SERVICE_SID: text('Twilio messaging service (`MG…`) or sender; required when listed.'),
   SMS_TWILIO_CONTENT_SID: text('Twilio content template of WhatsApp messages; its variable 1 is the code.'),
-  SMS_TWILIO_URL: httpUrl('Base address of Twilio.', { default: 'https://api.twilio.com' }),
+  SMS_TWILIO_URL: baseUrl('Base address of Twilio.', { default: 'https://api.twilio.com' }),
   SMS_MESSAGEBIRD_ACCESS_KEY: text('MessageBird access key; required when listed.'),
   SMS_MESSAGEBIRD_ORIGINATOR: text('MessageBird originator; required when listed.'),
-  SMS_MESSAGEBIRD_URL: httpUrl('Base address of MessageBird.', { default: 'https://rest.messagebird.com' }),
+  SMS_MESSAGEBIRD_URL: baseUrl('Base address of MessageBird.', { default: 'https://rest.messagebird.com' }),
   SMS_VONAGE_API_KEY: text('Vonage key; required when listed.'),
   SMS_VONAGE_API_SECRET: text('Vonage secret; required when listed.'),
   SMS_VONAGE_FROM: text('Vonage sender; required when listed.'),
-  SMS_VONAGE_URL: httpUrl('Base address of Vonage.', { default: 'https://rest.nexmo.com' }),
+  SMS_VONAGE_URL: baseUrl('Base address of Vonage.', { default: 'https://rest.nexmo.com' }),
   SMS_TEXTLOCAL_API_KEY: text('TextLocal key; required when listed.'),
   SMS_TEXTLOCAL_SENDER: text('TextLocal sender; required when listed.'),
-  SMS_TEXTLOCAL_URL: httpUrl('Base address of TextLocal.', { default: 'https://api.textlocal.in' }),
+  SMS_TEXTLOCAL_URL: baseUrl('Base address of TextLocal.', { default: 'https://api.textlocal.in' }),
   SMS_HTTP_URL: parsed(
     'URL',
     'Address of the generic gateway; required when listed. May hold the placeholders of SMS_HTTP_BODY.',
@@ -387,7 +388,7 @@ export const variables = {
     [`EXTERNAL_${provider.toUpperCase()}_CLIENT_ID`]: text('OAuth client id; required when enabled.'),
     [`EXTERNAL_${provider.toUpperCase()}_SECRET`]: text('OAuth client secret; required when enabled.'),
     [`EXTERNAL_${provider.toUpperCase()}_REDIRECT_URI`]: httpUrl('Callback address; required when enabled.'),
-    [`EXTERNAL_${provider.toUpperCase()}_URL`]: httpUrl("Base address of a self-hosted provider; keycloak's realm."),
+    [`EXTERNAL_${provider.toUpperCase()}_URL`]: baseUrl("Base address of a self-hosted provider; keycloak's realm."),
   })),
 
   OPERATOR_TOKEN: text('Inherited, without effect.'),

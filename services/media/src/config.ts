@@ -1,10 +1,10 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
 import {
+  baseUrl,
   boolean,
   duration,
   type Environment,
-  httpUrl,
   integer,
   list,
   oneOf,
@@ -20,10 +20,10 @@ import ipaddr from 'ipaddr.js'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
 export const variables = {
-  BASE_URL: httpUrl('URL under which this service is reachable; every address in a result starts with it.', {
+  BASE_URL: baseUrl('URL under which this service is reachable; every address in a result starts with it.', {
     required: true,
   }),
-  FILES_BASE_URL: httpUrl(
+  FILES_BASE_URL: baseUrl(
     'URL under which the files are reachable, for a CDN or a host without cookies; else BASE_URL.',
   ),
   HOST: text('Address to listen on.', { default: '0.0.0.0' }),

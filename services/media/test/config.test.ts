@@ -38,6 +38,16 @@ test('all problems are told at once, by name and never by value', () => {
   )
 })
 
+test.each(['MEDIA_BASE_URL', 'MEDIA_FILES_BASE_URL'])('%s cannot hold what addresses made from it would', (name) => {
+  for (const end of ['?cdn=1', '#top', '/ ']) {
+    expect(refusalOf({ ...required, [name]: `https://media.example${end}` })).toContain(`${name} must be`)
+  }
+  expect(refusalOf({ ...required, [name]: 'https://media:hunter2@media.example' })).toMatch(
+    new RegExp(`${name} must be`),
+  )
+  expect(refusalOf({ ...required, [name]: 'https://media.example/path/' })).toBe('')
+})
+
 test('settings that depend on others', () => {
   const { config } = readConfig({ ...required, MEDIA_FILES_BASE_URL: '' })
   expect(config.site.filesBaseUrl).toBe(config.site.baseUrl)
