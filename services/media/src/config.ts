@@ -17,6 +17,7 @@ import {
 } from '@services/common/config'
 import { LOG_LEVELS } from '@services/common/logger'
 import ipaddr from 'ipaddr.js'
+import { LARGEST_SIDE } from './transcode/hardening.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
 export const variables = {
@@ -58,6 +59,10 @@ export const variables = {
   ),
   MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
+  MAX_SIDE: integer(
+    `Largest width and height of a source in pixels, up to ${LARGEST_SIDE}; larger ones are refused before they are decoded.`,
+    { default: '4096', min: 1, max: LARGEST_SIDE },
+  ),
   SYNC_WAIT: parsed(
     'duration',
     'How long an upload or import waits for its files before it is answered without them, up to 10m. A source must have been fetched by then, or within 10 s.',
@@ -149,7 +154,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
     storage: { blobsDir: values.BLOBS_DIR, workDir: values.WORK_DIR ?? join(values.BLOBS_DIR, 'work') },
     uploadNeedsToken: values.UPLOAD_AUTH === 'required',
     bootstrapToken: values.BOOTSTRAP_TOKEN,
-    source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION },
+    source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
     syncWaitSeconds: values.SYNC_WAIT,
     egress: {
       allowCidrs: values.IMPORT_ALLOW_CIDRS,

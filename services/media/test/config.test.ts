@@ -23,6 +23,7 @@ test('all problems are told at once, by name and never by value', () => {
   const settings = {
     MEDIA_PORT: '99999',
     MEDIA_MAX_DURATION: '40',
+    MEDIA_MAX_SIDE: '5761',
     MEDIA_SYNC_WAIT: '601',
     MEDIA_BOOTSTRAP_TOKEN: 'hunter2',
     MEDIA_IMPORT_ALLOW_CIDRS: '10.0.0.0/33',
