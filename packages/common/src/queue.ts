@@ -41,7 +41,6 @@ export interface Queue {
     trx: Transaction<any>,
     name: string,
     data: object,
-    options?: { priority?: number; groupId?: string },
   ): Promise<void>
   /** Runs `handle` for each job; a thrown error means a retry. */
   work<Data extends object>(
@@ -109,8 +108,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     return rows[0].jobs as number
   }
   return {
-    send: async (trx, name, data, { priority = 0, groupId } = {}) => {
-      await boss.send(name, data, { db: fromKysely(trx), priority, ...(groupId ? { group: { id: groupId } } : {}) })
+    send: async (trx, name, data) => {
+      await boss.send(name, data, { db: fromKysely(trx) })
     },
     work: async <Data extends object>(
       name: string,

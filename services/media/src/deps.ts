@@ -161,7 +161,6 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   }
   return {
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
-    fetchStart: async (...args) => (await open()).fetchStart(...args),
     close: async () => (await opened)?.close(),
   }
 }
