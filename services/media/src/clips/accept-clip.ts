@@ -1,6 +1,6 @@
 // How a file becomes a clip, uploaded or imported: refuse what is over a limit, share what was made before, else queue
 // one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does undoes it.
-// The transcode: ../jobs/transcode-source.ts. Waiting for it: answer-clip.ts. Reference counts: ../blobs/keep-files.ts.
+// The transcode: ../jobs/transcode-source.ts. Waiting for it: ../http/answer-clip.ts. Reference counts: ../blobs/keep-files.ts.
 import { randomInt } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { keepFiles } from '../blobs/keep-files.ts'

@@ -168,19 +168,6 @@ export async function countProcessing(db: Kysely<DB>): Promise<number> {
   return count
 }
 
-/** State and failure of those of `ids` that are decided. */
-export async function findDecided(
-  db: Kysely<DB>,
-  ids: readonly string[],
-): Promise<Pick<Source, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
-  return db
-    .selectFrom('sources')
-    .select(['id', 'state', 'error_code', 'error_details'])
-    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
-    .where('state', '!=', 'processing')
-    .execute()
-}
-
 export interface NewRendition {
   kind: RenditionKind
   sha256: string

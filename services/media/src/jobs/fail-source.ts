@@ -1,6 +1,6 @@
 import { dropReference } from '../blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../blobs/keep-files.ts'
-import { announce } from '../clips/results.ts'
+import { announce } from '../clips/results.store.ts'
 import { markFailed, originalOf } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'

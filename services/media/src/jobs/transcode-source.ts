@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
 import { deleteIfUnreferenced, keepFiles } from '../blobs/keep-files.ts'
-import { announce } from '../clips/results.ts'
+import { announce } from '../clips/results.store.ts'
 import {
   findSource,
   insertRenditions,

@@ -1,20 +1,20 @@
 // POST /media/upload. The one rule: until the form is whole nothing but one temporary file exists, and that is gone
-// whatever happens. Reading the form: receive-form.ts. What becomes of the file: ../clips/accept-clip.ts.
+// whatever happens. Reading the form: ../http/receive-form.ts. What becomes of the file: ../clips/accept-clip.ts.
 import { rm } from 'node:fs/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { acceptClip, refuseWhenBusy } from '../clips/accept-clip.ts'
-import { answerClip } from '../clips/answer-clip.ts'
 import type { Result } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { answerClip } from '../http/answer-clip.ts'
 import { requireToken } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
+import { receiveForm } from '../http/receive-form.ts'
 import { errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
 import { readFormFields } from './form-fields.ts'
-import { receiveForm } from './receive-form.ts'
 
 const UploadForm = Type.Object({
   file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),

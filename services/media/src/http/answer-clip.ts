@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clip } from '../clips/clips.store.ts'
+import { forgetClip } from '../clips/remove-clip.ts'
+import { type Result, toResult } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import type { Clip } from './clips.store.ts'
-import { forgetClip } from './remove-clip.ts'
-import { type Result, toResult } from './result.ts'
 
 /** What the client asked for in `Prefer` (RFC 7240). */
 export interface Preference {
