@@ -100,7 +100,7 @@ export const variables = {
     parseRate,
   ),
   PARALLEL_PER_TOKEN: integer(
-    'Uploads, and downloads of imports, that one token may have at once in one process. More uploads are answered 429; more imports wait a moment first.',
+    'Uploads, and downloads of imports, that one token (or one address without a token) may have at once in one process. More uploads are answered 429; more imports wait a moment first.',
     { default: '4', min: 1, max: 10_000 },
   ),
 
