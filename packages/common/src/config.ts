@@ -75,12 +75,22 @@ export const duration = <const O extends Options & { positive?: boolean }>(meani
     return seconds
   })
 
-/** An absolute http(s) URL, kept as written but without trailing slashes. */
+/** An absolute http(s) URL without credentials and fragment, kept as written but without trailing slashes. */
 export const httpUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('URL', meaning, options, (value) => {
-    if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) throw new Error('must be an absolute http or https URL')
-    return value.replace(/\/+$/, '')
-  })
+  variable('URL', meaning, options, (value) => parseHttpUrl(value, /#/, 'without user name and fragment'))
+
+/** As `httpUrl`, but without a query too: paths are appended to it as it is, and would end up in there. */
+export const baseUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
+  variable('URL', meaning, options, (value) => parseHttpUrl(value, /[?#]/, 'without user name, query and fragment'))
+
+/** White space and backslashes are what a URL parser corrects without a word, and the text is used as it is written. */
+function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
+  const isHttp = /^https?:\/\/[^/?#@\\\s]+([/?#]|$)/i.test(value)
+  if (!isHttp || /[\\\s]/.test(value) || unwanted.test(value) || !URL.canParse(value)) {
+    throw new Error(`must be an absolute http or https URL ${rule}`)
+  }
+  return value.replace(/\/+$/, '')
+}
 
 /** An absolute URL of any scheme: sites can be `myapp://home`. */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>

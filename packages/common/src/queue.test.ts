@@ -26,7 +26,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: ['committed', 'retried', 'hopeless', 'held', 'backlog'].map(queueOf),
+    queues: ['committed', 'retried', 'hopeless', 'held', 'sought', 'backlog'].map(queueOf),
     log,
     migrate: true,
     supervise: true,
@@ -79,6 +79,16 @@ test('a hopeless job goes to the dead letters after one try', async () => {
 test('depth counts what waits and runs', async () => {
   for (let i = 0; i < 3; i++) await db.transaction().execute((trx) => queue.send(trx, 'held', {}))
   expect(await queue.depth('held')).toBe(3)
+})
+
+test('a job is found by what is in its data, as long as it is not done', async () => {
+  const has = (name: string, data: object) => db.transaction().execute((trx) => queue.has(trx, name, data))
+  await db.transaction().execute((trx) => queue.send(trx, 'sought', { id: 'one', more: 1 }))
+  expect(await has('sought', { id: 'one' })).toBe(true)
+  expect(await has('sought', { id: 'two' })).toBe(false)
+  expect(await has('held', { id: 'one' })).toBe(false)
+  await queue.work('sought', { concurrency: 1 }, async () => {})
+  await expect.poll(() => has('sought', { id: 'one' }), { timeout: 10_000 }).toBe(false)
 })
 
 test('a backlog is worked off without pauses', async () => {

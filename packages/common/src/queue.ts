@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 
@@ -41,7 +41,6 @@ export interface Queue {
     trx: Transaction<any>,
     name: string,
     data: object,
-    options?: { priority?: number; groupId?: string },
   ): Promise<void>
   /** Runs `handle` for each job; a thrown error means a retry. */
   work<Data extends object>(
@@ -49,6 +48,16 @@ export interface Queue {
     options: WorkOptions,
     handle: (job: QueueJob<Data>) => Promise<void>,
   ): Promise<void>
+  /**
+   * Whether a job whose data holds these members waits, runs or is to be tried again. Inside the caller's transaction, so
+   * that under a lock two of them cannot both find none and send one each.
+   */
+  has(
+    // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
+    trx: Transaction<any>,
+    name: string,
+    data: object,
+  ): Promise<boolean>
   /** Jobs that no worker has begun, by queue name. */
   waiting(name: string): Promise<number>
   /** Jobs waiting or running, by queue name. */
@@ -99,8 +108,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     return rows[0].jobs as number
   }
   return {
-    send: async (trx, name, data, { priority = 0, groupId } = {}) => {
-      await boss.send(name, data, { db: fromKysely(trx), priority, ...(groupId ? { group: { id: groupId } } : {}) })
+    send: async (trx, name, data) => {
+      await boss.send(name, data, { db: fromKysely(trx) })
     },
     work: async <Data extends object>(
       name: string,
@@ -128,6 +137,13 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       }
       // A worker each, because waking one of a group wakes always the same.
       for (let slot = 0; slot < work.concurrency; slot++) await openSlot()
+    },
+    has: async (trx, name, data) => {
+      const job = sql.id(options.schema, 'job')
+      const { rows } = await sql<{ found: boolean }>`select exists (
+        select from ${job} where name = ${name} and state < 'completed' and data @> ${JSON.stringify(data)}::jsonb
+      ) as found`.execute(trx)
+      return rows[0]?.found === true
     },
     waiting: (name) => count(name, 'active'),
     depth: (name) => count(name, 'completed'),

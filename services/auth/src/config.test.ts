@@ -53,6 +53,19 @@ test('every variable of the specification is read', () => {
   for (const name of named) expect(Object.keys(variables)).toContain(name)
 })
 
+test.each(['API_EXTERNAL_URL', 'PASSWORD_HIBP_URL', 'SMS_TWILIO_URL', 'EXTERNAL_KEYCLOAK_URL'])(
+  '%s cannot hold what addresses made from it would: user name, query, fragment',
+  (name) => {
+    for (const url of ['https://a:hunter2@x.example', 'https://x.example/?a=hunter2', 'https://x.example/#hunter2']) {
+      const problems = problemsOf({ [`AUTH_${name}`]: url }).filter((problem) =>
+        problem.startsWith(`AUTH_${name} must`),
+      )
+      expect(problems).toHaveLength(1)
+      expect(problems.join()).not.toContain('hunter2')
+    }
+  },
+)
+
 test('the prefixed name wins over the bare one, the environment over the file, and empty means unset', () => {
   const read = (environment: Record<string, string>, file: Record<string, string> = {}) =>
     readConfig({ ...REQUIRED, ...environment }, file).config.server.port

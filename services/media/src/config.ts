@@ -1,10 +1,10 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
 import {
+  baseUrl,
   boolean,
   duration,
   type Environment,
-  httpUrl,
   integer,
   list,
   oneOf,
@@ -17,13 +17,14 @@ import {
 } from '@services/common/config'
 import { LOG_LEVELS } from '@services/common/logger'
 import ipaddr from 'ipaddr.js'
+import { LARGEST_SIDE } from './transcode/hardening.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
 export const variables = {
-  BASE_URL: httpUrl('URL under which this service is reachable; every address in a result starts with it.', {
+  BASE_URL: baseUrl('URL under which this service is reachable; every address in a result starts with it.', {
     required: true,
   }),
-  FILES_BASE_URL: httpUrl(
+  FILES_BASE_URL: baseUrl(
     'URL under which the files are reachable, for a CDN or a host without cookies; else BASE_URL.',
   ),
   HOST: text('Address to listen on.', { default: '0.0.0.0' }),
@@ -58,6 +59,10 @@ export const variables = {
   ),
   MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
+  MAX_SIDE: integer(
+    `Largest width and height of a source in pixels, up to ${LARGEST_SIDE}; larger ones are refused before they are decoded.`,
+    { default: '4096', min: 1, max: LARGEST_SIDE },
+  ),
   SYNC_WAIT: parsed(
     'duration',
     'How long an upload or import waits for its files before it is answered without them, up to 10m. A source must have been fetched by then, or within 10 s.',
@@ -93,6 +98,10 @@ export const variables = {
     'Uploads without a token per client address, or of all such callers together without RATE_LIMIT_HEADER.',
     { default: '10/1h' },
     parseRate,
+  ),
+  PARALLEL_PER_TOKEN: integer(
+    'Uploads, and downloads of imports, that one token (or one address without a token) may have at once in one process. More uploads are answered 429; more imports wait a moment first.',
+    { default: '4', min: 1, max: 10_000 },
   ),
 
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
@@ -145,7 +154,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
     storage: { blobsDir: values.BLOBS_DIR, workDir: values.WORK_DIR ?? join(values.BLOBS_DIR, 'work') },
     uploadNeedsToken: values.UPLOAD_AUTH === 'required',
     bootstrapToken: values.BOOTSTRAP_TOKEN,
-    source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION },
+    source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
     syncWaitSeconds: values.SYNC_WAIT,
     egress: {
       allowCidrs: values.IMPORT_ALLOW_CIDRS,
@@ -172,6 +181,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       import: values.RATE_LIMIT_IMPORT,
       read: values.RATE_LIMIT_READ,
       anonymous: values.RATE_LIMIT_ANONYMOUS,
+      parallel: values.PARALLEL_PER_TOKEN,
     },
     log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
     telemetry: {

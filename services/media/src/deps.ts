@@ -38,6 +38,7 @@ export interface Deps {
   /** Bounds on what one process does at once beside transcoding. */
   probes: Slots
   downloads: Slots
+  uploads: Slots
   turns: ReturnType<typeof createTurns>
   now: () => Date
   newId: () => string
@@ -52,11 +53,12 @@ export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'stopping' | 'hurry
 
 /** ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. */
 const PROBES = { atOnce: 4, waiting: 200, waitMs: 15_000 }
-/**
- * A download costs a connection and little else, so there are many; four for each token (contract/media.md 2.7), because
- * a token whose sources crawl holds its own for as long as an import may take.
- */
-const DOWNLOADS = { atOnce: 16, waiting: 64, waitMs: 15_000, perKey: { atOnce: 4, waiting: 16 } }
+/** A download costs a connection and little else, so there are many. */
+const DOWNLOADS = { atOnce: 16, waiting: 64, waitMs: 15_000 }
+/** How many of one token may wait for each that is under way. */
+const WAITING_DOWNLOADS = 4
+/** An upload comes from outside, so waiting would only hold its connection open. */
+const UPLOADS = { atOnce: Number.POSITIVE_INFINITY, waiting: 0, waitMs: 0 }
 
 /** Runs `work` on a connection for migrations, which may take longer than any request. */
 export const withMigrations = (
@@ -94,6 +96,7 @@ export async function openDeps(
   overrides: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage, ffmpeg } = config
+  const { parallel } = config.limits
   const { db, pool } = openDatabase<DB>({ ...database, applicationName: 'media', log, tables: TABLES })
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
@@ -129,7 +132,9 @@ export async function openDeps(
       results,
       resultsChannel,
       probes: createSlots(PROBES),
-      downloads: createSlots(DOWNLOADS),
+      // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
+      downloads: createSlots({ ...DOWNLOADS, perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS } }),
+      uploads: createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } }),
       turns: createTurns(),
       ...base,
       close: () =>
@@ -156,7 +161,6 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   }
   return {
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
-    fetchStart: async (...args) => (await open()).fetchStart(...args),
     close: async () => (await opened)?.close(),
   }
 }

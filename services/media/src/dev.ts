@@ -1,8 +1,7 @@
 // `pnpm dev`: the service with embedded defaults. Settings given in the environment win: a DATABASE_URL means no embedded
-// PostgreSQL. Data is kept under .data/media of the repository.
+// PostgreSQL. Data is kept under .data/media of the repository, or in DEV_DATA_DIR.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
@@ -12,46 +11,46 @@ import { ALL_SCOPES } from './tokens/bootstrap-token.ts'
 import { createToken } from './tokens/create-token.ts'
 import { findLiveToken } from './tokens/tokens.store.ts'
 
-const dataDir = fileURLToPath(new URL('../../../.data/media', import.meta.url))
-
-await runDev({ name: 'media', prefix: 'MEDIA_', port: '8082' }, async ({ given, port, stops, settle, leave }) => {
-  const defaults: Record<string, string> = {
-    MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
-    MEDIA_HOST: '127.0.0.1',
-    MEDIA_BLOBS_DIR: join(dataDir, 'blobs'),
-    MEDIA_WORK_DIR: join(dataDir, 'work'),
-    // Clips are imported from the next terminal here; never in production.
-    MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
-    MEDIA_RATE_LIMIT_UPLOAD: '100000',
-    MEDIA_RATE_LIMIT_IMPORT: '100000',
-    MEDIA_LOG_LEVEL: 'error',
-  }
-  if (!given('DATABASE_URL')) {
-    const postgres = await startEmbeddedPostgres({
-      dataDir: join(dataDir, 'postgres'),
-      database: 'media',
-      onUnexpectedExit: leave,
-    })
-    stops.push(postgres.stop)
-    defaults.MEDIA_DATABASE_URL = postgres.url
-  }
-  const { config, log } = settle(readConfig, defaults)
-  const service = await serve(config, log)
-  stops.push(service.stop)
-  const token = await ensureDevToken(service)
-  const base = config.site.baseUrl
-  return [
-    `base URL ${base}`,
-    `docs     ${base}/docs`,
-    `token    ${token}`,
-    `upload   curl -F file=@clip.mp4 -F title=Hello -H 'Token: ${token}' ${base}/media/upload`,
-    `import   curl --json '{"source":"https://upload.wikimedia.org/wikipedia/commons/2/2c/Rotating_earth_%28large%29.gif"}' -H 'Token: ${token}' ${base}/media/import`,
-  ]
-})
+await runDev(
+  { name: 'media', prefix: 'MEDIA_', port: '8082' },
+  async ({ given, port, dataDir, stops, settle, leave }) => {
+    const defaults: Record<string, string> = {
+      MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
+      MEDIA_HOST: '127.0.0.1',
+      MEDIA_BLOBS_DIR: join(dataDir, 'blobs'),
+      MEDIA_WORK_DIR: join(dataDir, 'work'),
+      // Clips are imported from the next terminal here; never in production.
+      MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
+      MEDIA_RATE_LIMIT_UPLOAD: '100000',
+      MEDIA_RATE_LIMIT_IMPORT: '100000',
+      MEDIA_LOG_LEVEL: 'error',
+    }
+    if (!given('DATABASE_URL')) {
+      const postgres = await startEmbeddedPostgres({
+        dataDir: join(dataDir, 'postgres'),
+        database: 'media',
+        onUnexpectedExit: leave,
+      })
+      stops.push(postgres.stop)
+      defaults.MEDIA_DATABASE_URL = postgres.url
+    }
+    const { config, log } = settle(readConfig, defaults)
+    const service = await serve(config, log)
+    stops.push(service.stop)
+    const token = await ensureDevToken(service, join(dataDir, 'dev-token'))
+    const base = config.site.baseUrl
+    return [
+      `base URL ${base}`,
+      `docs     ${base}/docs`,
+      `token    ${token}`,
+      `upload   curl -F file=@clip.mp4 -F title=Hello -H 'Token: ${token}' ${base}/media/upload`,
+      `import   curl --json '{"source":"https://upload.wikimedia.org/wikipedia/commons/2/2c/Rotating_earth_%28large%29.gif"}' -H 'Token: ${token}' ${base}/media/import`,
+    ]
+  },
+)
 
 /** One token for all starts, so that what was pasted into a script yesterday works today. */
-async function ensureDevToken({ deps }: RunningService): Promise<string> {
-  const file = join(dataDir, 'dev-token')
+async function ensureDevToken({ deps }: RunningService, file: string): Promise<string> {
   const kept = (await readFile(file, 'utf8').catch(() => '')).trim()
   if (kept && (await findLiveToken(deps.db, hashToken(kept), new Date()))) return kept
   const { token } = await createToken(deps, { name: 'dev', scopes: [...ALL_SCOPES] })

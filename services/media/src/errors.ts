@@ -30,6 +30,7 @@ export const errorCatalogue = {
   unsupported_site_content: { status: 422, message: 'No gif, mp4 or webm was found at the source address.' },
   source_fetch_failed: { status: 424, message: 'The source could not be fetched.' },
   headers_too_large: { status: 431, message: 'The headers of the request are too large.' },
+  queue_full: { status: 429, message: 'Too many uploads or imports at once.' },
   rate_limited: { status: 429, message: 'Too many requests.' },
   internal: { status: 500, message: 'Something went wrong on our side.' },
   format_not_supported: { status: 501, message: 'This format is not supported.' },

@@ -23,6 +23,7 @@ test('all problems are told at once, by name and never by value', () => {
   const settings = {
     MEDIA_PORT: '99999',
     MEDIA_MAX_DURATION: '40',
+    MEDIA_MAX_SIDE: '5761',
     MEDIA_SYNC_WAIT: '601',
     MEDIA_BOOTSTRAP_TOKEN: 'hunter2',
     MEDIA_IMPORT_ALLOW_CIDRS: '10.0.0.0/33',
@@ -36,6 +37,16 @@ test('all problems are told at once, by name and never by value', () => {
   expect(refusalOf({ ...required, MEDIA_BASE_URL: '', MEDIA_BLOBS_DIR: '' })).toMatch(
     /MEDIA_BASE_URL is required[\s\S]*MEDIA_BLOBS_DIR is required/,
   )
+})
+
+test.each(['MEDIA_BASE_URL', 'MEDIA_FILES_BASE_URL'])('%s cannot hold what addresses made from it would', (name) => {
+  for (const end of ['?cdn=1', '#top', '/ ']) {
+    expect(refusalOf({ ...required, [name]: `https://media.example${end}` })).toContain(`${name} must be`)
+  }
+  expect(refusalOf({ ...required, [name]: 'https://media:hunter2@media.example' })).toMatch(
+    new RegExp(`${name} must be`),
+  )
+  expect(refusalOf({ ...required, [name]: 'https://media.example/path/' })).toBe('')
 })
 
 test('settings that depend on others', () => {

@@ -13,9 +13,8 @@ const remove = (service: TestService, id: string) =>
 const jobs = async (service: TestService) =>
   (await service.deps.pool.query(`select state from media_queue.job where name = 'transcode'`)).rows
 
-test('twenty uploads of the same bytes at once are twenty clips of one transcode, and each can be deleted', async ({
-  service,
-}) => {
+test('twenty uploads of the same bytes at once are twenty clips of one transcode, and each can be deleted', async () => {
+  const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '20' })
   const path = await clip('plain.mp4')
   const answers = await Promise.all(Array.from({ length: 20 }, () => service.upload(path)))
   expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201))
@@ -47,6 +46,7 @@ test('twenty uploads of the same bytes at once are twenty clips of one transcode
   await cleanUp(service.deps)
   expect((await service.listFiles()).filter(isStored)).toEqual([])
   expect((await service.countRows()).sources).toBe(0)
+  await service.close()
 })
 
 test('the same bytes again are answered from what is there, also after every clip of them was deleted', async ({

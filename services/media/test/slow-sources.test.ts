@@ -67,6 +67,18 @@ test('slow sources of one token leave room for the imports of another', async ({
   await Promise.all(slow.answers)
 })
 
+test('more imports than may wait for a share of the downloads are told to come back', async () => {
+  const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_WORKERS_ENABLED: 'false' })
+  // One at work, four waiting.
+  const slow = importSlowly(service, service.token, 6)
+  const refused = await Promise.race(slow.answers)
+  expect([refused?.status, await refused?.json()]).toMatchObject([429, { error: { code: 'queue_full' } }])
+  expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0)
+  slow.leave()
+  await Promise.all(slow.answers)
+  await service.close()
+})
+
 test('a source that takes too long is an error while the client still waits, not after it has gone', async () => {
   const service = await startTestService({ MEDIA_SYNC_WAIT: '0', MEDIA_WORKERS_ENABLED: 'false' })
   const { status, body } = await service.importFrom({ source: `${site}/slow` })

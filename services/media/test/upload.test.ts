@@ -88,6 +88,18 @@ describe('refused, with nothing left behind', () => {
     ['sound alone', () => clip('audio-only.mp4'), 422, 'no_video_stream'],
     ['31 seconds', () => clip('long.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 31 }],
     ['a huge canvas', async () => gif(9000, 9000, [{ delay: 10, width: 1, height: 1 }]), 422, 'dimensions_exceeded'],
+    ...(['wide.mp4', 'huge.mp4', 'huge.webm'] as const).map(
+      (name): [string, () => Promise<string>, number, string, object] => [
+        `${name}, a picture over the limit`,
+        () => clip(name),
+        422,
+        'dimensions_exceeded',
+        {
+          limit: { side: 4096 },
+          actual: name === 'wide.mp4' ? { width: 4098, height: 32 } : { width: 8192, height: 8192 },
+        },
+      ],
+    ),
     ['half an mp4', async () => (await whole()).subarray(0, 4000), 422, 'corrupt_media'],
     ['an mp4 whose pictures are noise', async () => scrambled(await whole()), 422, 'corrupt_media'],
   ])('%s', async ([, make, status, code, details], { service }) => {
@@ -165,6 +177,24 @@ describe('refused, with nothing left behind', () => {
 
 test('30.04 seconds are still 30', async ({ service }) => {
   expect((await service.upload(await clip('just-30.mp4'))).status).toBe(201)
+})
+
+test('the largest picture is up to the operator, also for bytes that were accepted under another limit', async () => {
+  const generous = await startTestService({ MEDIA_MAX_SIDE: '5000', MEDIA_WORKERS_ENABLED: 'false' })
+  const later = { prefer: 'respond-async' }
+  expect((await generous.upload(await clip('wide.mp4'), [], later)).status).toBe(201)
+  const strict = await startTestService({
+    MEDIA_MAX_SIDE: '100',
+    MEDIA_WORKERS_ENABLED: 'false',
+    MEDIA_DATABASE_URL: generous.deps.config.database.url,
+  })
+  for (const name of ['wide.mp4', 'plain.mp4', 'plain.gif'] as const) {
+    const { status, body } = await strict.upload(await clip(name), [], later)
+    expect([status, body.error.code, body.error.details.limit]).toEqual([422, 'dimensions_exceeded', { side: 100 }])
+  }
+  expect(await strict.countRows()).toEqual({ clips: 1, sources: 1 })
+  await strict.close()
+  await generous.close()
 })
 
 test('uploads need a token, unless the operator opens them', async () => {

@@ -1,3 +1,5 @@
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type Environment, readEnvFile } from '../config.ts'
 import { createLogger, type Logger, type LogLevel } from '../logger.ts'
 import { explainStartFailure } from '../start-failure.ts'
@@ -10,6 +12,8 @@ export interface Dev {
   /** A setting under its prefixed or its bare name; empty means unset. */
   given(name: string): string | undefined
   port: string
+  /** What this service keeps between two starts: `.data/<name>` of the repository, or `<name>` in DEV_DATA_DIR. */
+  dataDir: string
   /** Run in reverse order at the end. */
   stops: (() => Promise<void>)[]
   /** Ends at once, in one sentence. Without its database nothing could be finished or given back in good order. */
@@ -36,6 +40,7 @@ export async function runDev(
     env,
     given,
     port: given('PORT') ?? port,
+    dataDir: join(resolve(env.DEV_DATA_DIR || fileURLToPath(new URL('../../../../.data', import.meta.url))), name),
     stops: [],
     leave(because) {
       process.stderr.write(`${because}. Stopping; the next start recovers the data.\n`)

@@ -1,4 +1,4 @@
-import { boolean, httpUrl, text } from '@services/common/config'
+import { baseUrl, boolean, httpUrl, text } from '@services/common/config'
 import { forEach } from './for-each.ts'
 
 /** The eighteen external providers, as they are named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
@@ -29,7 +29,7 @@ export const externalProviderVariables = forEach(EXTERNAL_PROVIDERS, (provider) 
   [`EXTERNAL_${provider.toUpperCase()}_CLIENT_ID`]: text('OAuth client id; required when enabled.'),
   [`EXTERNAL_${provider.toUpperCase()}_SECRET`]: text('OAuth client secret; required when enabled.'),
   [`EXTERNAL_${provider.toUpperCase()}_REDIRECT_URI`]: httpUrl('Callback address; required when enabled.'),
-  [`EXTERNAL_${provider.toUpperCase()}_URL`]: httpUrl("Base address of a self-hosted provider; keycloak's realm."),
+  [`EXTERNAL_${provider.toUpperCase()}_URL`]: baseUrl("Base address of a self-hosted provider; keycloak's realm."),
 }))
 
 interface ExternalProviderSettings {

@@ -1,4 +1,4 @@
-import { boolean, httpUrl, integer, parsed, type Values, type Variables } from '@services/common/config'
+import { baseUrl, boolean, integer, parsed, type Values, type Variables } from '@services/common/config'
 import { parseRequiredCharacters } from '../passwords/password-rules.ts'
 
 export const passwordVariables = {
@@ -12,7 +12,7 @@ export const passwordVariables = {
   PASSWORD_HIBP_ENABLED: boolean('Refuse new passwords known from leaks; asks by five digits of the hash.', {
     default: 'false',
   }),
-  PASSWORD_HIBP_URL: httpUrl('Base address of the list of leaked passwords (`/range/{prefix}` is added).', {
+  PASSWORD_HIBP_URL: baseUrl('Base address of the list of leaked passwords (`/range/{prefix}` is added).', {
     default: 'https://api.pwnedpasswords.com',
   }),
   PASSWORD_HIBP_FAIL_CLOSED: boolean('Refuse new passwords while that list cannot be asked.', { default: 'false' }),

@@ -1,4 +1,4 @@
-import { duration, httpUrl, oneOf, parsed, text, type Values, type Variables } from '@services/common/config'
+import { baseUrl, duration, oneOf, parsed, text, type Values, type Variables } from '@services/common/config'
 import { httpGatewayProblems } from '../sms/http-gateway.ts'
 import { parseHttpBody, parseHttpGatewayUrl, parseHttpHeaders, parseSuccessRule } from '../sms/http-settings.ts'
 import type { smsVariables } from './sms.ts'
@@ -19,17 +19,17 @@ export const smsGatewayVariables = {
   SMS_TWILIO_AUTH_TOKEN: text('Twilio token; required when listed.'),
   SMS_TWILIO_MESSAGE_SERVICE_SID: text('Twilio messaging service (`MG…`) or sender; required when listed.'),
   SMS_TWILIO_CONTENT_SID: text('Twilio content template of WhatsApp messages; its variable 1 is the code.'),
-  SMS_TWILIO_URL: httpUrl('Base address of Twilio.', { default: 'https://api.twilio.com' }),
+  SMS_TWILIO_URL: baseUrl('Base address of Twilio.', { default: 'https://api.twilio.com' }),
   SMS_MESSAGEBIRD_ACCESS_KEY: text('MessageBird access key; required when listed.'),
   SMS_MESSAGEBIRD_ORIGINATOR: text('MessageBird originator; required when listed.'),
-  SMS_MESSAGEBIRD_URL: httpUrl('Base address of MessageBird.', { default: 'https://rest.messagebird.com' }),
+  SMS_MESSAGEBIRD_URL: baseUrl('Base address of MessageBird.', { default: 'https://rest.messagebird.com' }),
   SMS_VONAGE_API_KEY: text('Vonage key; required when listed.'),
   SMS_VONAGE_API_SECRET: text('Vonage secret; required when listed.'),
   SMS_VONAGE_FROM: text('Vonage sender; required when listed.'),
-  SMS_VONAGE_URL: httpUrl('Base address of Vonage.', { default: 'https://rest.nexmo.com' }),
+  SMS_VONAGE_URL: baseUrl('Base address of Vonage.', { default: 'https://rest.nexmo.com' }),
   SMS_TEXTLOCAL_API_KEY: text('TextLocal key; required when listed.'),
   SMS_TEXTLOCAL_SENDER: text('TextLocal sender; required when listed.'),
-  SMS_TEXTLOCAL_URL: httpUrl('Base address of TextLocal.', { default: 'https://api.textlocal.in' }),
+  SMS_TEXTLOCAL_URL: baseUrl('Base address of TextLocal.', { default: 'https://api.textlocal.in' }),
   SMS_HTTP_URL: parsed(
     'URL',
     'Address of the generic gateway; required when listed. May hold the placeholders of SMS_HTTP_BODY.',

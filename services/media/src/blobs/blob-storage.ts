@@ -24,10 +24,6 @@ export interface BlobStat {
   modifiedAt: Date
 }
 
-export interface ListedBlob extends BlobStat {
-  name: BlobName
-}
-
 export interface BlobStorage {
   /** Stores a copy of the file; durable once resolved. The caller vouches for the hash and keeps (or removes) its file. */
   put: (name: BlobName, path: string) => Promise<void>
@@ -36,8 +32,6 @@ export interface BlobStorage {
   stat: (name: BlobName) => Promise<BlobStat | undefined>
   /** Deleting what is not there is fine. A stream that is already open stays readable. */
   delete: (name: BlobName) => Promise<void>
-  /** Every blob, in order of its key, without holding the list in memory. Blobs that come or go meanwhile may be missed. */
-  list: () => AsyncIterable<ListedBlob>
 }
 
 const SHA256 = /^[0-9a-f]{64}$/
@@ -50,11 +44,4 @@ const EXTENSION = /^[a-z0-9]{1,8}$/
 export function blobKey({ sha256, extension }: BlobName): string {
   if (!SHA256.test(sha256) || !EXTENSION.test(extension)) throw new Error('not a blob name')
   return `${sha256.slice(0, 2)}/${sha256.slice(2, 4)}/${sha256}.${extension}`
-}
-
-/** The name that `blobKey` made this key from; undefined for foreign files. */
-export function parseBlobKey(key: string): BlobName | undefined {
-  const [, sha256, extension] = /([0-9a-f]{64})\.([a-z0-9]{1,8})$/.exec(key) ?? []
-  if (!sha256 || !extension) return undefined
-  return blobKey({ sha256, extension }) === key ? { sha256, extension } : undefined
 }

@@ -2,14 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import {
-  type BlobName,
-  type BlobStat,
-  type BlobStorage,
-  blobKey,
-  type ListedBlob,
-  parseBlobKey,
-} from './blob-storage.ts'
+import { type BlobName, type BlobStat, type BlobStorage, blobKey } from './blob-storage.ts'
 
 /** Twice the throughput of the default 64 KiB when whole files are served (contract/media.md 6.5). */
 const READ_CHUNK_BYTES = 1024 * 1024
@@ -43,7 +36,6 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
     },
     stat: (name) => statBlob(pathOf(name)),
     delete: (name) => rm(pathOf(name), { force: true }),
-    list: () => listBlobs(root),
   }
 }
 
@@ -91,25 +83,6 @@ async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
 async function statBlob(path: string): Promise<BlobStat | undefined> {
   const found = await unlessMissing(stat(path))
   return found && { bytes: found.size, modifiedAt: found.mtime }
-}
-
-async function* listBlobs(root: string): AsyncGenerator<ListedBlob> {
-  for (const first of await hexDirectories(root)) {
-    for (const second of await hexDirectories(join(root, first))) {
-      const files = (await unlessMissing(readdir(join(root, first, second)))) ?? []
-      for (const file of files.sort()) {
-        const key = `${first}/${second}/${file}`
-        const name = parseBlobKey(key)
-        const found = name && (await statBlob(join(root, key)))
-        if (name && found) yield { name, ...found }
-      }
-    }
-  }
-}
-
-async function hexDirectories(path: string): Promise<string[]> {
-  const entries = (await unlessMissing(readdir(path))) ?? []
-  return entries.filter((entry) => /^[0-9a-f]{2}$/.test(entry)).sort()
 }
 
 async function removeLeftovers(incoming: string): Promise<void> {

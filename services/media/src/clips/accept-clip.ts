@@ -1,6 +1,6 @@
 // How a file becomes a clip, uploaded or imported: refuse what is over a limit, share what was made before, else queue
 // one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does undoes it.
-// The transcode: ../jobs/transcode-source.ts. Waiting for it: answer-clip.ts. Reference counts: ../blobs/keep-files.ts.
+// The transcode: ../jobs/transcode-source.ts. Waiting for it: ../http/answer-clip.ts. Reference counts: ../blobs/keep-files.ts.
 import { randomInt } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { keepFiles } from '../blobs/keep-files.ts'
@@ -8,7 +8,7 @@ import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from '../jobs/transcode-queue.ts'
-import { defaultProbeLimits, refuseLongDuration } from '../probe/limits.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLargePicture, refuseLongDuration } from '../probe/limits.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import { probe } from '../probe/probe.ts'
 import type { ClipFields } from './clip-fields.ts'
@@ -58,22 +58,26 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<Clip> {
   const shared = known && (await shareSource(deps, known, input))
   if (shared) return shared
 
-  const { config } = deps
-  const limits = { ...defaultProbeLimits, durationSeconds: config.source.maxSeconds }
   const { signal } = input
+  const limits = limitsOf(deps)
   const info = await deps.probes.run(() => probe(deps.tools, input.file.path, { limits }), { signal })
   signal?.throwIfAborted()
   await refuseWhenBusy(deps)
   return queueSource(deps, info, input)
 }
 
+const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
+  ...defaultProbeLimits,
+  durationSeconds: source.maxSeconds,
+  side: source.maxSide,
+})
+
 /** Undefined when the source failed or was deleted in between. */
 async function shareSource(deps: Deps, known: Source, input: NewClipInput): Promise<Clip | undefined> {
-  // It was measured before, perhaps under a longer limit.
-  refuseLongDuration(
-    { ...defaultProbeLimits, durationSeconds: deps.config.source.maxSeconds },
-    known.info.durationSeconds,
-  )
+  // It was measured before, perhaps under other limits.
+  const limits = limitsOf(deps)
+  refuseLargePicture(limits, known.info.width, known.info.height)
+  refuseLongDuration(limits, known.info.durationSeconds)
   return deps.db.transaction().execute(async (trx) => {
     const source = await attachToSource(trx, known.id)
     return source && addClip(deps, trx, source, input)

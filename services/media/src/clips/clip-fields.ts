@@ -1,7 +1,7 @@
 // What a caller may say about a clip: title, tags, nsfw, attribution. The one rule: text is stored as it will be shown,
 // without control and invisible characters and broken halves. Forms: ../uploads/form-fields.ts. JSON: ../imports/import.routes.ts.
 import { apiError } from '../errors.ts'
-import type { Attribution } from '../pages/attribution.ts'
+import type { Attribution } from './attribution.ts'
 
 export interface ClipFields {
   title: string | null

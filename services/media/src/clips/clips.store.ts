@@ -2,8 +2,8 @@ import { jsonb } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, RenditionKind, SourceState } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
-import type { Attribution } from '../pages/attribution.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
+import type { Attribution } from './attribution.ts'
 
 export interface NewClip {
   id: string

@@ -1,9 +1,9 @@
 import type { Logger } from '@services/common/logger'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Kysely } from 'kysely'
 import pg from 'pg'
 import type { DB } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
-import { findDecided } from './sources.store.ts'
+import { findDecided, listen } from './results.store.ts'
 
 export type Decision =
   | { state: 'ready' }
@@ -22,11 +22,6 @@ export interface Results {
 /** A notification can be lost while the connection is replaced; then a waiting request learns it this much later. */
 const LOOK_EVERY_MS = 1_000
 const RECONNECT_AFTER_MS = 1_000
-
-/** Part of the transaction that decides the source: heard when, and only if, that commits. */
-export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
-  await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
-}
 
 export function openResults(options: { db: Kysely<DB>; url: string; channel: string; log: Logger }): Results {
   const { db, log } = options
@@ -71,7 +66,7 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
     })
     try {
       await next.connect()
-      await next.query(`listen ${pg.escapeIdentifier(options.channel)}`)
+      await listen(next, options.channel)
     } catch (err) {
       lost(err as Error)
       next.end().catch(() => {})

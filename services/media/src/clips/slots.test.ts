@@ -36,7 +36,9 @@ test('one key has its share of the slots and of the queue, and no more', async (
       { key },
     )
   const runs = [run('a1', 'a'), run('a2', 'a'), run('a3', 'a')]
-  await expect(run('a4', 'a')).rejects.toMatchObject({ code: 'busy' })
+  await expect(run('a4', 'a')).rejects.toMatchObject({ code: 'queue_full', retryAfterSeconds: 5 })
+  expect(() => slots.refuseWhenFull('a')).toThrow()
+  slots.refuseWhenFull('b')
   runs.push(run('b1', 'b'), run('b2', 'b'))
   expect(started).toEqual(['a1', 'a2', 'b1'])
   gate.resolve()

@@ -3,10 +3,12 @@ import { apiError } from '../errors.ts'
 /** Runs at most so many at once, in order of arrival. */
 export interface Slots {
   /**
-   * `key` is whose share the work takes. Throws busy when too many wait already or the wait was too long, and the reason
-   * of `signal` when that ends the wait.
+   * `key` is whose share the work takes. Throws busy when too many wait already or the wait was too long, queue_full when
+   * that is because of the share, and the reason of `signal` when that ends the wait.
    */
   run<T>(work: () => Promise<T>, whose?: { key?: string; signal?: AbortSignal }): Promise<T>
+  /** Throws what `run` would throw at once, for a caller with something to do before. */
+  refuseWhenFull(key: string): void
 }
 
 export interface SlotLimits {
@@ -16,6 +18,9 @@ export interface SlotLimits {
   /** So that one caller cannot hold everything: its share of both. */
   perKey?: { atOnce: number; waiting: number }
 }
+
+/** What is under way takes seconds. */
+const RETRY_SECONDS = 5
 
 interface Waiting {
   key: string
@@ -27,9 +32,15 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Sl
   const running = new Map<string, number>()
   let total = 0
 
-  const isFree = (key: string) => total < atOnce && (running.get(key) ?? 0) < (perKey?.atOnce ?? atOnce)
+  const isShareTaken = (key: string) => (running.get(key) ?? 0) >= (perKey?.atOnce ?? atOnce)
+  const isFree = (key: string) => total < atOnce && !isShareTaken(key)
   const isQueueFull = (key: string) =>
     queue.length >= waiting || queue.filter((other) => other.key === key).length >= (perKey?.waiting ?? waiting)
+  const refusal = (key: string) =>
+    apiError(perKey && isShareTaken(key) ? 'queue_full' : 'busy', { retryAfterSeconds: RETRY_SECONDS })
+  const refuseWhenFull = (key: string) => {
+    if (!isFree(key) && isQueueFull(key)) throw refusal(key)
+  }
   const occupy = (key: string) => {
     total++
     running.set(key, (running.get(key) ?? 0) + 1)
@@ -57,7 +68,7 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Sl
       reject(reason)
     }
     const onAbort = () => leave(signal?.reason)
-    const timer = setTimeout(() => leave(busy()), waitMs)
+    const timer = setTimeout(() => leave(refusal(key)), waitMs)
     signal?.addEventListener('abort', onAbort)
     queue.push(place)
     try {
@@ -71,8 +82,8 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Sl
   return {
     run: async (work, { key = '', signal } = {}) => {
       signal?.throwIfAborted()
+      refuseWhenFull(key)
       if (isFree(key)) occupy(key)
-      else if (isQueueFull(key)) throw busy()
       else await waitInQueue(key, signal)
       try {
         return await work()
@@ -80,10 +91,9 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Sl
         release(key)
       }
     },
+    refuseWhenFull,
   }
 }
-
-const busy = () => apiError('busy', { retryAfterSeconds: 5 })
 
 /** One after another for each key: the same bytes sent twenty times at once are looked at once. */
 export function createTurns(): { take<T>(key: string, work: () => Promise<T>): Promise<T> } {

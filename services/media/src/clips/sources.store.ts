@@ -118,6 +118,37 @@ export async function markFailed(
   return marked?.sha256.toString('hex')
 }
 
+/** What is being made since before `before`, oldest first. */
+export async function listProcessing(db: Kysely<DB>, before: Date, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('sources')
+    .select('id')
+    .where('created_at', '<', before)
+    .where(processing)
+    .orderBy('created_at')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Locks the source if it is still being made; how often it was queued again. */
+export async function lockProcessing(
+  trx: Transaction<DB>,
+  id: string,
+): Promise<Pick<Source, 'requeue_count'> | undefined> {
+  return trx
+    .selectFrom('sources')
+    .select('requeue_count')
+    .where('id', '=', id)
+    .where('state', '=', 'processing')
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+export async function countRequeue(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx.updateTable('sources').set({ requeue_count: sql`requeue_count + 1` }).where('id', '=', id).execute()
+}
+
 export async function setProgress(db: Kysely<DB>, id: string, progress: number): Promise<void> {
   await db
     .updateTable('sources')
@@ -135,19 +166,6 @@ export async function countProcessing(db: Kysely<DB>): Promise<number> {
     .where(processing)
     .executeTakeFirstOrThrow()
   return count
-}
-
-/** State and failure of those of `ids` that are decided. */
-export async function findDecided(
-  db: Kysely<DB>,
-  ids: readonly string[],
-): Promise<Pick<Source, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
-  return db
-    .selectFrom('sources')
-    .select(['id', 'state', 'error_code', 'error_details'])
-    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
-    .where('state', '!=', 'processing')
-    .execute()
 }
 
 export interface NewRendition {

@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { Attribution } from '../clips/attribution.ts'
 import type { ErrorCode } from '../errors.ts'
-import type { Attribution } from '../pages/attribution.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 
 /** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
@@ -58,6 +58,7 @@ interface SourcesTable {
   info: Json<MediaInfo>
   has_audio: boolean
   clip_count: number
+  requeue_count: Generated<number>
   unreferenced_at: MaybeTime
   created_at: Date
   finished_at: MaybeTime

@@ -13,6 +13,8 @@ export type TokenLimit = 'upload' | 'import' | 'read'
  * database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
  */
 export interface Limits {
+  /** Whom the limits count: the token, or the address of a caller without one. */
+  keyOf(request: FastifyRequest): string
   /** Counts the call and says in headers what is left (draft-ietf-httpapi-ratelimit-headers). Throws rate_limited. */
   count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void>
 }
@@ -29,14 +31,16 @@ export function createLimits(
     return limiter
   }
 
+  const keyOf = (request: FastifyRequest) => request.apiToken?.id ?? addressOf(request, limits.header)
+
   return {
+    keyOf,
     async count(request, reply, limit) {
       const token = request.apiToken
       const usual = limits[limit]
       const rate = token ? { ...usual, points: token.limits[limit] ?? usual.points } : limits.anonymous
       const name = token ? limit : 'anonymous'
-      const key = token?.id ?? addressOf(request, limits.header)
-      const { state, isOver } = await consume(limiterOf(name, rate), key)
+      const { state, isOver } = await consume(limiterOf(name, rate), keyOf(request))
       const resetSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
       reply.headers({
         'ratelimit-limit': rate.points,

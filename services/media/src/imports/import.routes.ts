@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { refuseWhenBusy } from '../clips/accept-clip.ts'
-import { answerClip } from '../clips/answer-clip.ts'
 import { cleanFields, cleanUrl } from '../clips/clip-fields.ts'
 import type { Deps } from '../deps.ts'
+import { answerClip } from '../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
 import { AttributionShape, errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
@@ -45,7 +45,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const gone = clientGone(reply)
       await refuseWhenBusy(deps)
       const clip = await importClip(deps, { ...input, startedAt, clientGone: gone })
-      return answerClip(deps, request, reply, { clip, startedAt })
+      return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone })
     },
   })
 }

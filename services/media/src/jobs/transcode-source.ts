@@ -7,13 +7,11 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
-import { dropReference } from '../blobs/blobs.store.ts'
 import { deleteIfUnreferenced, keepFiles } from '../blobs/keep-files.ts'
-import { announce } from '../clips/results.ts'
+import { announce } from '../clips/results.store.ts'
 import {
   findSource,
   insertRenditions,
-  markFailed,
   markReady,
   originalOf,
   type Source,
@@ -25,6 +23,7 @@ import type { ErrorCode } from '../errors.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { chooseThreads } from './choose-threads.ts'
+import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
 
 const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies RenditionKind[]
@@ -114,22 +113,6 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     return { references: files.map(toName), dropped: [original], result: undefined }
   })
   await deleteIfUnreferenced(deps, original)
-}
-
-async function failSource(
-  deps: Deps,
-  id: string,
-  { code, details }: { code: ErrorCode; details: Record<string, unknown> | undefined },
-): Promise<void> {
-  const now = deps.now()
-  const sha256 = await deps.db.transaction().execute(async (trx) => {
-    const failed = await markFailed(trx, { id, code, details, now })
-    if (!failed) return undefined
-    await dropReference(trx, originalOf(failed), now)
-    await announce(trx, deps.resultsChannel, id)
-    return failed
-  })
-  if (sha256) await deleteIfUnreferenced(deps, originalOf(sha256))
 }
 
 function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number) => void {

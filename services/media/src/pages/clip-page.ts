@@ -3,8 +3,9 @@
  * The rule: pure functions from a ClipView to text; everything a user wrote goes through `html`. No inline scripts.
  * Where to look next: clip-view.ts (the input), head-tags.ts (cards and previews), player.ts (shared with embed-page.ts).
  */
-import { creditOf } from './attribution.ts'
+
 import { type ClipView, formatSeconds, titleOf } from './clip-view.ts'
+import { creditOf } from './credit.ts'
 import { embedSnippet, type Size } from './embed-snippet.ts'
 import { headTags } from './head-tags.ts'
 import { type Html, html, raw, toText } from './html.ts'

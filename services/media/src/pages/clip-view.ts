@@ -1,5 +1,6 @@
+import type { Attribution } from '../clips/attribution.ts'
 import type { Size } from '../transcode/geometry.ts'
-import { type Attribution, creditOf } from './attribution.ts'
+import { creditOf } from './credit.ts'
 
 /** What the pages show of a clip: plain values, all addresses absolute, nothing that needs a look-up. */
 export interface ClipView {

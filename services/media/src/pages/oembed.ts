@@ -1,6 +1,6 @@
 import { apiError } from '../errors.ts'
-import { creditOf } from './attribution.ts'
 import type { ClipView } from './clip-view.ts'
+import { creditOf } from './credit.ts'
 import { embedSnippet, type Size } from './embed-snippet.ts'
 import { escapeMarkup } from './html.ts'
 

@@ -1,8 +1,9 @@
 import { dirname, resolve } from 'node:path'
 import { apiError } from '../errors.ts'
 import type { MediaTools } from '../transcode/binaries.ts'
-import { hardenedGlobals, hardenedInput, refusedDecoder } from '../transcode/hardening.ts'
+import { hardenedGlobals, hardenedInput, refusedDecoder, refusedPicture } from '../transcode/hardening.ts'
 import { type RunLimits, type RunOutcome, runFfmpeg } from '../transcode/run-ffmpeg.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './limits.ts'
 import type { Demuxer } from './sniff.ts'
 
 /** The part of ffprobe's JSON we read. All times are in seconds, as text; a missing one was `N/A`. */
@@ -51,17 +52,17 @@ const packetEntries = ['packet=stream_index,pts_time,duration_time,flags']
 export const READ_SECONDS = 40
 
 /** contract/media.md 5.9 step 0: five seconds. Reading 150 MB takes a tenth of one. */
-const limits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1024 ** 3, fileBytes: 0 }
+const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1024 ** 3, fileBytes: 0 }
 
 /**
  * Reads a file's headers, and with `packets` also the first 40 s of its packets, which headers cannot lie about.
  * Throws corrupt_media when the forced demuxer cannot open it, unsupported_media_type for a codec off the list,
- * too_many_frames when the packet list has no end in sight, processing_timeout, busy when it was killed twice.
+ * dimensions_exceeded for a picture that no decoder may begin with, too_many_frames when the packet list has no end in sight, processing_timeout, busy when it was killed twice.
  */
 export async function runFfprobe(
   tools: MediaTools,
   path: string,
-  options: { demuxer: Demuxer; packets: boolean; signal?: AbortSignal | undefined },
+  options: { demuxer: Demuxer; packets: boolean; limits?: ProbeLimits; signal?: AbortSignal | undefined },
 ): Promise<FfprobeReport> {
   const absolutePath = resolve(path)
   const args = [
@@ -72,7 +73,7 @@ export async function runFfprobe(
   ]
   const run = () =>
     runFfmpeg(tools.ffprobe.path, args, {
-      ...{ limits, limiters: tools.limiters, cwd: dirname(absolutePath), signal: options.signal },
+      ...{ limits: runLimits, limiters: tools.limiters, cwd: dirname(absolutePath), signal: options.signal },
     })
   const first = await run()
   // A signal is rarely the file's doing: the memory killer sends one.
@@ -80,8 +81,23 @@ export async function runFfprobe(
   if (wasKilled(outcome)) throw apiError('busy', { retryAfterSeconds: KILLED_RETRY_SECONDS, cause: outcome })
   if (outcome.state === 'too-much-output') throw apiError('too_many_frames')
   if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
-  if (outcome.state === 'failed') throw refusal(outcome.stderr)
-  return JSON.parse(outcome.stdout) as FfprobeReport
+  const { limits = defaultProbeLimits } = options
+  if (outcome.state === 'failed') {
+    refuseHugePicture(limits, outcome.stderr)
+    throw refusal(outcome.stderr)
+  }
+  const report = JSON.parse(outcome.stdout) as FfprobeReport
+  // Some demuxers go on without it. A cover picture may be as large as it likes: it is never looked at.
+  if (report.streams?.some(isUnreadableVideo)) refuseHugePicture(limits, outcome.stderr)
+  return report
+}
+
+const isUnreadableVideo = ({ codec_type, width, disposition }: FfprobeStream) =>
+  codec_type === 'video' && !width && !disposition?.attached_pic
+
+function refuseHugePicture(limits: ProbeLimits, stderr: string): void {
+  const [, width, height] = refusedPicture.exec(stderr) ?? []
+  if (width) refuseLargePicture(limits, Number(width), Number(height))
 }
 
 /** When a machine that ran out of memory may have some again. */

@@ -3,21 +3,18 @@ import { apiError } from '../errors.ts'
 /** What a source may be. Everything here is refused before any picture is decoded. */
 export interface ProbeLimits {
   durationSeconds: number
-  /** Longest side, as stored and as displayed. */
+  /** Longest side, as stored and as displayed. Not over LARGEST_SIDE, where decoders stop. */
   side: number
-  /** Pixels of one frame. */
-  pixels: number
   frames: number
   /** Width x height x frames: what decoding costs. */
   pixelFrames: number
   streams: number
 }
 
-/** contract/media.md 4.6. 3700 frames are 30 s at 120 fps and a little; 8e9 pixel-frames are 30 s of 4K at 30 fps. */
+/** contract/media.md 4.6; the first two are settings. 3700 frames are 30 s at 120 fps and a little; 8e9 pixel-frames are 30 s of 4K at 30 fps. */
 export const defaultProbeLimits: ProbeLimits = {
   durationSeconds: 30,
   side: 4096,
-  pixels: 33_177_600,
   frames: 3700,
   pixelFrames: 8e9,
   streams: 8,
@@ -33,11 +30,8 @@ export function refuseLongDuration(limits: ProbeLimits, seconds: number): void {
 }
 
 export function refuseLargePicture(limits: ProbeLimits, width: number, height: number): void {
-  const fits = Math.max(width, height) <= limits.side && width * height <= limits.pixels
-  if (fits) return
-  throw apiError('dimensions_exceeded', {
-    details: { limit: { side: limits.side, pixels: limits.pixels }, actual: { width, height } },
-  })
+  if (Math.max(width, height) <= limits.side) return
+  throw apiError('dimensions_exceeded', { details: { limit: { side: limits.side }, actual: { width, height } } })
 }
 
 /** Two limits in one: frames as such, and the pixels of all of them. Counting stops at the limit, so no `actual`. */

@@ -133,7 +133,6 @@ describe('refuses', () => {
 
   test.each([
     ['dimensions_exceeded', { side: 159 }],
-    ['dimensions_exceeded', { pixels: 160 * 120 - 1 }],
     ['too_many_frames', { frames: 49 }],
     ['too_many_frames', { pixelFrames: 160 * 120 * 50 - 1 }],
     ['unsupported_media_type', { streams: 1 }],
@@ -173,8 +172,9 @@ async function killedProbe(times: number) {
   const count = `n=$(cat ${folder}/n 2>/dev/null || echo 0); echo $((n + 1)) > ${folder}/n`
   const script = `#!/bin/sh\n${count}\n[ $n -lt ${times} ] && exit 137\nexec '${tools.ffprobe.path}' "$@"\n`
   await writeFile(path, script, { mode: 0o755 })
-  // A file size limit of nothing would keep the script from counting.
-  return { ...tools, ffprobe: { ...tools.ffprobe, path }, limiters: { ...tools.limiters, prlimit: null } }
+  // A probe may write nothing, which would keep the script from counting.
+  const limiters = { ...tools.limiters, prlimit: null, sandbox: null }
+  return { ...tools, ffprobe: { ...tools.ffprobe, path }, limiters }
 }
 
 test('a probe that is killed is tried once more, and then the service is busy and the file not damaged', async () => {

@@ -20,7 +20,7 @@ export async function probe(
   const { limits = defaultProbeLimits, signal } = options
   const type = await sniffFile(path)
   if (type === 'gif') return probeGif(path, limits)
-  const report = await runFfprobe(tools, path, { demuxer: demuxerOf[type], packets: true, signal })
+  const report = await runFfprobe(tools, path, { demuxer: demuxerOf[type], packets: true, limits, signal })
   return readVideoInfo(report, type, limits)
 }
 

@@ -325,32 +325,6 @@ describe('our side', () => {
   })
 })
 
-describe('fetchStart', () => {
-  test('reads the whole of a small page', async () => {
-    const site = await serve((_, res) => res.setHeader('content-type', 'text/html; charset=utf-8').end('<p>hi'))
-    const start = await createTestRemote().fetchStart(site.url, { maxBytes: 100 })
-    expect(start).toEqual({
-      body: Buffer.from('<p>hi'),
-      isTruncated: false,
-      contentType: 'text/html',
-      finalUrl: `${site.url}/`,
-    })
-  })
-
-  test('stops at the limit and cuts the connection', async () => {
-    const site = await serve(drip)
-    const start = await createTestRemote().fetchStart(site.url, { maxBytes: 3 })
-    expect(start).toMatchObject({ body: Buffer.from('...'), isTruncated: true })
-    await site.allClosed()
-  })
-
-  test('takes a partial answer when it asked for a range', async () => {
-    const site = await serve((req, res) => res.writeHead(req.headers.range ? 206 : 200).end('GIF8'))
-    const start = await createTestRemote().fetchStart(site.url, { maxBytes: 4, headers: { range: 'bytes=0-3' } })
-    expect(start.body.toString()).toBe('GIF8')
-  })
-})
-
 function createTestRemote(options: RemoteOptions = {}) {
   const remote = createRemote({ ...LOOPBACK, ...options })
   onTestFinished(() => remote.close())

@@ -21,7 +21,7 @@ export interface RemoteOptions extends GuardOptions {
 }
 
 export interface FetchOptions {
-  /** fetchToFile refuses more than this; fetchStart stops reading there. */
+  /** More is refused. */
   maxBytes: number
   /** The caller's own reason to stop; the call then rejects with `signal.reason`. */
   signal?: AbortSignal
@@ -41,23 +41,12 @@ export interface FetchedFile {
   finalUrl: string
 }
 
-export interface FetchedStart {
-  /** At most `maxBytes` from the start of the body. */
-  body: Buffer
-  /** Whether the body went on. */
-  isTruncated: boolean
-  contentType: string | undefined
-  finalUrl: string
-}
-
 export interface Remote {
   /**
    * Streams a URL into a new file (mode 0600; the path must not exist) and hashes it on the way. No file is left behind
    * on failure. Throws ApiError source_forbidden, source_fetch_failed (`details.upstream`) or file_too_large.
    */
   fetchToFile: (url: string, path: string, options: FetchOptions) => Promise<FetchedFile>
-  /** Reads the start of a URL into memory: a page, a JSON answer, the first bytes for sniffing. Throws as fetchToFile. */
-  fetchStart: (url: string, options: FetchOptions) => Promise<FetchedStart>
   close: () => Promise<void>
 }
 
@@ -107,7 +96,6 @@ export function createRemote(options: RemoteOptions = {}): Remote {
   return {
     fetchToFile: (url, path, fetch) =>
       withNewFile(path, (file) => fetchWith(url, fetch, (response) => writeTo(file, response, fetch.maxBytes))),
-    fetchStart: (url, fetch) => fetchWith(url, fetch, (response) => readStart(response, fetch.maxBytes)),
     close: () => agent.destroy(),
   }
 }
@@ -147,18 +135,6 @@ async function writeTo(file: NewFile, response: LimitedResponse, maxBytes: numbe
   }
   await file.writeFile(measured())
   return { bytes, sha256: hash.digest('hex'), contentType: contentTypeOf(response), finalUrl: response.finalUrl }
-}
-
-async function readStart(response: LimitedResponse, maxBytes: number): Promise<FetchedStart> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of response.chunks) {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > maxBytes) break
-  }
-  const body = Buffer.concat(chunks).subarray(0, maxBytes)
-  return { body, isTruncated: bytes > maxBytes, contentType: contentTypeOf(response), finalUrl: response.finalUrl }
 }
 
 /** `wx`: a path that exists is somebody else's file, and is neither written nor removed. */

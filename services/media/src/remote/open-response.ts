@@ -22,7 +22,7 @@ export interface OpenOptions {
 const MAX_REDIRECTS = 5
 
 /**
- * Follows redirects by hand, every hop through the guard, to a 200 (or 206 when a Range was asked for) with a plain body.
+ * Follows redirects by hand, every hop through the guard, to a 200 with a plain body.
  * Throws ApiError source_forbidden or source_fetch_failed; rejects with the signal's reason when that aborts.
  */
 export async function openResponse(
@@ -36,7 +36,7 @@ export async function openResponse(
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
     const response = await send(dispatcher, url, { headers: sent, signal, answerMs })
     const next = redirectTarget(response)
-    if (next === undefined) return { ...accept(response, 'range' in sent), finalUrl: url.href }
+    if (next === undefined) return { ...accept(response), finalUrl: url.href }
 
     discard(response.body)
     const from = url
@@ -75,10 +75,10 @@ function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData): strin
   return Array.isArray(location) ? location[0] : location
 }
 
-function accept({ statusCode, headers, body }: Dispatcher.ResponseData, askedForRange: boolean) {
+function accept({ statusCode, headers, body }: Dispatcher.ResponseData) {
   // A body that is still encoded although identity was asked for could be a decompression bomb, and is no media file.
   const isPlain = /^identity$/i.test(String(headers['content-encoding'] ?? 'identity'))
-  if (isPlain && (statusCode === 200 || (statusCode === 206 && askedForRange))) return { headers, body }
+  if (isPlain && statusCode === 200) return { headers, body }
   discard(body)
   const cause = `status ${statusCode}, content-encoding ${headers['content-encoding']}`
   if (statusCode >= 400 && statusCode < 500) throw upstreamFailure('4xx', cause)

@@ -15,9 +15,15 @@ const decoders = [
 /** What both programs print about a stream whose decoder is not on the list. */
 export const refusedDecoder = /Codec \(([\w-]+)\) not on whitelist/
 
-/** 8K: the tallest picture any decoder may allocate for, whatever the file claims. Stops a bomb in 60 ms. */
-const MAX_PIXELS = 33_177_600
+/** No limit for the pictures of sources may be larger: a square of this side is all a decoder allocates for. */
+export const LARGEST_SIDE = 5760
+
+/** As many pixels as 8K has, whatever the file claims. Stops a bomb in 60 ms. */
+const MAX_PIXELS = LARGEST_SIDE ** 2
 const MAX_BLOCK_BYTES = 512 * 1024 * 1024
+
+/** What both programs print about a picture that is larger. */
+export const refusedPicture = /Picture size (\d+)x(\d+) exceeds specified max pixel count/
 
 /** Global options of ffmpeg and ffprobe alike. */
 export const hardenedGlobals = ['-hide_banner', '-max_alloc', String(MAX_BLOCK_BYTES)]

@@ -43,7 +43,7 @@ test('nothing of our environment and no input', async () => {
 
 /** Each that works on this machine, not only the best. */
 const sandboxes = SANDBOXES.map((kind) => ({ kind, path: `/usr/bin/${SANDBOX_PROGRAMS[kind]}` })).filter(
-  (sandbox) => spawnSync(...commandOf(sandboxArgs(sandbox, cwd), 'true')).status === 0,
+  (sandbox) => spawnSync(...commandOf(sandboxArgs(sandbox, { cwd, writable: [cwd] }), 'true')).status === 0,
 )
 
 function commandOf([command = '', ...args]: string[], ...more: string[]): [string, string[]] {
@@ -82,7 +82,8 @@ test.each(sandboxes)(
 )
 
 test('the words of bwrap: nothing shared, nothing writable but the work directory', () => {
-  const words = sandboxArgs({ kind: 'bwrap', path: '/usr/bin/bwrap' }, '/work/clip').join(' ')
+  const bwrap = { kind: 'bwrap', path: '/usr/bin/bwrap' } as const
+  const words = sandboxArgs(bwrap, { cwd: '/work/clip', writable: ['/work/clip'] }).join(' ')
   expect(words).toContain('--unshare-all --die-with-parent --cap-drop ALL --ro-bind / /')
   expect(words).toContain('--bind /work/clip /work/clip --chdir /work/clip --')
 })

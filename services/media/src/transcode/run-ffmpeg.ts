@@ -115,10 +115,12 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
  */
 export function limiterArgs({ limiters, limits, cwd }: Pick<RunOptions, 'limiters' | 'limits' | 'cwd'>): string[] {
   const cpu = Math.ceil(limits.cpuSeconds)
+  // A probe has no business in the directory where other uploads are on their way.
+  const writable = limits.fileBytes > 0 ? [cwd] : []
   return [
     ...(limiters.nice ? [limiters.nice, '-n', '10'] : []),
     ...(limiters.setpriv ? [limiters.setpriv, ...SETPRIV_ARGS] : []),
-    ...(limiters.sandbox ? sandboxArgs(limiters.sandbox, cwd) : []),
+    ...(limiters.sandbox ? sandboxArgs(limiters.sandbox, { cwd, writable }) : []),
     ...(limiters.prlimit
       ? [
           limiters.prlimit,

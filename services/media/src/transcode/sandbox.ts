@@ -18,15 +18,18 @@ export const SANDBOX_PROGRAMS: Record<Sandbox['kind'], string> = {
 }
 
 /**
- * The words that put the next program into the sandbox. In `bwrap` it can write below `cwd` only. The last one is for
- * containers that may not mount /proc: the program then sees other processes, and may not look into them.
+ * The words that put the next program into the sandbox. In `bwrap` it can write below the `writable` directories only.
+ * The last one is for containers that may not mount /proc: the program then sees other processes, and may not look into
+ * them.
  */
-export function sandboxArgs({ kind, path }: Sandbox, cwd: string): string[] {
+export function sandboxArgs({ kind, path }: Sandbox, { cwd, writable }: { cwd: string; writable: string[] }): string[] {
   switch (kind) {
     case 'bwrap':
       return [
         ...[path, '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL', '--ro-bind', '/', '/'],
-        ...['--dev', '/dev', '--proc', '/proc', '--bind', cwd, cwd, '--chdir', cwd, '--'],
+        ...['--dev', '/dev', '--proc', '/proc'],
+        ...writable.flatMap((directory) => ['--bind', directory, directory]),
+        ...['--chdir', cwd, '--'],
       ]
     case 'namespaces':
       return [path, '-rn', '--ipc', '--pid', '--fork', '--kill-child', '--mount-proc', '--', ...FIRST_PROCESS]

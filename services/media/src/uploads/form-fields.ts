@@ -1,9 +1,5 @@
 import { type ClipFields, cleanFields, invalidField } from '../clips/clip-fields.ts'
-
-export interface FormField {
-  name: string
-  value: string
-}
+import type { FormField } from '../http/receive-form.ts'
 
 /** The fields of an upload; unknown ones are ignored. Throws invalid_field. */
 export function readFormFields(fields: readonly FormField[]): ClipFields {

@@ -1,17 +1,20 @@
 // POST /media/upload. The one rule: until the form is whole nothing but one temporary file exists, and that is gone
-// whatever happens. Reading the form: receive-form.ts. What becomes of the file: ../clips/accept-clip.ts.
+// whatever happens. Reading the form: ../http/receive-form.ts. What becomes of the file: ../clips/accept-clip.ts.
 import { rm } from 'node:fs/promises'
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { acceptClip, refuseWhenBusy } from '../clips/accept-clip.ts'
-import { answerClip } from '../clips/answer-clip.ts'
+import type { Result } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { answerClip } from '../http/answer-clip.ts'
 import { requireToken } from '../http/authenticate.ts'
+import { clientGone } from '../http/client-gone.ts'
+import { receiveForm } from '../http/receive-form.ts'
 import { errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
 import { readFormFields } from './form-fields.ts'
-import { receiveForm } from './receive-form.ts'
 
 const UploadForm = Type.Object({
   file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),
@@ -49,6 +52,8 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     // The form is read by the handler, part by part; the schema above is documentation.
     validatorCompiler: () => () => true,
     onRequest: async (request, reply) => {
+      // Before it is counted: whoever is told to come back does not pay for it.
+      deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
       await deps.limits.count(request, reply, 'upload')
       if (!/^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')) {
         throw apiError('unsupported_media_type', { message: 'The Content-Type must be multipart/form-data.' })
@@ -58,28 +63,33 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await refuseWhenBusy(deps)
     },
-    handler: async (request, reply) => {
-      const path = deps.work.newPath()
-      try {
-        const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
-        const form = await deps.work.withSpace(mostBytes, () =>
-          receiveForm(request, { path, maxBytes, signal: deps.hurry }),
-        )
-        if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
-        if (form.file.bytes === 0) {
-          throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
-        }
-        const clip = await acceptClip(deps, {
-          file: form.file,
-          fields: readFormFields(form.fields),
-          tokenId: request.apiToken?.id ?? null,
-          origin: { kind: 'upload' },
-        })
-        await rm(path, { force: true })
-        return await answerClip(deps, request, reply, { clip, startedAt: Date.now() })
-      } finally {
-        await rm(path, { force: true })
-      }
-    },
+    handler: (request, reply) =>
+      deps.uploads.run(() => receiveUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
   })
+}
+
+async function receiveUpload(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<{ success: Result }> {
+  const { maxBytes } = deps.config.source
+  const gone = clientGone(reply)
+  const path = deps.work.newPath()
+  try {
+    const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
+    const form = await deps.work.withSpace(mostBytes, () =>
+      receiveForm(request, { path, maxBytes, signal: deps.hurry }),
+    )
+    if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
+    if (form.file.bytes === 0) {
+      throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
+    }
+    const clip = await acceptClip(deps, {
+      file: form.file,
+      fields: readFormFields(form.fields),
+      tokenId: request.apiToken?.id ?? null,
+      origin: { kind: 'upload' },
+    })
+    await rm(path, { force: true })
+    return await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone })
+  } finally {
+    await rm(path, { force: true })
+  }
 }

@@ -7,9 +7,13 @@ import type { FastifyRequest } from 'fastify'
 import type { ReceivedFile } from '../clips/accept-clip.ts'
 import { invalidField } from '../clips/clip-fields.ts'
 import { apiError } from '../errors.ts'
-import { multipartFailure } from '../http/error-bodies.ts'
-import type { FormField } from './form-fields.ts'
+import { multipartFailure } from './error-bodies.ts'
 import { watchSpeed } from './upload-speed.ts'
+
+export interface FormField {
+  name: string
+  value: string
+}
 
 export interface ReceivedForm {
   fields: FormField[]

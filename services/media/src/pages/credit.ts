@@ -1,9 +1,4 @@
-export interface Attribution {
-  /** twitter, reddit, instagram, or a custom URL. */
-  site: string
-  user?: string
-  url?: string
-}
+import type { Attribution } from '../clips/attribution.ts'
 
 export interface Credit {
   label: string

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Attribution, type Credit, creditOf } from './attribution.ts'
+import type { Attribution } from '../clips/attribution.ts'
+import { type Credit, creditOf } from './credit.ts'
 
 test.each<[Attribution, Credit]>([
   [

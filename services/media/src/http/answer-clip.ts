@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clip } from '../clips/clips.store.ts'
+import { forgetClip } from '../clips/remove-clip.ts'
+import { type Result, toResult } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import type { Clip } from './clips.store.ts'
-import { forgetClip } from './remove-clip.ts'
-import { type Result, toResult } from './result.ts'
 
 /** What the client asked for in `Prefer` (RFC 7240). */
 export interface Preference {
@@ -36,10 +36,10 @@ export async function answerClip(
   deps: Deps,
   request: FastifyRequest,
   reply: FastifyReply,
-  { clip, startedAt }: { clip: Clip; startedAt: number },
+  { clip, startedAt, clientGone }: { clip: Clip; startedAt: number; clientGone: AbortSignal },
 ): Promise<{ success: Result }> {
   const preference = parsePreference(request.headers.prefer)
-  const state = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, clip, preference, startedAt)
+  const state = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, { clip, startedAt, clientGone }, preference)
   if (preference.respondAsync && state === 'processing') reply.header('preference-applied', 'respond-async')
   reply.code(201).headers({ location: `${deps.config.site.baseUrl}/media/${clip.id}`, 'x-media-state': state })
   return { success: toResult(clip, deps.config.site) }
@@ -47,17 +47,16 @@ export async function answerClip(
 
 async function waitForFiles(
   deps: Deps,
-  clip: Clip,
+  { clip, startedAt, clientGone }: { clip: Clip; startedAt: number; clientGone: AbortSignal },
   { respondAsync, waitSeconds = Number.POSITIVE_INFINITY }: Preference,
-  startedAt: number,
 ): Promise<'ready' | 'processing'> {
   if (respondAsync && !Number.isFinite(waitSeconds)) return 'processing'
   const seconds = Math.min(deps.config.syncWaitSeconds, waitSeconds)
   const leftMs = startedAt + seconds * 1000 - Date.now()
   if (leftMs <= 0) return 'processing'
 
-  // A stopping service answers what it can at once: the result is complete in either state.
-  const timeout = AbortSignal.any([AbortSignal.timeout(Math.ceil(leftMs)), deps.stopping])
+  // A stopping service answers what it can at once: the result is complete in either state. Nobody waits for nobody.
+  const timeout = AbortSignal.any([AbortSignal.timeout(Math.ceil(leftMs)), deps.stopping, clientGone])
   const decision = await deps.results.wait(clip.sourceId, timeout)
   if (!decision) return 'processing'
   if (decision.state === 'ready') return 'ready'

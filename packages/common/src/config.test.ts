@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { baseUrl, type ConfigError, httpUrl, readVariables } from './config.ts'
+
+const read = (value: string) =>
+  readVariables({ BASE: baseUrl('', { required: true }) }, 'X_', { X_BASE: value }).values.BASE
+const readAny = (value: string) =>
+  readVariables({ URL: httpUrl('', { required: true }) }, 'X_', { X_URL: value }).values.URL
+
+describe('a base URL', () => {
+  test.each([
+    ['https://media.example', 'https://media.example'],
+    ['HTTP://127.0.0.1:8082/', 'HTTP://127.0.0.1:8082'],
+    ['https://example.com/media//', 'https://example.com/media'],
+    ['https://[::1]:8082/a@b', 'https://[::1]:8082/a@b'],
+  ])('%s is kept without slashes at its end', (value, expected) => {
+    expect(read(value)).toBe(expected)
+  })
+
+  test.each([
+    'https://media.example?',
+    'https://media.example/?key=hunter2',
+    'https://media.example/#',
+    'https://media.example/#hunter2',
+    'https://hunter2@media.example',
+    'https://media:hunter2@media.example/',
+    'https://@media.example',
+    'https://:@media.example',
+    'https://media.example/ ',
+    'https://media.example/hunter2 x',
+    'https://media.example\\@hunter2.example',
+    'https://',
+    'https:media.example',
+    'ftp://media.example',
+    '/media',
+  ])('%j is a problem that is told by name, never by value', (value) => {
+    const problem = refusalOf(() => read(value))
+    expect(problem).toMatch(/^X_BASE must be an absolute http or https URL/)
+    expect(problem).not.toContain('hunter2')
+  })
+})
+
+test('an address that nothing is appended to may have a query, but no credentials and no fragment', () => {
+  expect(readAny('https://captcha.example/verify?v=2')).toBe('https://captcha.example/verify?v=2')
+  for (const value of ['https://a:b@captcha.example/', 'https://captcha.example/#x']) {
+    expect(refusalOf(() => readAny(value))).toMatch(/^X_URL must be/)
+  }
+})
+
+function refusalOf(reading: () => unknown): string | undefined {
+  try {
+    reading()
+    return undefined
+  } catch (error) {
+    return (error as ConfigError).problems.join()
+  }
+}

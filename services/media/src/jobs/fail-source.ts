@@ -1,0 +1,23 @@
+import { dropReference } from '../blobs/blobs.store.ts'
+import { deleteIfUnreferenced } from '../blobs/keep-files.ts'
+import { announce } from '../clips/results.store.ts'
+import { markFailed, originalOf } from '../clips/sources.store.ts'
+import type { Deps } from '../deps.ts'
+import type { ErrorCode } from '../errors.ts'
+
+/** Ends a source that is still being made: its clips say why, who waits is told, and its original goes. */
+export async function failSource(
+  deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel' | 'now'>,
+  id: string,
+  { code, details }: { code: ErrorCode; details: Record<string, unknown> | undefined },
+): Promise<void> {
+  const now = deps.now()
+  const sha256 = await deps.db.transaction().execute(async (trx) => {
+    const failed = await markFailed(trx, { id, code, details, now })
+    if (!failed) return undefined
+    await dropReference(trx, originalOf(failed), now)
+    await announce(trx, deps.resultsChannel, id)
+    return failed
+  })
+  if (sha256) await deleteIfUnreferenced(deps, originalOf(sha256))
+}

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findFreePort } from '@services/common/dev/dev-ports'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { gif } from './gif-bytes.ts'
+import { formOf, idIn, send } from './service.ts'
+import { eventually } from './service-process.ts'
+
+/** As from a terminal: a process group of its own, and no setting that a developer's shell or this run may hold. */
+async function startDev(dataDir: string) {
+  const port = await findFreePort()
+  const child = spawn(process.execPath, ['src/dev.ts'], {
+    cwd: new URL('..', import.meta.url).pathname,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, DEV_DATA_DIR: dataDir, MEDIA_PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), { timeout: 25_000, interval: 50 })
+  return {
+    url: `http://127.0.0.1:${port}`,
+    output,
+    token: /token {4}(mh_\w{28})/.exec(output)?.[1] as string,
+    /** The terminal sends it to all processes of the group. */
+    pressControlC: () => process.kill(-(child.pid as number), 'SIGINT'),
+    ended,
+  }
+}
+
+/** Command lines of what works in it or for it. */
+async function processesOf(dataDir: string): Promise<string[]> {
+  const numbers = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = numbers.map(async (number) => {
+    const commandLine = await readFile(`/proc/${number}/cmdline`, 'latin1').catch(() => '')
+    const directory = await readlink(`/proc/${number}/cwd`).catch(() => '')
+    return (commandLine + directory).includes(dataDir) ? [commandLine] : []
+  })
+  return (await Promise.all(found)).flat()
+}
+
+test('dev starts with nothing given, says where it is, ends on Ctrl-C with nothing left, and knows its token again', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'media-dev-test-'))
+  // PostgreSQL runs as another user where this one is root.
+  await chmod(dataDir, 0o755)
+  const first = await startDev(dataDir)
+  expect(first.output).toContain(`base URL ${first.url}\n`)
+  expect(first.output).toContain(`docs     ${first.url}/docs\n`)
+  expect((await send('GET', `${first.url}/docs`)).status).toBe(200)
+  const headers = { token: first.token }
+  const upload = await send('POST', `${first.url}/media/upload`, {
+    body: await formOf(gif(46, 20, [{ delay: 10 }])),
+    headers,
+  })
+  expect(upload.status).toBe(201)
+  expect(await processesOf(dataDir)).not.toEqual([])
+  first.pressControlC()
+  expect(await first.ended).toBe(0)
+  await eventually(() => processesOf(dataDir), [])
+
+  const second = await startDev(dataDir)
+  expect(second.token).toBe(first.token)
+  expect((await send('GET', `${second.url}/f/${idIn(upload)}.jpg`)).status).toBe(200)
+  second.pressControlC()
+  expect(await second.ended).toBe(0)
+  await rm(dataDir, { recursive: true })
+}, 60_000)

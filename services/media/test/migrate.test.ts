@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { cloneTemplate } from '@services/common/testing/template-database'
+import pg from 'pg'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { gif } from './gif-bytes.ts'
+import { formOf, send, settingsOf, startTestService } from './service.ts'
+import { startServe } from './service-process.ts'
+
+const run = promisify(execFile)
+
+/** With nothing in it. */
+async function emptyDatabase(): Promise<string> {
+  const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_empty`, async () => {})
+  onTestFinished(() => database.drop())
+  return database.url
+}
+
+async function schemasIn(url: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(
+    `select distinct table_schema as name from information_schema.tables
+     where table_schema not in ('pg_catalog', 'information_schema') order by 1`,
+  )
+  await client.end()
+  return rows.map(({ name }) => name)
+}
+
+test('migrate --dry-run shows the SQL and applies nothing, migrate applies it once, migrate status tells when', async () => {
+  const url = await emptyDatabase()
+  const env = { ...process.env, ...settingsOf(url, tmpdir()) }
+  const cli = new URL('../src/cli.ts', import.meta.url).pathname
+  const media = async (...args: string[]) => (await run(process.execPath, [cli, ...args], { env, cwd: '/' })).stdout
+
+  const sql = await media('migrate', '--dry-run')
+  expect(sql).toMatch(/^-- 0001-clips\n[\s\S]*create table api_tokens[\s\S]*\n-- 0002-/)
+  expect(await media('migrate', 'status')).toMatch(/^pending +0001-clips\npending +0002-/)
+  expect(await schemasIn(url)).toEqual([])
+
+  const { applied } = JSON.parse(await media('migrate', '--json'))
+  expect(applied).toEqual([...sql.matchAll(/^-- (\d{4}-\S+)$/gm)].map(([, name]) => name))
+  expect(await schemasIn(url)).toEqual(['media_queue', 'public'])
+  const status = JSON.parse(await media('migrate', 'status', '--json'))
+  expect(status.map(({ name }: { name: string }) => name)).toEqual(applied)
+  for (const { applied_at: at } of status) expect(Date.now() - Date.parse(at)).toBeLessThan(60_000)
+  expect(await media('migrate', '--dry-run')).toBe('')
+  expect(await media('migrate')).toBe('nothing to apply\n')
+
+  // Which does not migrate by itself, and finds the tables of the queue too.
+  const service = await startTestService({ MEDIA_DATABASE_URL: url })
+  expect((await service.upload(gif(44, 20, [{ delay: 10 }]))).status).toBe(201)
+  await service.close()
+}, 40_000)
+
+test('two replicas that start at once on an empty database both serve', async () => {
+  const [url, directory] = await Promise.all([emptyDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
+  const token = 'a-first-token-of-20-characters'
+  const settings = { ...settingsOf(url, directory), MEDIA_MIGRATE_ON_START: 'true', MEDIA_BOOTSTRAP_TOKEN: token }
+  const starting = [startServe(settings), startServe(settings)]
+  onTestFinished(async () => {
+    // One may serve where the other could not start.
+    for (const start of await Promise.allSettled(starting)) {
+      if (start.status === 'fulfilled') start.value.child.kill('SIGKILL')
+    }
+  })
+  const replicas = await Promise.all(starting)
+  const statuses = await Promise.all(
+    replicas.map(async (replica, n) => {
+      const body = await formOf(gif(45 + n, 20, [{ delay: 10 }]))
+      return (await send('POST', `${replica.url}/media/upload`, { body, headers: { token } })).status
+    }),
+  )
+  expect(statuses).toEqual([201, 201])
+  for (const { child } of replicas) child.kill('SIGTERM')
+  expect(await Promise.all(replicas.map(({ ended }) => ended))).toEqual([0, 0])
+  await rm(directory, { recursive: true })
+}, 40_000)
