@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely'
+import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -6,11 +7,22 @@ import { messageExists, requeueFailed, type VisibleMessage } from './messages.st
 import { queueJob } from './outbox.ts'
 
 /** Sends a failed message again, at an admin's word; its link or code counts from when it leaves. */
-export function retryMessage(deps: Pick<Deps, 'db' | 'queue' | 'now'>, id: string): Promise<VisibleMessage> {
+export function retryMessage(
+  deps: Pick<Deps, 'db' | 'queue' | 'now' | 'newId' | 'config'>,
+  log: AuditLog,
+  actor: Actor,
+  id: string,
+): Promise<VisibleMessage> {
   return deps.db.transaction().execute(async (trx: Transaction<DB>) => {
     const message = await requeueFailed(trx, id, deps.now())
     if (message) {
       await queueJob(deps, trx, message)
+      const { user_id, channel, kind } = message
+      await audit(deps, trx, log, {
+        action: 'message_retried',
+        actor,
+        traits: { message_id: id, user_id, channel, kind },
+      })
       return message
     }
     if (!(await messageExists(trx, id))) throw noSuchMessage()
