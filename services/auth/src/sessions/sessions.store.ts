@@ -320,13 +320,14 @@ export async function deleteInactiveSessions(
 ): Promise<SessionPlace | undefined> {
   const { rows } = await sql<SessionPlace & { seen: number }>`
     with looked_at as materialized (
-      select id, created_at from ${sql.table('sessions')}
+      select id, created_at, refreshed_at from ${sql.table('sessions')}
       where created_at < ${inactiveSince} ${after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``}
       order by created_at, id limit ${limit}
     ), gone as (
       delete from ${sql.table('sessions')} where id = any (array(
         select id from ${sql.table('sessions')}
-        where id in (select id from looked_at) and refreshed_at < ${inactiveSince} for update skip locked))
+        where id = any (array(select id from looked_at where refreshed_at < ${inactiveSince}))
+          and refreshed_at < ${inactiveSince} for update skip locked))
     )
     select id, created_at::text, (select count(*) from looked_at) as seen
     from looked_at order by looked_at.created_at desc, id desc limit 1`.execute(db)
