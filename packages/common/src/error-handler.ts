@@ -41,7 +41,6 @@ const FAILURE_BY_FASTIFY_CODE: Record<string, CommonFailure> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_BAD_URL: 'invalid_request',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
-  FST_ERR_HANDLER_TIMEOUT: 'timeout',
 }
 
 /** A temporary failure's Retry-After: a restarted PostgreSQL is back within a second or two. */
@@ -91,6 +90,15 @@ function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply
   return sendInForm(answers, error, request, reply.code(error.status))
 }
 
+/** A request that ran into its time limit; the client's matter if it was the body that was waited for. */
+export class RequestTimeout extends Error {
+  readonly awaitsBody: boolean
+  constructor(awaitsBody: boolean) {
+    super('the request took too long')
+    this.awaitsBody = awaitsBody
+  }
+}
+
 /** Whether a body was announced that has not arrived. */
 const isStillSending = ({ raw, headers, body }: FastifyRequest) =>
   body === undefined &&
@@ -99,8 +107,10 @@ const isStillSending = ({ raw, headers, body }: FastifyRequest) =>
 
 function toApiError(error: FastifyError, request: FastifyRequest, answers: ErrorAnswers): ApiError {
   if (error instanceof ApiError) return error
-  const isClientsFault = error.code === 'FST_ERR_HANDLER_TIMEOUT' && isStillSending(request)
-  const failure = isClientsFault ? 'too_slow' : FAILURE_BY_FASTIFY_CODE[error.code]
+  if (error instanceof RequestTimeout) {
+    return answers.common(error.awaitsBody && isStillSending(request) ? 'too_slow' : 'timeout', undefined, error)
+  }
+  const failure = FAILURE_BY_FASTIFY_CODE[error.code]
   if (failure) return answers.common(failure, undefined, error)
   if (error.validation) return answers.common('invalid_field', describeValidation(error), undefined)
   const fromPlugin = answers.plugin?.(error)
