@@ -108,6 +108,7 @@ describe('a database that hangs', () => {
 
   const signIn = async () => toSignedIn((await service.post('/token?grant_type=password', { email, password })).body)
   const refresh = () => service.post('/token?grant_type=refresh_token', { refresh_token: me.refreshToken })
+  let names = 0
   const newForm = { 'x-supabase-api-version': '2024-01-01' }
 
   /** Runs `work` while another connection holds the tables, and then waits until nothing runs any more. */
@@ -139,7 +140,11 @@ describe('a database that hangs', () => {
       (headers) => service.post('/signup', { email: 'new@example.com', password }, headers),
     ],
     ['POST /otp', 'send_gaps', (headers) => service.post('/otp', { email }, headers)],
-    ['POST /recover behind the limits', 'rate_limits', (headers) => service.post('/recover', { email }, headers)],
+    [
+      'POST /recover behind the limits',
+      'rate_limits',
+      (headers) => service.post('/recover', { email: `${names++}@example.com` }, headers),
+    ],
     ['signing in', 'users', (headers) => service.post('/token?grant_type=password', { email, password }, headers)],
     ['GET /admin/users', 'users', (headers) => service.get('/admin/users', { ...headers, ...service.admin })],
   ]

@@ -11,7 +11,7 @@ import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 import type { MailContext } from './link-mail.ts'
 import { isTestNumber, spendMessage } from './message-budget.ts'
-import { type GapKind, refuseWithinGap, takeGap } from './send-gap.ts'
+import { type GapKind, withinGaps } from './send-gap.ts'
 
 export interface MessageRequest {
   type: 'recovery' | 'sign_in' | 'confirmation' | 'email_change' | 'phone_change'
@@ -57,13 +57,11 @@ const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_cha
 export async function requestMessage(deps: Deps, request: Omit<MessageRequest, 'messageId'>): Promise<string> {
   const { address } = request
   const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
-  await refuseWithinGap(deps, gap, address.value)
-  if (!isChange(request)) await spendMessage(deps, address)
   const messageId = deps.newId()
-  await deps.db.transaction().execute(async (trx) => {
-    await takeGap(deps, trx, gap, address.value)
+  await withinGaps(deps, [{ kind: gap, key: address.value }], async () => {
+    if (!isChange(request)) await spendMessage(deps, address)
     const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId }) }
-    await deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job)
+    await deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   })
   return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }
