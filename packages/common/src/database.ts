@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import {
   Kysely,
   OperationNodeTransformer,
@@ -8,6 +9,7 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { currentDeadline } from './deadline.ts'
 
 export interface DatabaseOptions {
   url: string
@@ -89,6 +91,20 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
 class PreparingClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, all of which must pass through
   override query(...args: any[]): any {
+    const deadline = currentDeadline()
+    // With a callback it is the pool that asks, for whom is not known: a queue of requests shares its connections.
+    if (!deadline || typeof args[0] !== 'string' || typeof args.at(-1) === 'function') return this.send(...args)
+    if (deadline.isOver) {
+      if (args[0] === 'rollback') return this.send(...args)
+      return Promise.reject(new Error('the request was over before this statement'))
+    }
+    const abandon = () => abandonStatement(this)
+    deadline.running.add(abandon)
+    return this.send(...args).finally(() => deadline.running.delete(abandon))
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  private send(...args: any[]): any {
     const [query, values, ...rest] = args
     if (typeof query === 'string' && Array.isArray(values) && values.length > 0) {
       const name = statementName(query)
@@ -98,6 +114,27 @@ class PreparingClient extends pg.Client {
     // @ts-expect-error as above
     return super.query(...args)
   }
+}
+
+/** PostgreSQL's code of a cancel request (documentation, "Message Formats"). */
+const CANCEL_REQUEST = 80_877_102
+
+/**
+ * Ends a statement nobody waits for any more, and with it its transaction. A connection that is closed alone would not: a
+ * statement that waits for a lock runs on and may commit. The connection goes too, so that a cancel request that comes too
+ * late cannot meet somebody else's statement.
+ */
+function abandonStatement(client: pg.Client): void {
+  const { host, port, processID, secretKey } = client as pg.Client & { processID: number; secretKey: number }
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+  const message = Buffer.alloc(16)
+  message.writeInt32BE(16, 0)
+  message.writeInt32BE(CANCEL_REQUEST, 4)
+  message.writeInt32BE(processID, 8)
+  message.writeInt32BE(secretKey, 12)
+  socket.on('error', () => {}).setTimeout(CONNECT_WITHIN_MS, () => socket.destroy())
+  socket.end(message)
+  client.end().catch(() => {})
 }
 
 const MAX_STATEMENT_NAMES = 500

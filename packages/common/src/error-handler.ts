@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sendInForm } from './client-errors.ts'
 import { isDatabaseUnavailable } from './database.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, RequestTimeout } from './errors.ts'
 
 /** What can go wrong before or around a handler, whatever the service. */
 export type CommonFailure =
@@ -41,7 +41,6 @@ const FAILURE_BY_FASTIFY_CODE: Record<string, CommonFailure> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_BAD_URL: 'invalid_request',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
-  FST_ERR_HANDLER_TIMEOUT: 'timeout',
 }
 
 /** A temporary failure's Retry-After: a restarted PostgreSQL is back within a second or two. */
@@ -104,8 +103,10 @@ const isStillSending = ({ raw, headers, body }: FastifyRequest) =>
 
 function toApiError(error: FastifyError, request: FastifyRequest, answers: ErrorAnswers): ApiError {
   if (error instanceof ApiError) return error
-  const isClientsFault = error.code === 'FST_ERR_HANDLER_TIMEOUT' && isStillSending(request)
-  const failure = isClientsFault ? 'too_slow' : FAILURE_BY_FASTIFY_CODE[error.code]
+  if (error instanceof RequestTimeout) {
+    return answers.common(error.awaitsBody && isStillSending(request) ? 'too_slow' : 'timeout', undefined, error)
+  }
+  const failure = FAILURE_BY_FASTIFY_CODE[error.code]
   if (failure) return answers.common(failure, undefined, error)
   if (error.validation) return answers.common('invalid_field', describeValidation(error), undefined)
   const fromPlugin = answers.plugin?.(error)

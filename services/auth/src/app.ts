@@ -3,6 +3,7 @@
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
 import { answerClientErrors, answerUnreadableAddress } from '@services/common/client-errors'
+import { answerWithin } from '@services/common/deadline'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
@@ -60,7 +61,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
     clientErrorHandler: answerClientErrors(errorAnswers),
     frameworkErrors: answerUnreadableAddress(errorAnswers),
-    handlerTimeout: config.server.maxRequestSeconds * 1000,
     requestTimeout: config.server.maxRequestSeconds * 1000,
     genReqId: requestId(config.server.requestIdHeader),
     logController: new LogController({ disableRequestLogging: true }),
@@ -69,6 +69,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
 
+  answerWithin(app, config.server.maxRequestSeconds * 1000)
   shareSerializers(app)
   installErrorHandler(app, errorAnswers)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))

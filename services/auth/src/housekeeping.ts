@@ -5,7 +5,7 @@ import { deleteExpiredLimits } from './limits/rate-limits.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './messages/messages.store.ts'
 import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
 import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
-import { deleteExpiredSessions } from './sessions/sessions.store.ts'
+import { deleteExpiredSessions, deleteInactiveSessions, type SessionPlace } from './sessions/sessions.store.ts'
 
 /** Failed messages wait this long for an admin. */
 const KEEP_FAILED_SECONDS = 30 * 86_400
@@ -21,20 +21,26 @@ const MAX_BATCHES = 50
 
 /** Deletes what has expired, every ten minutes; replicas may run it at once, each deletes what the others left. */
 export function startHousekeeping(deps: Deps, log: Logger): () => void {
-  const timer = setInterval(() => void deleteExpired(deps, log), EVERY_MS)
+  const walk: Walk = {}
+  const timer = setInterval(() => void deleteExpired(deps, log, walk), EVERY_MS)
   timer.unref()
   return () => clearInterval(timer)
 }
 
-export async function deleteExpired({ db, now, config }: Deps, log: Logger): Promise<void> {
+/** How far the sessions have been looked through for inactive ones; the next round goes on there. */
+interface Walk {
+  after?: SessionPlace | undefined
+}
+
+export async function deleteExpired({ db, now, config }: Deps, log: Logger, walk: Walk = {}): Promise<void> {
   const before = new Date(now().getTime() - KEEP_MS)
   const secondsBefore = (seconds: number | undefined) =>
     seconds === undefined ? null : new Date(before.getTime() - seconds * 1000)
   const sessionLimits = {
     now: before,
     startedBefore: secondsBefore(config.sessions.timeboxSeconds),
-    inactiveSince: secondsBefore(config.sessions.inactivitySeconds),
   }
+  const inactiveSince = secondsBefore(config.sessions.inactivitySeconds)
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const steps: Record<string, () => Promise<number>> = {
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
@@ -45,6 +51,11 @@ export async function deleteExpired({ db, now, config }: Deps, log: Logger): Pro
     'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),
     'forgotten messages': () => failForgottenMessages(db, before, now(), BATCH),
     sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),
+    'inactive sessions': async () => {
+      if (!inactiveSince) return 0
+      walk.after = await deleteInactiveSessions(db, inactiveSince, walk.after, BATCH)
+      return walk.after ? BATCH : 0
+    },
   }
   for (const [what, deleteBatch] of Object.entries(steps)) {
     try {

@@ -2,8 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
-import { describe, expect } from 'vitest'
-import { linkPath, startTestService, test } from './service.ts'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import {
+  type Answer,
+  linkPath,
+  type SignedIn,
+  startTestService,
+  type TestService,
+  test,
+  toSignedIn,
+} from './service.ts'
 
 const password = 'correct horse'
 
@@ -84,6 +92,96 @@ test('more sign-ins than the queue holds are told to come back; the rest get rig
   expect((await signIn('burst@example.com')).status).toBe(200)
   await service.close()
 }, 30_000)
+
+describe('a database that hangs', () => {
+  let service: TestService
+  let me: SignedIn
+  const email = 'hangs@example.com'
+
+  beforeAll(async () => {
+    service = await startTestService({ AUTH_API_MAX_REQUEST_DURATION: '1', AUTH_WORKERS_ENABLED: 'false' })
+    const made = { email, password, email_confirm: true }
+    expect((await service.post('/admin/users', made, service.admin)).status).toBe(200)
+    me = await signIn()
+  })
+  afterAll(() => service.close())
+
+  const signIn = async () => toSignedIn((await service.post('/token?grant_type=password', { email, password })).body)
+  const refresh = () => service.post('/token?grant_type=refresh_token', { refresh_token: me.refreshToken })
+  let names = 0
+  const newForm = { 'x-supabase-api-version': '2024-01-01' }
+
+  /** Runs `work` while another connection holds the tables, and then waits until nothing runs any more. */
+  async function whileLocked<Result>(lock: string, work: () => Promise<Result>): Promise<Result> {
+    const holder = await service.deps.pool.connect()
+    try {
+      await holder.query(`begin; lock table ${lock}`)
+      return await work()
+    } finally {
+      await holder.query('rollback')
+      const others = `select from pg_stat_activity where datname = current_database() and state <> 'idle'
+        and application_name = 'auth' and pid <> pg_backend_pid()`
+      await expect.poll(async () => (await holder.query(others)).rowCount).toBe(0)
+      holder.release()
+    }
+  }
+
+  const REQUESTS: [string, string, (headers?: Record<string, string>) => Promise<Answer>][] = [
+    ['GET /user', 'users', (headers) => service.get('/user', { ...headers, ...me.auth })],
+    ['PUT /user', 'users', (headers) => service.put('/user', { data: { late: true } }, { ...headers, ...me.auth })],
+    [
+      'a change of address',
+      'send_gaps',
+      (headers) => service.put('/user', { email: 'late@example.com' }, { ...headers, ...me.auth }),
+    ],
+    [
+      'POST /signup',
+      'identities',
+      (headers) => service.post('/signup', { email: 'new@example.com', password }, headers),
+    ],
+    ['POST /otp', 'send_gaps', (headers) => service.post('/otp', { email }, headers)],
+    [
+      'POST /recover behind the limits',
+      'rate_limits',
+      (headers) => service.post('/recover', { email: `${names++}@example.com` }, headers),
+    ],
+    ['signing in', 'users', (headers) => service.post('/token?grant_type=password', { email, password }, headers)],
+    ['GET /admin/users', 'users', (headers) => service.get('/admin/users', { ...headers, ...service.admin })],
+  ]
+
+  test.for(REQUESTS)('is answered 504 in time, in both forms: %s', async ([, table, ask]) => {
+    const [older, newer] = await whileLocked(`${table} in access exclusive mode`, () =>
+      Promise.all([ask(), ask(newForm)]),
+    )
+    expect(older).toMatchObject({ status: 504, body: { code: 504, error_code: 'request_timeout' } })
+    expect(newer).toMatchObject({ status: 504, body: { code: 'request_timeout' } })
+  })
+
+  test('does nothing after it answered', async () => {
+    const count = async (table: string) => (await service.deps.pool.query(`select from ${table}`)).rowCount
+    const tables = ['users', 'identities', 'one_time_tokens', 'messages', 'auth_queue.job', 'audit_log_entries']
+    const counts = () => Promise.all(tables.map(count))
+    const before = await counts()
+    const signUp = () => service.post('/signup', { email: 'undone@example.com', password })
+    // Halfway through its transaction, at the last statements of it, and at a single statement of its own.
+    const answers = [
+      await whileLocked('messages in exclusive mode', signUp),
+      await whileLocked('auth_queue.job in exclusive mode', () =>
+        service.post('/otp', { email: 'undone-2@example.com' }),
+      ),
+      await whileLocked('audit_log_entries in exclusive mode', () =>
+        service.put('/user', { data: { undone: true } }, me.auth),
+      ),
+      await whileLocked('sessions in exclusive mode', refresh),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([504, 504, 504, 504])
+    expect(await counts()).toEqual(before)
+    expect((await service.get('/user', me.auth)).body.user_metadata).not.toHaveProperty('undone')
+    expect((await refresh()).status).toBe(200)
+    // Nothing that was not sent keeps the next request waiting.
+    expect((await signUp()).status).toBe(200)
+  })
+})
 
 test('a restarted PostgreSQL costs 503 for the moment and no restart of the service', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'restarted-postgres-'))

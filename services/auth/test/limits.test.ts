@@ -61,6 +61,40 @@ test('repeating one address does not use up the budget of all', async () => {
   await service.close()
 })
 
+test('asking many times at once for one message uses up one message of the budget of all', async () => {
+  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '7', AUTH_DISABLE_SIGNUP: 'false' })
+  const { auth } = await service.signedIn('asks@example.com') // the first
+  const atOnce = async (ask: (index: number) => Promise<{ status: number }>) => {
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => ask(index)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(429)])
+  }
+  await atOnce(() => service.post('/signup', { email: 'one@example.com', password }))
+  await atOnce(() => service.post('/otp', { email: 'two@example.com' }))
+  await atOnce(() => service.post('/recover', { email: 'three@example.com' }))
+  await atOnce((index) => service.put('/user', { email: `four-${index}@example.com` }, auth))
+  await atOnce(() => service.get('/reauthenticate', auth))
+  expect((await service.post('/recover', { email: 'last@example.com' })).status).toBe(200)
+  expect((await service.post('/recover', { email: 'over@example.com' })).status).toBe(429)
+  await service.close()
+})
+
+test('a message that was not sent keeps nobody waiting for the next', async () => {
+  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+  const { auth } = await service.signedIn('kept@example.com')
+  expect((await service.post('/recover', { email: 'spends@example.com' })).status).toBe(200)
+  const asks = [
+    () => service.post('/signup', { email: 'fresh@example.com', password }),
+    () => service.put('/user', { email: 'fresh@example.com' }, auth),
+  ]
+  for (const ask of [...asks, ...asks]) {
+    const refused = await ask()
+    expect(refused.status).toBe(429)
+    // The budget's hour, not the quarter of one between two mails.
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(1000)
+  }
+  await service.close()
+})
+
 test('each kind of request has a bucket of its own, although one setting feeds several', async () => {
   const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_OTP: '1' })
   const request = { headers: { 'x-real-address': '192.0.2.9' } } as unknown as FastifyRequest

@@ -9,12 +9,13 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { putProvenIdentity } from '../identities/identities.store.ts'
 import { notify, notifyPhoneChange } from '../mail/notify.ts'
-import { sendEmailChange, sendPhoneChange, spendChange } from '../one-time-messages/address-change.ts'
+import { sendEmailChange, sendPhoneChange, withChangesCounted } from '../one-time-messages/address-change.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
 import { deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
+import type { Address } from '../users/address.ts'
 import { applyEmailChange, applyPhoneChange, refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
@@ -54,27 +55,34 @@ export async function updateAccount(
     phone: asked.phone === user.phone ? undefined : asked.phone,
   }
   const password = await checkChanges(deps, caller, changes)
-  const { email, phone } = changes
-  if (email && !changesEmailAtOnce(deps, user)) await spendChange(deps, user, { channel: 'email', value: email })
-  if (phone && !deps.config.sms.autoconfirm) await spendChange(deps, user, { channel: 'phone', value: phone })
-  return deps.db.transaction().execute(async (trx) => {
-    const now = deps.now()
-    await lockUser(trx, user.id)
-    // Hashing took its time: the session may have been ended meanwhile, by its owner's own password change.
-    if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
-    if (password) await changePassword(deps, trx, log, user, session.id, password)
-    if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
-    if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
-    if (changes.email) await changeEmail(deps, trx, user, changes.email, changes)
-    if (changes.phone) await changePhone(deps, trx, log, user, changes.phone, changes)
-    await touchUser(trx, user.id, now)
-    await audit(deps, trx, log, { action: 'user_modified', actor: user })
-    const updated = await findUserById(trx, user.id)
-    if (!updated) throw apiError('user_not_found')
-    requireModestMetadata(updated.user_metadata)
-    requireModestMetadata(updated.app_metadata)
-    return updated
-  })
+  const work = () =>
+    deps.db.transaction().execute(async (trx) => {
+      const now = deps.now()
+      await lockUser(trx, user.id)
+      // Hashing took its time: the session may have been ended meanwhile, by its owner's own password change.
+      if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
+      if (password) await changePassword(deps, trx, log, user, session.id, password)
+      if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
+      if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
+      if (changes.email) await changeEmail(deps, trx, user, changes.email, changes)
+      if (changes.phone) await changePhone(deps, trx, log, user, changes.phone, changes)
+      await touchUser(trx, user.id, now)
+      await audit(deps, trx, log, { action: 'user_modified', actor: user })
+      const updated = await findUserById(trx, user.id)
+      if (!updated) throw apiError('user_not_found')
+      requireModestMetadata(updated.user_metadata)
+      requireModestMetadata(updated.app_metadata)
+      return updated
+    })
+  return withChangesCounted(deps, user, recipientsOf(deps, user, changes), work)
+}
+
+/** Who gets a message that asks to agree to the changes. */
+function recipientsOf(deps: Deps, user: User, { email, phone }: AccountChanges): Address[] {
+  const recipients: Address[] = []
+  if (email && !changesEmailAtOnce(deps, user)) recipients.push({ channel: 'email', value: email })
+  if (phone && !deps.config.sms.autoconfirm) recipients.push({ channel: 'phone', value: phone })
+  return recipients
 }
 
 /** Everything that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */

@@ -5,16 +5,19 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { adminOf } from '../http/admin-only.ts'
 import { requestAudience } from '../http/authenticate.ts'
-import { errorResponses, Field } from '../http/shapes.ts'
+import { errorResponses } from '../http/shapes.ts'
 import { toUserBody, UserShape } from '../users/user-shape.ts'
 import { createUser } from './create-user.ts'
 import { readUserFields, UserFields } from './user-fields.ts'
 
 const NewUserBody = Type.Object({
-  id: Type.Optional(Type.String({ description: 'A UUID; made up when absent.' })),
-  aud: Type.Optional(Field),
+  id: Type.Optional(Type.String({ description: 'A UUID, but not the nil UUID; made up when absent.' })),
+  aud: Type.Optional(Type.String({ description: 'Default: the header `X-JWT-AUD`, else AUTH_JWT_AUD.' })),
   password_hash: Type.Optional(
-    Type.String({ description: 'A hash made elsewhere, instead of a password; argon2i or argon2id in PHC form.' }),
+    Type.String({
+      description:
+        'A hash made elsewhere, instead of a password: bcrypt, argon2i or argon2id (PHC), scrypt (PHC) or Firebase scrypt. Replaced by our own at the first sign-in.',
+    }),
   ),
   ...UserFields,
 })
@@ -23,7 +26,8 @@ const NewUserBody = Type.Object({
 export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const schema = {
     tags: ['admin'],
-    description: 'Needs an e-mail address or a phone number; sends nothing, and knows no weak password.',
+    description:
+      'Needs an e-mail address or a phone number. Sends no message: an address counts as proven where `email_confirm` or `phone_confirm` is true, and otherwise waits for a link or code that is asked for later. A password need not be strong; without `password` and `password_hash` the user has none and signs in by link or code. A duplicate is 422: `email_exists`, `phone_exists`, or `user_already_exists` for the id.',
     security: [{ admin: [] }],
     body: NewUserBody,
     response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422) },

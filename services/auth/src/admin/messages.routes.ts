@@ -4,6 +4,7 @@ import type { MessageChannel, MessageState } from '../db/tables.ts'
 import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { adminOf } from '../http/admin-only.ts'
 import { PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { listMessages, type VisibleMessage } from '../messages/messages.store.ts'
@@ -11,6 +12,9 @@ import { noSuchMessage, retryMessage } from '../messages/retry-message.ts'
 
 const CHANNELS: readonly MessageChannel[] = ['mail', 'sms']
 const STATES: readonly MessageState[] = ['queued', 'sent', 'failed', 'dropped']
+
+/** How far messages are counted; a busy service sends that many in an hour. */
+const MAX_COUNTED = 10_000
 
 const OneOf = <Name extends string>(names: readonly Name[]) => Type.Unsafe<Name>(Type.String({ enum: [...names] }))
 const Time = Type.String({ format: 'date-time' })
@@ -39,6 +43,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     schema: {
       tags: ['admin'],
       summary: 'Mail and SMS on their way out and what became of them, newest first',
+      description: `\`X-Total-Count\` and the last page of \`Link\` count up to ${MAX_COUNTED} messages; later pages are there.`,
       security,
       querystring: Type.Object({
         user_id: Type.Optional(Type.String()),
@@ -54,7 +59,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       const channel = known('channel', CHANNELS, request.query.channel)
       if (userId && !UUID.test(userId)) throw apiError('validation_failed', { message: 'user_id must be a UUID' })
       const page = parsePage(request.query)
-      const { messages, total } = await listMessages(deps.db, { userId, state, channel }, page)
+      const { messages, total } = await listMessages(deps.db, { userId, state, channel }, page, MAX_COUNTED)
       reply.headers(pageHeaders(request.url, page, total))
       return { messages: messages.map(toBody) }
     },
@@ -73,9 +78,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     handler: async (request) => {
       const { message_id: id } = request.params
       if (!UUID.test(id)) throw noSuchMessage()
-      const message = await retryMessage(deps, id)
-      request.log.info({ messageId: id }, 'message queued again by an admin')
-      return toBody(message)
+      return toBody(await retryMessage(deps, request.log, adminOf(request), id))
     },
   })
 }

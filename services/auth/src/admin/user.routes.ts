@@ -52,7 +52,8 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     schema: {
       tags: ['admin'],
       summary: 'Deletes a user',
-      description: 'With `should_soft_delete` the id stays, without anything that tells whose it was.',
+      description:
+        'Ends all sessions. With `should_soft_delete` the row stays with its id, role and times, without addresses, metadata or password; the addresses are free for others. Without it everything of the user goes but the audit log.',
       security,
       params,
       body: Type.Union([Type.Object({ should_soft_delete: Type.Optional(Type.Boolean()) }), Type.Null()]),

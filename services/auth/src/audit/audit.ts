@@ -19,6 +19,7 @@ const LOG_TYPES = {
   identity_linked: 'user',
   user_repeated_signup: 'user',
   user_updated_password: 'user',
+  message_retried: 'user',
 } as const
 
 export type AuditAction = keyof typeof LOG_TYPES

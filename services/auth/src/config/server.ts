@@ -26,7 +26,10 @@ export const serverVariables = {
   API_EXTERNAL_URL: baseUrl('URL under which this service is reachable; mail links start with it.', { required: true }),
   API_HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8081', aliases: ['API_PORT'] }),
-  API_MAX_REQUEST_DURATION: duration('A request running longer is answered 504.', { default: '10s', positive: true }),
+  API_MAX_REQUEST_DURATION: duration('A request running longer is answered 504, and its transaction undone.', {
+    default: '10s',
+    positive: true,
+  }),
   REQUEST_ID_HEADER: text('Header to take the request id from; without it each request gets a new one.'),
   CORS_ALLOWED_HEADERS: list('Request headers browsers may send beside the built-in ones.', { default: '' }),
   WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),

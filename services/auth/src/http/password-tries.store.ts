@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB } from '../db/tables.ts'
 
 /** A row of the limits' table: how many, and in milliseconds when it is forgotten. */
@@ -7,15 +7,85 @@ export interface Counter {
   expire: number
 }
 
-/** The counters among `keys` that are not forgotten, by key. */
-export async function readCounters(db: Kysely<DB>, keys: string[], now: Date): Promise<Map<string, Counter>> {
-  const rows = await db
-    .selectFrom('rate_limits')
-    .select(['key', 'points', 'expire'])
-    .where('key', 'in', keys)
-    .where('expire', '>', now.getTime())
+/** A counter that makes tries wait once it is past `free`. */
+export interface Guard {
+  key: string
+  free: number
+}
+
+export interface TryToTake {
+  account: Guard
+  /** Of account and client address; undefined: no trusted address. */
+  pair: Guard | undefined
+  /** While this counter is there, the account's own counts but refuses nothing. */
+  known: string | undefined
+  now: Date
+  /** Until a counter is forgotten, and the longest time it makes a try wait. */
+  keepMs: number
+  longestWaitMs: number
+}
+
+/**
+ * Counts a try for the account and then for the pair, unless one of both has to wait. One statement, whose conditions are
+ * looked at again under the rows' locks: of any number at once, in any number of replicas, only those allowed are taken.
+ * Resolves to the keys counted and to the counters as they were before.
+ */
+export async function takeTry(
+  db: Kysely<DB>,
+  { account, pair, known, now, keepMs, longestWaitMs }: TryToTake,
+): Promise<{ taken: Set<string>; before: Map<string, Counter> }> {
+  const table = sql.table('rate_limits')
+  const at = sql`${now.getTime()}::bigint`
+  const until = sql`${now.getTime() + keepMs}::bigint`
+  const passes = (of: string, free = 0) => {
+    const [points, expire] = [sql.ref(`${of}.points`), sql.ref(`${of}.expire`)]
+    const wait = sql`least(1000 * 2 ^ least(${points} - ${free}::integer, 20), ${longestWaitMs}::bigint)`
+    return sql`(${points} < ${free}::integer or ${expire} - ${keepMs}::bigint + ${wait} <= ${at})`
+  }
+  const count = (key: string | null, condition: RawBuilder<unknown>, unless: RawBuilder<unknown>) => sql`
+    insert into ${table} as old (key, points, expire) select ${key}::varchar, 1, ${until} where ${condition}
+    on conflict (key) do update set
+      points = case when old.expire > ${at} then old.points + 1 else 1 end, expire = excluded.expire
+      where old.expire <= ${at} or ${unless}
+    returning key`
+  const { rows } = await sql<Counter & { key: string; isTaken: boolean }>`
+    with seen as (
+      select key, points, expire from ${table}
+      where key in (${account.key}, ${pair?.key ?? null}, ${known ?? null}) and expire > ${at}
+    ),
+    known as (select from seen where key = ${known ?? null}),
+    refused as (
+      select from seen
+      where (key = ${account.key} and not exists (select from known) and not ${passes('seen', account.free)})
+        or (key = ${pair?.key ?? null} and not ${passes('seen', pair?.free)})
+    ),
+    of_account as (${count(
+      account.key,
+      sql`not exists (select from refused)`,
+      sql`exists (select from known) or ${passes('old', account.free)}`,
+    )}),
+    of_pair as (${count(
+      pair?.key ?? null,
+      sql`${pair !== undefined}::boolean and exists (select from of_account)`,
+      passes('old', pair?.free),
+    )})
+    select key, points, expire, false as "isTaken" from seen
+    union all select key, 0, 0, true from of_account
+    union all select key, 0, 0, true from of_pair`.execute(db)
+  return {
+    taken: new Set(rows.filter(({ isTaken }) => isTaken).map(({ key }) => key)),
+    before: new Map(rows.filter(({ isTaken }) => !isTaken).map((row) => [row.key, row])),
+  }
+}
+
+/** Takes one off again, for a try that was not made. */
+export async function giveBack(db: Kysely<DB>, keys: string[]): Promise<void> {
+  await db
+    .updateTable('rate_limits')
+    .set((eb) => ({ points: eb('points', '-', 1) }))
+    .where('key', 'in', lockedInOrder(db, keys))
+    .where('points', '>', 0)
     .execute()
-  return new Map(rows.map(({ key, points, expire }) => [key, { points, expire: Number(expire) }]))
 }
 
 /** Adds one and starts the time until the counter is forgotten anew. */
@@ -38,24 +108,10 @@ export async function countUp(db: Kysely<DB>, key: string, now: Date, keepMs: nu
     .execute()
 }
 
-/** As `countUp`, but only if nobody counted since the counter was `seen`; tells whether. */
-export async function countUpIfUnchanged(
-  db: Kysely<DB>,
-  key: string,
-  seen: Counter,
-  now: Date,
-  keepMs: number,
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('rate_limits')
-    .set((eb) => ({ points: eb('points', '+', 1), expire: now.getTime() + keepMs }))
-    .where('key', '=', key)
-    .where('points', '=', seen.points)
-    .where('expire', '=', seen.expire)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+export async function forgetCounters(db: Kysely<DB>, keys: string[]): Promise<void> {
+  await db.deleteFrom('rate_limits').where('key', 'in', lockedInOrder(db, keys)).execute()
 }
 
-export async function forgetCounters(db: Kysely<DB>, keys: string[]): Promise<void> {
-  await db.deleteFrom('rate_limits').where('key', 'in', keys).execute()
-}
+/** The account's counter before the pair's, as `takeTry` does: statements about both never wait for each other in a circle. */
+const lockedInOrder = (db: Kysely<DB>, keys: string[]) =>
+  db.selectFrom('rate_limits').select('key').where('key', 'in', keys).orderBy('key').forUpdate()

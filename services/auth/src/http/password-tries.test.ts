@@ -131,6 +131,31 @@ describe('who guesses from elsewhere', () => {
     expect(await statusOf(two, email, password, HOME)).toBe(200)
   })
 
+  test('at many addresses at once gets no more tries than one after the other, whatever the replica', async () => {
+    const email = await newAccount()
+    expect(await statusOf(one, email, password, HOME)).toBe(200)
+    const guess = () =>
+      Promise.all(
+        Array.from({ length: 150 }, (_, index) =>
+          statusOf(index % 2 ? one : two, email, `guess ${index}`, `198.51.100.${index}`),
+        ),
+      )
+    const tried = (statuses: number[]) => statuses.filter((status) => status === 400).length
+    expect(tried(await guess())).toBe(20)
+    for (const seconds of [1, 2, 4]) {
+      wait(seconds)
+      expect(tried(await guess())).toBe(1)
+    }
+    expect(await statusOf(two, email, password, HOME)).toBe(200)
+  })
+
+  test('at one address and two replicas at once gets no more tries than one after the other', async () => {
+    const email = newName()
+    const guesses = Array.from({ length: 50 }, (_, index) => statusOf(index % 2 ? one : two, email, 'guess', HOME))
+    const statuses = await Promise.all(guesses)
+    expect(statuses.filter((status) => status === 400)).toHaveLength(5)
+  })
+
   test("at an address that was the owner's long ago is a stranger again", async () => {
     const email = await newAccount()
     expect(await statusOf(one, email, password, HOME)).toBe(200)

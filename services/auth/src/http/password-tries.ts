@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { countLimitHit } from '../metrics.ts'
-import { type Counter, countUp, countUpIfUnchanged, forgetCounters, readCounters } from './password-tries.store.ts'
+import { type Counter, countUp, forgetCounters, type Guard, giveBack, takeTry } from './password-tries.store.ts'
 
 /**
  * Misses are counted twice: for the account together with the client address a trusted proxy vouches for, and for the
@@ -36,10 +36,11 @@ const ACCOUNT_ALONE_FACTOR = 4
 const MAX_IN_LINE = 30
 
 /**
- * Runs a try at a password; resolves to whether it was right, throws over_request_rate_limit while it has to wait. Tries at
- * one account run one after the other in each process, and once misses cost time, the right to try is taken in the
- * database first: of any number at once, in any number of replicas, one gets it. In line are tries of one address, so that a
- * flood from elsewhere keeps nobody out.
+ * Runs a try at a password; resolves to whether it was right, throws over_request_rate_limit while it has to wait. Every try is
+ * counted as a miss before the password is looked at, and a right one makes the misses be forgotten: of any number at once,
+ * from any number of addresses and in any number of replicas, no more are made than one after the other. In each process
+ * tries at one account from one address wait for each other, so that right ones at once do not count against each other;
+ * those from elsewhere have lines of their own, and a flood keeps nobody out.
  */
 export function createPasswordTries(
   { db, now }: { db: Kysely<DB>; now: () => Date },
@@ -49,60 +50,53 @@ export function createPasswordTries(
 
   return (subject, isRight) => {
     const keys = keysOf(subject)
+    const account = { key: keys.account, free: keys.pair ? freeMisses * ACCOUNT_ALONE_FACTOR : freeMisses }
+    const pair = keys.pair ? { key: keys.pair, free: freeMisses } : undefined
+    const guards: Guard[] = pair ? [account, pair] : [account]
     return inLine(keys.pair ?? keys.account, async () => {
       const started = now()
-      const counters = await readCounters(db, Object.values(keys), started)
-      const isKnown = keys.known !== undefined && counters.has(keys.known)
-      const free = keys.pair ? freeMisses * ACCOUNT_ALONE_FACTOR : freeMisses
-      const guards = [
-        ...(keys.pair ? [{ key: keys.pair, free: freeMisses }] : []),
-        ...(isKnown ? [] : [{ key: keys.account, free }]),
-      ].map((guard) => ({ ...guard, counter: counters.get(guard.key) }))
-
-      const waitMs = Math.max(...guards.map(({ counter, free }) => waitLeftMs(counter, free, started)))
-      if (waitMs > 0) throw mustWait(waitMs)
-      const taken = await takeTurns(db, guards, started)
-      const right = await isRight()
-      if (right) await remember(db, keys, counters, started)
-      else {
-        for (const key of [keys.pair, keys.account]) {
-          if (key && !taken.has(key)) await countUp(db, key, started, FORGET_AFTER_MS)
-        }
+      const { taken, before } = await takeTry(db, {
+        account,
+        pair,
+        known: keys.known,
+        now: started,
+        keepMs: FORGET_AFTER_MS,
+        longestWaitMs: LONGEST_WAIT_MS,
+      })
+      const counted = guards.map(({ key }) => key)
+      if (taken.size < counted.length) {
+        // Overtaken at the second counter: the try is not made, so the first has not seen one.
+        if (taken.size > 0) await giveBack(db, [...taken])
+        throw mustWait(waitAfter(guards, before, started, keys.known))
       }
+      const right = await isRight().catch(async (error) => {
+        // Not looked at: neither right nor a miss.
+        await giveBack(db, counted).catch(() => {})
+        throw error
+      })
+      if (right) await remember(db, keys, counted, before, started)
       return right
     })
   }
 }
 
-interface Guard {
-  key: string
-  free: number
-  counter: Counter | undefined
-}
-
-/** Counts the try before it is made wherever the free ones are used up; whoever was overtaken waits like after a miss. */
-async function takeTurns(db: Kysely<DB>, guards: Guard[], now: Date): Promise<Set<string>> {
-  const taken = new Set<string>()
-  for (const { key, free, counter } of guards) {
-    if (!counter || counter.points < free) continue
-    if (!(await countUpIfUnchanged(db, key, counter, now, FORGET_AFTER_MS))) {
-      throw mustWait(waitMs(counter.points + 1, free))
-    }
-    taken.add(key)
-  }
-  return taken
+/** What is left to wait; for a try that was overtaken, about as long as whoever overtook it makes it wait. */
+function waitAfter(guards: Guard[], before: Map<string, Counter>, now: Date, known: string | undefined): number {
+  const isKnown = known !== undefined && before.has(known)
+  const binding = guards.filter((_, index) => index > 0 || !isKnown)
+  return Math.max(...binding.map(({ key, free }) => waitLeftMs(before.get(key), free, now)))
 }
 
 async function remember(
   db: Kysely<DB>,
   keys: ReturnType<typeof keysOf>,
-  counters: Map<string, Counter>,
+  misses: string[],
+  before: Map<string, Counter>,
   now: Date,
 ): Promise<void> {
-  const misses = [keys.pair, keys.account].filter((key) => key !== undefined && counters.has(key)) as string[]
-  if (misses.length > 0) await forgetCounters(db, misses)
+  await forgetCounters(db, misses)
   if (!keys.known) return
-  const knownUntil = counters.get(keys.known)?.expire ?? 0
+  const knownUntil = before.get(keys.known)?.expire ?? 0
   if (knownUntil < now.getTime() + KNOWN_FOR_MS - KNOWN_AGAIN_AFTER_MS) await countUp(db, keys.known, now, KNOWN_FOR_MS)
 }
 

@@ -129,8 +129,13 @@ export interface MessageFilter {
 
 export type VisibleMessage = Awaited<ReturnType<typeof listMessages>>['messages'][number]
 
-/** Newest first, with the number of all that match. */
-export async function listMessages(db: Kysely<DB>, filter: MessageFilter, page: { limit: number; offset: number }) {
+/** A page, newest first, and how many match in all, counted up to `maxCounted` and no further. */
+export async function listMessages(
+  db: Kysely<DB>,
+  filter: MessageFilter,
+  page: { limit: number; offset: number },
+  maxCounted: number,
+) {
   const matching = filtered(db.selectFrom('messages'), filter)
   const [messages, { count }] = await Promise.all([
     matching
@@ -140,7 +145,10 @@ export async function listMessages(db: Kysely<DB>, filter: MessageFilter, page: 
       .limit(page.limit)
       .offset(page.offset)
       .execute(),
-    matching.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow(),
+    db
+      .selectFrom(matching.select('id').limit(maxCounted).as('counted'))
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow(),
   ])
   return { messages, total: Number(count) }
 }

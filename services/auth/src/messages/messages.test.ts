@@ -120,6 +120,15 @@ describe('a message', () => {
     await service.mailbox.accept()
     const answers = await Promise.all([retry(service, id), retry(service, id), retry(service, id)])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422])
+    const { body: entries } = await service.get('/admin/audit?query=action:message_retried', admin)
+    expect(entries.map(({ payload }: { payload: object }) => payload)).toContainEqual(
+      expect.objectContaining({
+        actor_username: 'service_role',
+        log_type: 'user',
+        traits: { message_id: id, user_id: userId, channel: 'mail', kind: 'confirmation' },
+      }),
+    )
+    expect(JSON.stringify(entries).split(id as string)).toHaveLength(2)
     await messageOf(service, userId, 'sent')
     expect(service.mailbox.messages({ to: 'once@example.com' })).toHaveLength(1)
   })
@@ -389,6 +398,17 @@ describe('GET /admin/messages', () => {
     )
     expect((await list(service, '?per_page=2&channel=sms&page=3')).headers.link).not.toContain('next')
     expect((await list(service, `?user_id=${NOBODY}`)).headers).toMatchObject({ 'x-total-count': '0' })
+    await service.close()
+  })
+
+  test('counts ten thousand messages at most; those after them are listed', async () => {
+    const service = await startTestService()
+    await service.deps.pool.query(`insert into messages (id, channel, kind, state, created_at, updated_at)
+      select gen_random_uuid(), 'mail', 'confirmation', 'sent', now(), now() from generate_series(1, 10001)`)
+    const first = await list(service, '?per_page=1000')
+    expect(first.headers['x-total-count']).toBe('10000')
+    expect(first.headers.link).toContain('page=10&per_page=1000>; rel="last"')
+    expect((await list(service, '?per_page=1000&page=11')).messages).toHaveLength(1)
     await service.close()
   })
 

@@ -10,32 +10,26 @@ import type { User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
 import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
 import { type BudgetDeps, spendMessage } from './message-budget.ts'
-import { refuseWithinGap, type SendGapDeps, takeGap } from './send-gap.ts'
+import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
 
 /**
- * Counts a message about a change of address, before the transaction that writes it: limits have connections of their own.
- * Gaps are kept by who asks and by where it goes: neither may one user write to many addresses, nor many users to one. They
- * are looked at first, because asking again and again must not use up what may be sent to others.
+ * Runs the transaction that asks for changes of address, with their messages counted before: limits have connections of
+ * their own. Gaps are kept by who asks and by where it goes: neither may one user write to many addresses, nor many users to
+ * one.
  */
-export async function spendChange(
+export function withChangesCounted<Result>(
   deps: BudgetDeps & SendGapDeps,
   user: Pick<User, 'id'>,
-  recipient: Address,
-): Promise<void> {
-  for (const key of [user.id, recipient.value]) await refuseWithinGap(deps, gapKindOf(recipient), key)
-  await spendMessage(deps, recipient)
-}
-
-/** The other half, in the transaction: the message becomes the last one of its asker and its address. */
-async function takeChangeGaps(
-  deps: SendGapDeps,
-  trx: Transaction<DB>,
-  user: Pick<User, 'id'>,
-  recipient: Address,
-): Promise<void> {
-  for (const key of [user.id, recipient.value]) await takeGap(deps, trx, gapKindOf(recipient), key)
+  recipients: readonly Address[],
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const gaps = recipients.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
+  return withinGaps(deps, gaps, async () => {
+    for (const recipient of recipients) await spendMessage(deps, recipient)
+    return work()
+  })
 }
 
 type ChangeDeps = SendGapDeps & LinkMailDeps
@@ -57,7 +51,6 @@ export async function sendEmailChange(
   newEmail: string,
   { context, pkce, messageId }: EmailChangeOrder,
 ): Promise<void> {
-  await takeChangeGaps(deps, trx, user, { channel: 'email', value: newEmail })
   await wishForEmail(deps, trx, user, newEmail)
   const mail = { ...context, kind: 'email_change', user, newEmail, pkce } as const
   await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
@@ -94,7 +87,6 @@ export async function sendPhoneChange(
   channel: SmsChannel,
   messageId?: string,
 ): Promise<void> {
-  await takeChangeGaps(deps, trx, user, { channel: 'phone', value: newPhone })
   await requestPhoneChange(trx, user.id, newPhone, deps.now())
   await sendCodeSms(deps, trx, { user, to: newPhone, purpose: 'phone_change', channel, messageId })
 }

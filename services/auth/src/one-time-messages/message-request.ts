@@ -10,7 +10,7 @@ import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 import type { MailContext } from './link-mail.ts'
 import { type BudgetDeps, isTestNumber, spendMessage } from './message-budget.ts'
-import { type GapKind, refuseWithinGap, type SendGapDeps, takeGap } from './send-gap.ts'
+import { type GapKind, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 export interface MessageRequest {
   type: 'recovery' | 'sign_in' | 'confirmation' | 'email_change' | 'phone_change'
@@ -59,13 +59,11 @@ export async function requestMessage(
 ): Promise<string> {
   const { address } = request
   const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
-  await refuseWithinGap(deps, gap, address.value)
-  if (!isChange(request)) await spendMessage(deps, address)
   const messageId = deps.newId()
-  await deps.db.transaction().execute(async (trx) => {
-    await takeGap(deps, trx, gap, address.value)
+  await withinGaps(deps, [{ kind: gap, key: address.value }], async () => {
+    if (!isChange(request)) await spendMessage(deps, address)
     const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId }) }
-    await deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job)
+    await deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   })
   return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }

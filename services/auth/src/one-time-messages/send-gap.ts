@@ -1,8 +1,9 @@
-import type { Kysely, Transaction } from 'kysely'
+import { regardlessOfDeadline } from '@services/common/deadline'
+import type { Kysely } from 'kysely'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
-import { gapLeft, takeSendGap } from './send-gaps.store.ts'
+import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts'
 
 /**
  * What is spaced apart; sign-in and recovery mails share one, as they share a token. `resend` is what a stranger may ask
@@ -23,17 +24,41 @@ export interface SendGapDeps {
   config: Pick<Config, 'mail' | 'sms'>
 }
 
-/** Throws while the last message of this kind to the address is too recent, whoever has the address. Takes nothing. */
-export async function refuseWithinGap(deps: SendGapDeps, kind: GapKind, key: string): Promise<void> {
-  refuse(channelOf(kind, key), await gapLeft(deps.db, gapOf(deps, kind, key)))
+export interface Gap {
+  kind: GapKind
+  /** The address a message goes to, or the id of the user who asks for it. */
+  key: string
 }
 
-/** The same, and the message sent in this transaction becomes the last one. */
-export async function takeGap(deps: SendGapDeps, trx: Transaction<DB>, kind: GapKind, key: string): Promise<void> {
-  refuse(channelOf(kind, key), await takeSendGap(trx, gapOf(deps, kind, key)))
+/**
+ * Runs `work` for a message that becomes the last one of these gaps. Throws while one of the last ones is too recent,
+ * whoever has the address. The gaps are taken first, each in one statement, so that of any number of requests at once one
+ * does the work and spends of what may be sent; work that fails gives them back, and its refusal keeps nobody waiting.
+ */
+export async function withinGaps<Result>(
+  deps: SendGapDeps,
+  gaps: readonly Gap[],
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const taken: SendGap[] = []
+  try {
+    for (const { kind, key } of gaps) {
+      const gap = gapOf(deps, kind, key)
+      // Before: a statement that is cut off may have been done all the same.
+      taken.push(gap)
+      const waitSeconds = await takeSendGap(deps.db, gap)
+      if (waitSeconds === 0) continue
+      taken.pop()
+      throw tooSoon(channelOf(kind, key), waitSeconds)
+    }
+    return await work()
+  } catch (error) {
+    // A database that is away keeps them; they expire by themselves.
+    for (const gap of taken) await regardlessOfDeadline(() => giveBackSendGap(deps.db, gap)).catch(() => {})
+    throw error
+  }
 }
 
-/** `key`: the address a message goes to, or the id of the user who asks for it. */
 const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
   kind,
   address: key,
@@ -52,9 +77,8 @@ function channelOf(kind: GapKind, key: string): 'mail' | 'sms' {
   return 'mail'
 }
 
-function refuse(channel: 'mail' | 'sms', waitSeconds: number): void {
-  if (waitSeconds === 0) return
-  throw apiError(channel === 'sms' ? 'over_sms_send_rate_limit' : 'over_email_send_rate_limit', {
+function tooSoon(channel: 'mail' | 'sms', waitSeconds: number) {
+  return apiError(channel === 'sms' ? 'over_sms_send_rate_limit' : 'over_email_send_rate_limit', {
     retryAfterSeconds: waitSeconds,
     message: `For security purposes, you can only request this after ${waitSeconds} seconds.`,
   })

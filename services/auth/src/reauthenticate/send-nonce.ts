@@ -4,7 +4,7 @@ import { apiError } from '../errors.ts'
 import { sendCodeMail } from '../one-time-messages/code-mail.ts'
 import { sendCodeSms } from '../one-time-messages/code-sms.ts'
 import { isTestNumber, spendMessage } from '../one-time-messages/message-budget.ts'
-import { refuseWithinGap, takeGap } from '../one-time-messages/send-gap.ts'
+import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 import { lockUser, setSentAt, type User } from '../users/users.store.ts'
@@ -18,17 +18,16 @@ export async function sendNonce(
 ): Promise<string> {
   const address = provenAddress(user)
   const messageId = deps.newId()
-  // Looked at before the budget of all users is touched, or asking again and again would use it up.
-  await refuseWithinGap(deps, 'reauthentication', address.value)
-  await spendMessage(deps, address)
-  await deps.db.transaction().execute(async (trx) => {
-    await lockUser(trx, user.id)
-    await takeGap(deps, trx, 'reauthentication', address.value)
-    const message = { user, to: address.value, purpose: 'reauthentication', messageId } as const
-    if (address.channel === 'email') await sendCodeMail(deps, trx, { ...message, acceptLanguage })
-    else await sendCodeSms(deps, trx, { ...message, channel: 'sms' })
-    await setSentAt(trx, user.id, 'reauthentication_sent_at', deps.now())
-    await audit(deps, trx, log, { action: 'user_reauthenticate_requested', actor: user })
+  await withinGaps(deps, [{ kind: 'reauthentication', key: address.value }], async () => {
+    await spendMessage(deps, address)
+    await deps.db.transaction().execute(async (trx) => {
+      await lockUser(trx, user.id)
+      const message = { user, to: address.value, purpose: 'reauthentication', messageId } as const
+      if (address.channel === 'email') await sendCodeMail(deps, trx, { ...message, acceptLanguage })
+      else await sendCodeSms(deps, trx, { ...message, channel: 'sms' })
+      await setSentAt(trx, user.id, 'reauthentication_sent_at', deps.now())
+      await audit(deps, trx, log, { action: 'user_reauthenticate_requested', actor: user })
+    })
   })
   return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }

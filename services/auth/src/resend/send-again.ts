@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
-import { sendEmailChange, sendPhoneChange, spendChange } from '../one-time-messages/address-change.ts'
+import { sendEmailChange, sendPhoneChange, withChangesCounted } from '../one-time-messages/address-change.ts'
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
 import type { Address } from '../users/address.ts'
@@ -16,11 +16,14 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
   if (!found) return
   try {
     const recipient = pendingAddress(found, request)
-    if (recipient) await spendChange(deps, found, recipient)
-    await deps.db.transaction().execute(async (trx) => {
-      const user = await lockAndReadUser(trx, found.id)
-      if (user) await SENDERS[request.type]?.(deps, trx, log, user, request)
-    })
+    await withChangesCounted(deps, found, recipient ? [recipient] : [], () =>
+      deps.db.transaction().execute(async (trx) => {
+        const user = await lockAndReadUser(trx, found.id)
+        // Another change was asked for in this very moment; its message is on its way.
+        if (!user || pendingAddress(user, request)?.value !== recipient?.value) return
+        await SENDERS[request.type]?.(deps, trx, log, user, request)
+      }),
+    )
   } catch (error) {
     // Too soon or too many: nobody waits for the answer any more, and trying again later would only send it late.
     if (!(error instanceof ApiError)) throw error

@@ -10,7 +10,7 @@ import { countSignUp } from '../metrics.ts'
 import { sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
 import { spendMessage } from '../one-time-messages/message-budget.ts'
-import { refuseWithinGap, takeGap } from '../one-time-messages/send-gap.ts'
+import { withinGaps } from '../one-time-messages/send-gap.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
@@ -71,21 +71,20 @@ async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, inpu
 
 async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
   const { user, address } = account
-  // Looked at before the budget of all users is touched, or repeating one address would use it up.
-  await refuseWithinGap(deps, gapKind(address), address.value)
-  await spendMessage(deps, address)
-  const isNew = await deps.db.transaction().execute(async (trx) => {
-    await takeGap(deps, trx, gapKind(address), address.value)
-    const holderId = await insertAccount(deps, trx, account)
-    const holder = holderId === user.id ? { ...user, password_hash: null } : await lockHolder(trx, holderId)
-    // Two passwords for one address: one of them may be a stranger's, and nothing in the mail could tell which. Then whoever
-    // proves the address gets none and chooses one.
-    const passwordHash =
-      holderId === user.id || holder.password_hash === account.passwordHash ? account.passwordHash : null
-    const { isPending } = await sendConfirmation(deps, trx, holder, { ...input, passwordHash })
-    const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
-    await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
-    return holderId === user.id
+  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: address.value }], async () => {
+    await spendMessage(deps, address)
+    return deps.db.transaction().execute(async (trx) => {
+      const holderId = await insertAccount(deps, trx, account)
+      const holder = holderId === user.id ? { ...user, password_hash: null } : await lockHolder(trx, holderId)
+      // Two passwords for one address: one of them may be a stranger's, and nothing in the mail could tell which. Then whoever
+      // proves the address gets none and chooses one.
+      const passwordHash =
+        holderId === user.id || holder.password_hash === account.passwordHash ? account.passwordHash : null
+      const { isPending } = await sendConfirmation(deps, trx, holder, { ...input, passwordHash })
+      const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
+      await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
+      return holderId === user.id
+    })
   })
   if (isNew) countSignUp('password')
   // Built from the request alone: for an account that exists these ids are made up and name nothing.
