@@ -239,6 +239,26 @@ describe('an address that somebody else registered and never confirmed', () => {
   })
 })
 
+test.for(['unconfirmed', 'confirmed'])(
+  'a sign-up that confirms by itself takes no %s account that is there',
+  async (state, { service }) => {
+    const careless = await startTestService({
+      AUTH_DATABASE_URL: service.deps.config.database.url,
+      AUTH_MAILER_AUTOCONFIRM: 'true',
+    })
+    const email = `${state}-there@example.com`
+    await service.post('/signup', { email, password: OWNERS })
+    const { text } = await service.mailbox.waitFor(email)
+    if (state === 'confirmed') await service.get(linkPath(text))
+    const answer = await careless.post('/signup', { email, password: STRANGERS })
+    expect(answer).toMatchObject({ status: 400, body: { error_code: 'user_already_exists' } })
+    expect((await signIn(careless, email, STRANGERS)).status).toBe(400)
+    if (state === 'unconfirmed') await service.get(linkPath(text))
+    expect((await signIn(service, email, OWNERS)).status).toBe(200)
+    await careless.close()
+  },
+)
+
 test('asking whose addresses are taken is limited for each user, in all replicas together', async () => {
   const one = await startTestService()
   const two = await startTestService({ AUTH_DATABASE_URL: one.deps.config.database.url })
