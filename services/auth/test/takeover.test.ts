@@ -158,6 +158,124 @@ describe('a change of address', () => {
   })
 })
 
+describe('an address that somebody else registered and never confirmed', () => {
+  const change = async (service: TestService, auth: { authorization: string }, email: string) => {
+    expect((await service.put('/user', { email }, auth)).status).toBe(200)
+    const { text } = await service.mailbox.waitFor(email, { subject: 'new' })
+    await service.post('/verify', { type: 'email_change', token_hash: tokenIn(text) })
+  }
+
+  test('is taken by who proves it, and the one who never did loses it with the account', async () => {
+    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+    const { auth, userId } = await service.signedIn('before@example.com')
+    const email = 'squatted@example.com'
+    await service.post('/signup', { email, password: STRANGERS })
+    const squatters = await service.mailbox.waitFor(email)
+    await change(service, auth, email)
+    expect((await service.get('/user', auth)).body).toMatchObject({ id: userId, email })
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    expect((await service.get(linkPath(squatters.text))).headers.location).toContain('otp_expired')
+    const { body } = await service.get('/admin/users', service.admin)
+    expect(body.users).toHaveLength(1)
+    const { body: entries } = await service.get('/admin/audit?query=action:user_deleted', service.admin)
+    expect(entries[0].payload).toMatchObject({ actor_id: userId, traits: { user_email: email } })
+    await service.close()
+  })
+
+  test('leaves an account that has a number of its own, without the address', async () => {
+    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+    const { auth } = await service.signedIn('with-number@example.com')
+    const email = 'half@example.com'
+    const half = { email, phone: '4915100000031', phone_confirm: true, password: STRANGERS }
+    const { body: other } = await service.post('/admin/users', half, service.admin)
+    await change(service, auth, email)
+    expect((await service.get('/user', auth)).body.email).toBe(email)
+    const { body: kept } = await service.get(`/admin/users/${other.id}`, service.admin)
+    expect(kept).toMatchObject({ email: '', phone: '4915100000031' })
+    expect(kept.identities.map(({ provider }: { provider: string }) => provider)).toEqual(['phone'])
+    await service.close()
+  })
+
+  test('stays theirs if they confirm it first, and an invitation or a confirmed account is never taken', async () => {
+    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+    const { auth } = await service.signedIn('late-one@example.com')
+    await service.post('/signup', { email: 'faster@example.com', password: OWNERS })
+    const first = await service.mailbox.waitFor('faster@example.com')
+    expect((await service.put('/user', { email: 'faster@example.com' }, auth)).status).toBe(200)
+    const asked = await service.mailbox.waitFor('faster@example.com', { after: first })
+    await service.get(linkPath(first.text))
+    const answer = await service.post('/verify', { type: 'email_change', token_hash: tokenIn(asked.text) })
+    expect(answer).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
+    await service.post('/invite', { email: 'guest@example.com' }, service.admin)
+    for (const email of ['faster@example.com', 'guest@example.com']) {
+      const refused = await service.put('/user', { email }, auth)
+      expect(refused).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
+    }
+    await service.close()
+  })
+
+  test('is not taken where a change needs no proof', async () => {
+    const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
+    const phone = '4915100000032'
+    await service.post('/admin/users', { phone }, service.admin)
+    const { auth } = await service.signedIn('unproven@example.com')
+    const refused = await service.put('/user', { phone }, auth)
+    expect(refused).toMatchObject({ status: 422, body: { error_code: 'phone_exists' } })
+    await service.close()
+  })
+
+  test('can be a number', async () => {
+    const gateways = await startSmsGateways()
+    const service = await startTestService(gateways.settings('twilio'))
+    const phone = '4915100000033'
+    await service.post('/admin/users', { phone }, service.admin)
+    const { auth } = await service.signedIn('numbers@example.com')
+    expect((await service.put('/user', { phone }, auth)).status).toBe(200)
+    const token = /\d{6}/.exec((await gateways.waitFor(phone)).text)?.[0]
+    expect((await service.post('/verify', { type: 'phone_change', phone, token })).status).toBe(200)
+    expect((await service.get('/user', auth)).body.phone).toBe(phone)
+    await service.close()
+    await gateways.close()
+  })
+})
+
+test.for(['unconfirmed', 'confirmed'])(
+  'a sign-up that confirms by itself takes no %s account that is there',
+  async (state, { service }) => {
+    const careless = await startTestService({
+      AUTH_DATABASE_URL: service.deps.config.database.url,
+      AUTH_MAILER_AUTOCONFIRM: 'true',
+    })
+    const email = `${state}-there@example.com`
+    await service.post('/signup', { email, password: OWNERS })
+    const { text } = await service.mailbox.waitFor(email)
+    if (state === 'confirmed') await service.get(linkPath(text))
+    const answer = await careless.post('/signup', { email, password: STRANGERS })
+    expect(answer).toMatchObject({ status: 400, body: { error_code: 'user_already_exists' } })
+    expect((await signIn(careless, email, STRANGERS)).status).toBe(400)
+    if (state === 'unconfirmed') await service.get(linkPath(text))
+    expect((await signIn(service, email, OWNERS)).status).toBe(200)
+    await careless.close()
+  },
+)
+
+test('asking whose addresses are taken is limited for each user, in all replicas together', async () => {
+  const one = await startTestService()
+  const two = await startTestService({ AUTH_DATABASE_URL: one.deps.config.database.url })
+  const { auth } = await one.signedIn('curious@example.com')
+  await one.signedIn('taken@example.com')
+  const ask = (index: number) => (index % 2 ? one : two).put('/user', { email: 'taken@example.com' }, auth)
+  const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(index)))
+  expect(answers.filter(({ status }) => status === 422)).toHaveLength(10)
+  const refused = answers.find(({ status }) => status === 429)
+  expect(refused?.body.error_code).toBe('over_request_rate_limit')
+  expect((await one.put('/user', { email: 'curious@example.com', data: { fine: true } }, auth)).status).toBe(200)
+  const other = await one.signedIn('other-one@example.com')
+  expect((await two.put('/user', { email: 'taken@example.com' }, other.auth)).status).toBe(422)
+  await two.close()
+  await one.close()
+})
+
 test('resending a change of number counts where the message goes', async () => {
   const gateways = await startSmsGateways()
   const service = await startTestService({

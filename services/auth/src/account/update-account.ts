@@ -19,7 +19,9 @@ import type { Address } from '../users/address.ts'
 import { applyEmailChange, applyPhoneChange, refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
+import { isHeldUnproven } from '../users/unproven-holder.store.ts'
 import { findUserById, lockUser, setPassword, touchUser, type User } from '../users/users.store.ts'
+
 import {
   type CheckedPassword,
   checkNewPassword,
@@ -54,6 +56,8 @@ export async function updateAccount(
     email: asked.email === user.email ? undefined : asked.email,
     phone: asked.phone === user.phone ? undefined : asked.phone,
   }
+  // Before anything is looked up: the answer tells whether an address is taken.
+  if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
   const password = await checkChanges(deps, caller, changes)
   const work = () =>
     deps.db.transaction().execute(async (trx) => {
@@ -92,9 +96,19 @@ async function checkChanges(deps: Deps, caller: Caller, changes: AccountChanges)
   if (password !== undefined) await requireFitPassword(deps, password)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   if (password !== undefined) requireAddressForPassword(user, changes)
-  if (changes.email) await refuseTakenEmail(deps.db, changes.email, user.aud, user.id)
-  if (changes.phone) await refuseTakenPhone(deps.db, changes.phone, user.aud, user.id)
+  if (changes.email && !(await canBeProven(deps, user, { channel: 'email', value: changes.email }))) {
+    await refuseTakenEmail(deps.db, changes.email, user.aud, user.id)
+  }
+  if (changes.phone && !(await canBeProven(deps, user, { channel: 'phone', value: changes.phone }))) {
+    await refuseTakenPhone(deps.db, changes.phone, user.aud, user.id)
+  }
   return password === undefined ? undefined : checkNewPassword(deps, caller, { ...changes, password })
+}
+
+/** Whether the address is another account's that never proved it, and this user will have to: then it may become theirs. */
+async function canBeProven(deps: Deps, user: User, address: Address): Promise<boolean> {
+  const needsNoProof = address.channel === 'email' ? changesEmailAtOnce(deps, user) : deps.config.sms.autoconfirm
+  return !needsNoProof && isHeldUnproven(deps.db, { address, audience: user.aud, exceptId: user.id })
 }
 
 /** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */

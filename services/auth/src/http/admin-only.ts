@@ -1,3 +1,4 @@
+import { ApiError } from '@services/common/errors'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type { Kysely } from 'kysely'
@@ -49,7 +50,14 @@ export function adminOf(request: FastifyRequest): Actor {
 export async function isAdminRequest(request: FastifyRequest, deps: AdminDeps): Promise<boolean> {
   if (!request.headers.authorization) return false
   const claims = await verifyBearer(request, deps).catch(() => undefined)
-  return typeof claims?.role === 'string' && deps.config.jwt.adminRoles.includes(claims.role)
+  if (typeof claims?.role !== 'string' || !deps.config.jwt.adminRoles.includes(claims.role)) return false
+  try {
+    await checkSession(deps, claims)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
 }
 
 async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<void> {

@@ -17,6 +17,8 @@ export interface Limits {
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
   /** Counts a mail against the budget of all users. */
   mailSent(): Promise<void>
+  /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
+  addressChange(userId: string): Promise<void>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries
 }
@@ -33,6 +35,9 @@ export type AddressLimit =
   | 'resend'
 
 const FIVE_MINUTES = 300
+
+/** Nobody changes address more often; whoever asks for strangers' learns little. */
+const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
 
 export function createLimits(
   { pool, db, now }: { pool: pg.Pool; db: Kysely<DB>; now: () => Date },
@@ -52,6 +57,7 @@ export function createLimits(
     resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
   }
   const mails = open('mails', limits.mailsSent)
+  const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
     async byAddress(request, limit) {
@@ -59,6 +65,7 @@ export function createLimits(
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
     mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
+    addressChange: (userId) => consume(addressChanges, userId, 'over_request_rate_limit'),
     passwordTry: createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords }),
   }
 }

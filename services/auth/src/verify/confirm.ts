@@ -18,6 +18,7 @@ import {
 } from '../users/addresses.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, type LockedUser, setPassword, type User } from '../users/users.store.ts'
+import { displaceHolder } from './displace-holder.ts'
 
 export interface Redemption {
   user: LockedUser
@@ -33,7 +34,12 @@ interface Effect {
   traits?: Metadata
 }
 
-type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption) => Promise<Effect | undefined>
+type Apply = (
+  deps: Deps,
+  trx: Transaction<DB>,
+  redemption: Redemption,
+  log: FastifyBaseLogger,
+) => Promise<Effect | undefined>
 
 /**
  * What using a token changes, by its purpose. Returns the user as they are now; undefined when the other address of an
@@ -46,7 +52,7 @@ export async function confirm(
   redemption: Redemption,
 ): Promise<User | undefined> {
   const { user } = redemption
-  const effect = await EFFECTS[redemption.token.purpose](deps, trx, redemption)
+  const effect = await EFFECTS[redemption.token.purpose](deps, trx, redemption, log)
   if (!effect) return undefined
   await deleteOneTimeTokens(trx, user.id)
   await deleteAuthCodes(trx, user.id)
@@ -97,10 +103,11 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     return { action: 'user_signedup', traits }
   },
 
-  phone_change: async (deps, trx, { user, token }) => {
+  phone_change: async (deps, trx, { user, token }, log) => {
     const phone = token.relates_to
     if (user.phone_change !== phone) throw apiError('otp_expired')
     const before = (await findUserById(trx, user.id)) as User
+    await displaceHolder(deps, trx, log, before, { channel: 'phone', value: phone })
     await refuseTakenPhone(trx, phone, before.aud, user.id)
     await applyPhoneChange(trx, user.id, phone, deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
@@ -116,13 +123,19 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
 }
 
 /** The first of two addresses only notes that it agrees; the last one makes the change. */
-async function changeEmail(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<Effect | undefined> {
+async function changeEmail(
+  deps: Deps,
+  trx: Transaction<DB>,
+  { user, token }: Redemption,
+  log: FastifyBaseLogger,
+): Promise<Effect | undefined> {
   const email = user.email_change
   if (!email) throw apiError('otp_expired')
   requireOwnAddress(token.purpose === 'email_change_new' ? email : user.email, token)
   const now = deps.now()
   if (needsBothAddresses(deps, user) && (await noteFirstConfirmation(trx, user.id, now))) return undefined
   const before = (await findUserById(trx, user.id)) as User
+  await displaceHolder(deps, trx, log, before, { channel: 'email', value: email })
   await refuseTakenEmail(trx, email, before.aud, user.id)
   await applyEmailChange(trx, user.id, email, now)
   await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })

@@ -30,8 +30,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   const { config, limits } = deps
 
   async function followLink(request: LinkRequest, reply: FastifyReply) {
-    const { token, type } = request.query
-    if (!token || !type) throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
+    const { token, type } = requireLink(request)
     const target = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
     const flow = flowOf(token)
     reply.header('referrer-policy', 'no-referrer')
@@ -59,6 +58,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     handler: async (request, reply) => {
       if (isPrefetch(request)) return reply.code(204).send(null)
+      requireLink(request)
       if (!config.mail.linkConfirmationPage) return followLink(request, reply)
       reply.header('content-security-policy', CONFIRMATION_PAGE_CSP).header('referrer-policy', 'no-referrer')
       const query = request.url.slice(request.url.indexOf('?'))
@@ -141,6 +141,11 @@ function confirmedRedirect(target: string, confirmed: Confirmed, flow: Flow): st
   if ('session' in confirmed) return sessionRedirect(target, confirmed.session)
   if ('authCode' in confirmed) return codeRedirect(target, confirmed.authCode)
   return messageRedirect(target, OTHER_ADDRESS_TOO, flow)
+}
+
+function requireLink({ query: { token, type } }: LinkRequest): { token: string; type: string } {
+  if (token && type) return { token, type }
+  throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
 }
 
 const isPrefetch = (request: FastifyRequest) =>

@@ -82,6 +82,16 @@ describe('the link', () => {
       expect(page.text).toContain('<form method="post"')
       expect(page.text).not.toContain('<script')
     }
+    const other = '/verify?type=signup'
+    for (const url of ['/verify', other]) expect((await service.get(url)).status).toBe(400)
+    const page = await service.get(path)
+    expect(page.headers).toMatchObject({
+      'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    })
+    const hostile = await service.get(`${path}&x="><script>alert(1)</script>`)
+    expect(hostile.text).not.toContain('<script')
     const pressed = await service.app.inject({
       method: 'POST',
       url: path,
