@@ -90,6 +90,7 @@ describe('signing in with a password', () => {
     const { userId } = await service.signedIn('rehash@example.com')
     const stronger = await startTestService({
       AUTH_DATABASE_URL: service.deps.config.database.url,
+      AUTH_WORKERS_ENABLED: 'false',
       AUTH_PASSWORD_HASH_MEMORY_KIB: '128',
     })
     const read = () =>
