@@ -1,8 +1,9 @@
-import { type Command, command, printResult } from './cli.ts'
+import { type Command, CommandFailure, command, printResult } from './cli.ts'
 import { type Variables, variablesTable } from './config.ts'
 import type { Logger } from './logger.ts'
 import { type MigrateOptions, migrationStatus, pendingSql } from './migrate.ts'
 import { inOrder, stopOnSignal } from './shutdown.ts'
+import { explainStartFailure } from './start-failure.ts'
 import { startTelemetry, type TelemetryOptions } from './telemetry.ts'
 
 interface Settings {
@@ -18,6 +19,8 @@ interface ServiceParts<Config extends Settings> {
   /** What `worker` does, in the list of commands. */
   workerSummary: string
   startUp(how?: { toStderr?: boolean }): { config: Config; log: Logger }
+  /** Which setting changes a port that is taken. */
+  portVariables(config: Config): Record<number, string>
   /** Runs main.ts, which is what starts several processes with. */
   serve(): Promise<unknown>
   /** Beyond what reading the settings finds. */
@@ -70,7 +73,11 @@ type Service = ServiceParts<Settings>
 async function runWorker(service: Service) {
   const { config, log } = service.startUp()
   const { name, version } = service
-  const stopTelemetry = await startTelemetry({ service: name, version, ...config.telemetry })
+  const stopTelemetry = await startTelemetry({ service: name, version, ...config.telemetry }).catch((error) => {
+    // The service on the same machine has the port of its own metrics.
+    const explained = explainStartFailure(error, service.portVariables(config))
+    throw explained ? new CommandFailure(explained) : error
+  })
   const stops = await service.startWorker(config, log)
   log.info('worker started')
   stopOnSignal(log, () => inOrder(log, [...stops, stopTelemetry]))

@@ -19,7 +19,7 @@ import { importSigningKeys } from './jwks/signing-keys.ts'
 import { mailPreview, mailTest } from './mail/mail-commands.ts'
 import { openTemplateSources } from './mail/template-sources.ts'
 import { redirectCheck } from './redirects/redirect-command.ts'
-import { startUp } from './start.ts'
+import { portVariables, startUp } from './start.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
 
@@ -32,6 +32,7 @@ export const commands: Command[] = [
     variables,
     workerSummary: 'deliver mail and do housekeeping in a process of its own',
     startUp,
+    portVariables,
     serve: () => import('./main.ts'),
     checkConfig: async (config) => {
       await importSigningKeys(config.jwt)

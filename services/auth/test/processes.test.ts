@@ -149,9 +149,17 @@ describe('a start that cannot work', () => {
       AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
       AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
     })
-    for (const { exit } of [alone, several, metrics]) expect(await exit).toEqual([1, null])
+    const worker = start(['src/cli.ts', 'worker'], {
+      AUTH_METRICS_ENABLED: 'true',
+      AUTH_METRICS_EXPORTER: 'prometheus',
+      AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+      AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
+    })
+    for (const { exit } of [alone, several, metrics, worker]) expect(await exit).toEqual([1, null])
     expect(alone.output()).toContain(`Port ${port} is in use. Set AUTH_PORT to another one.`)
-    expect(metrics.output()).toContain('Set AUTH_OTEL_EXPORTER_PROMETHEUS_PORT to another one.')
+    for (const { output } of [metrics, worker]) {
+      expect(output()).toContain('Set AUTH_OTEL_EXPORTER_PROMETHEUS_PORT to another one.')
+    }
     blocker.close()
   }, 40_000)
 

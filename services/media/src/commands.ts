@@ -2,7 +2,7 @@ import type { Command } from '@services/common/cli'
 import { serviceCommands } from '@services/common/service-commands'
 import { variables } from './config.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
-import { startUp } from './start.ts'
+import { portVariables, startUp } from './start.ts'
 import { tokenCommands } from './tokens/token-commands.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
@@ -16,6 +16,7 @@ export const commands: Command[] = [
     variables,
     workerSummary: 'transcode and clean up in a process of its own',
     startUp,
+    portVariables,
     serve: () => import('./main.ts'),
     migrateAll,
     withMigrations,

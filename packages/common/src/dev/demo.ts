@@ -3,14 +3,15 @@
 // The steps: demo/demo-auth.ts and demo/demo-media.ts.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { walkThroughAuth } from './demo/demo-auth.ts'
 import { walkThroughMedia } from './demo/demo-media.ts'
 
 const root = join(import.meta.dirname, '../../../..')
-const authUrl = readUrl('AUTH_URL', 'http://127.0.0.1:8081')
-const mediaUrl = readUrl('MEDIA_URL', 'http://127.0.0.1:8082')
-const inboxUrl = readUrl('INBOX_URL', 'http://127.0.0.1:8025')
+// Where the same settings made `dev` put them.
+const authUrl = urlAt('AUTH_PORT', 8081)
+const mediaUrl = urlAt('MEDIA_PORT', 8082)
+const inboxUrl = urlAt('INBOX_WEB_PORT', 8025)
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const report = (step: string, detail: string) => print(`  ✓ ${step.padEnd(28)} ${detail}`)
@@ -62,12 +63,12 @@ async function requireAnswers(needs: Need[]): Promise<void> {
 
 async function readMediaToken(): Promise<string> {
   if (process.env.MEDIA_TOKEN) return process.env.MEDIA_TOKEN
-  const file = join(root, '.data/media/dev-token')
+  const file = join(resolve(process.env.DEV_DATA_DIR || join(root, '.data')), 'media/dev-token')
   const token = await readFile(file, 'utf8').catch(() => '')
   if (!token) throw new Error(`No API token: set MEDIA_TOKEN, or let \`npx -y pnpm@12 dev\` write ${file}`)
   return token.trim()
 }
 
-function readUrl(variable: string, fallback: string): string {
-  return (process.env[variable] || fallback).replace(/\/+$/, '')
+function urlAt(portVariable: string, defaultPort: number): string {
+  return `http://127.0.0.1:${process.env[portVariable] || defaultPort}`
 }
