@@ -1,7 +1,7 @@
 // The time a request has. The one rule: once it was answered that it took too long, it changes nothing any more.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { RequestTimeout } from './error-handler.ts'
+import { RequestTimeout } from './errors.ts'
 
 export interface Deadline {
   isOver: boolean

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sendInForm } from './client-errors.ts'
 import { isDatabaseUnavailable } from './database.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, RequestTimeout } from './errors.ts'
 
 /** What can go wrong before or around a handler, whatever the service. */
 export type CommonFailure =
@@ -88,15 +88,6 @@ function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply
   // What still comes of the request is not waited for.
   if (error.status === 408) reply.header('connection', 'close')
   return sendInForm(answers, error, request, reply.code(error.status))
-}
-
-/** A request that ran into its time limit; the client's matter if it was the body that was waited for. */
-export class RequestTimeout extends Error {
-  readonly awaitsBody: boolean
-  constructor(awaitsBody: boolean) {
-    super('the request took too long')
-    this.awaitsBody = awaitsBody
-  }
 }
 
 /** Whether a body was announced that has not arrived. */

@@ -41,3 +41,12 @@ export function errorFactory<Catalogue extends ErrorCatalogue>(catalogue: Catalo
     return new ApiError(code, options.status ?? entry.status, options.message ?? entry.message, options)
   }
 }
+
+/** A request that ran into its time limit; the client's matter if it was the body that was waited for. */
+export class RequestTimeout extends Error {
+  readonly awaitsBody: boolean
+  constructor(awaitsBody: boolean) {
+    super('the request took too long')
+    this.awaitsBody = awaitsBody
+  }
+}

@@ -245,6 +245,7 @@ test.for(['unconfirmed', 'confirmed'])(
     const careless = await startTestService({
       AUTH_DATABASE_URL: service.deps.config.database.url,
       AUTH_MAILER_AUTOCONFIRM: 'true',
+      AUTH_WORKERS_ENABLED: 'false',
     })
     const email = `${state}-there@example.com`
     await service.post('/signup', { email, password: OWNERS })
@@ -261,7 +262,10 @@ test.for(['unconfirmed', 'confirmed'])(
 
 test('asking whose addresses are taken is limited for each user, in all replicas together', async () => {
   const one = await startTestService()
-  const two = await startTestService({ AUTH_DATABASE_URL: one.deps.config.database.url })
+  const two = await startTestService({
+    AUTH_DATABASE_URL: one.deps.config.database.url,
+    AUTH_WORKERS_ENABLED: 'false',
+  })
   const { auth } = await one.signedIn('curious@example.com')
   await one.signedIn('taken@example.com')
   const ask = (index: number) => (index % 2 ? one : two).put('/user', { email: 'taken@example.com' }, auth)
