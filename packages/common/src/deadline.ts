@@ -34,7 +34,7 @@ export function answerWithin(app: FastifyInstance, ms: number): void {
       if (reply.sent) return
       if (reply.raw.headersSent) reply.raw.destroy()
       else reply.send(new RequestTimeout(deadline.readsBody))
-    }, ms)
+    }, ms).unref()
     requests.set(request, { deadline, timer })
     current.run(deadline, done)
   })

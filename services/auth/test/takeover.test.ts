@@ -188,6 +188,8 @@ describe('an address that somebody else registered and never confirmed', () => {
     const email = 'half@example.com'
     const half = { email, phone: '4915100000031', phone_confirm: true, password: STRANGERS }
     const { body: other } = await service.post('/admin/users', half, service.admin)
+    await service.post('/resend', { type: 'signup', email })
+    await service.mailbox.waitFor(email)
     await change(service, auth, email)
     expect((await service.get('/user', auth)).body.email).toBe(email)
     const { body: kept } = await service.get(`/admin/users/${other.id}`, service.admin)
@@ -196,7 +198,7 @@ describe('an address that somebody else registered and never confirmed', () => {
     await service.close()
   })
 
-  test('stays theirs if they confirm it first, and an invitation or a confirmed account is never taken', async () => {
+  test('stays theirs if they confirm it first; what is confirmed, invited or made by an admin is never taken', async () => {
     const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth } = await service.signedIn('late-one@example.com')
     await service.post('/signup', { email: 'faster@example.com', password: OWNERS })
@@ -207,7 +209,8 @@ describe('an address that somebody else registered and never confirmed', () => {
     const answer = await service.post('/verify', { type: 'email_change', token_hash: tokenIn(asked.text) })
     expect(answer).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
     await service.post('/invite', { email: 'guest@example.com' }, service.admin)
-    for (const email of ['faster@example.com', 'guest@example.com']) {
+    await service.post('/admin/users', { email: 'made@example.com' }, service.admin)
+    for (const email of ['faster@example.com', 'guest@example.com', 'made@example.com']) {
       const refused = await service.put('/user', { email }, auth)
       expect(refused).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
     }
@@ -218,6 +221,8 @@ describe('an address that somebody else registered and never confirmed', () => {
     const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
     const phone = '4915100000032'
     await service.post('/admin/users', { phone }, service.admin)
+    const asked = { confirmation_sent_at: service.clock.now() }
+    await service.deps.db.updateTable('users').set(asked).where('phone', '=', phone).execute()
     const { auth } = await service.signedIn('unproven@example.com')
     const refused = await service.put('/user', { phone }, auth)
     expect(refused).toMatchObject({ status: 422, body: { error_code: 'phone_exists' } })
@@ -228,10 +233,12 @@ describe('an address that somebody else registered and never confirmed', () => {
     const gateways = await startSmsGateways()
     const service = await startTestService(gateways.settings('twilio'))
     const phone = '4915100000033'
-    await service.post('/admin/users', { phone }, service.admin)
+    await service.post('/signup', { phone, password: STRANGERS })
+    await gateways.waitFor(phone)
     const { auth } = await service.signedIn('numbers@example.com')
     expect((await service.put('/user', { phone }, auth)).status).toBe(200)
-    const token = /\d{6}/.exec((await gateways.waitFor(phone)).text)?.[0]
+    await expect.poll(() => gateways.messages.length, { timeout: 5_000 }).toBe(2)
+    const token = /\d{6}/.exec(gateways.messages[1]?.text ?? '')?.[0]
     expect((await service.post('/verify', { type: 'phone_change', phone, token })).status).toBe(200)
     expect((await service.get('/user', auth)).body.phone).toBe(phone)
     await service.close()
@@ -246,6 +253,7 @@ test.for(['unconfirmed', 'confirmed'])(
       AUTH_DATABASE_URL: service.deps.config.database.url,
       AUTH_WORKERS_ENABLED: 'false',
       AUTH_MAILER_AUTOCONFIRM: 'true',
+      AUTH_WORKERS_ENABLED: 'false',
     })
     const email = `${state}-there@example.com`
     await service.post('/signup', { email, password: OWNERS })
