@@ -253,7 +253,6 @@ test.for(['unconfirmed', 'confirmed'])(
       AUTH_DATABASE_URL: service.deps.config.database.url,
       AUTH_WORKERS_ENABLED: 'false',
       AUTH_MAILER_AUTOCONFIRM: 'true',
-      AUTH_WORKERS_ENABLED: 'false',
     })
     const email = `${state}-there@example.com`
     await service.post('/signup', { email, password: OWNERS })
