@@ -38,7 +38,7 @@ type Apply = (
   deps: Deps,
   trx: Transaction<DB>,
   redemption: Redemption,
-  log: FastifyBaseLogger,
+  log: AuditLog,
 ) => Promise<Effect | undefined>
 
 /**
@@ -127,7 +127,7 @@ async function changeEmail(
   deps: Deps,
   trx: Transaction<DB>,
   { user, token }: Redemption,
-  log: FastifyBaseLogger,
+  log: AuditLog,
 ): Promise<Effect | undefined> {
   const email = user.email_change
   if (!email) throw apiError('otp_expired')
