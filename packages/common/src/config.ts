@@ -66,12 +66,18 @@ export const integer = <const O extends Options & { min?: number; max?: number }
 export const port = <const O extends Options>(meaning: string, options: O) =>
   integer(meaning, { ...options, min: 0, max: 65_535 })
 
-/** Value in seconds; the text is seconds or `1h30m`. */
-export const duration = <const O extends Options & { positive?: boolean }>(meaning: string, options: O = {} as O) =>
+/** Value in seconds; the text is seconds or `1h30m`, and so is `max`. */
+export const duration = <const O extends Options & { positive?: boolean; max?: string }>(
+  meaning: string,
+  options: O = {} as O,
+) =>
   variable('duration', meaning, options, (value) => {
     const seconds = parseDurationSeconds(value)
     if (seconds === undefined) throw new Error('must be seconds or a duration such as 1h30m')
     if (options.positive && seconds === 0) throw new Error('must be more than zero')
+    if (options.max && seconds > (parseDurationSeconds(options.max) as number)) {
+      throw new Error(`must be at most ${options.max}`)
+    }
     return seconds
   })
 

@@ -1,10 +1,17 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import Fastify from 'fastify'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
+import { SMTPServer } from 'smtp-server'
+import { describe, expect, test } from 'vitest'
 import { openDatabase } from './database.ts'
+import { answerWithin } from './deadline.ts'
 import { startEmbeddedPostgres } from './dev/embedded-postgres.ts'
 
 test('connections that are closed are not lost: a server that stops at the same moment is no news; one that stops before is', async () => {
@@ -23,3 +30,110 @@ test('connections that are closed are not lost: a server that stops at the same 
   await staying.db.destroy()
   await rm(dataDir, { recursive: true, force: true })
 }, 30_000)
+
+describe('a statement that its request no longer waits for', () => {
+  test.for<[string, string, (url: string) => Promise<Detour>]>([
+    ['a server', '', async (url) => ({ url, takeNoMore: () => {}, close: () => {} })],
+    ['a way that takes TLS only', '?sslmode=no-verify', (url) => startDetour(url, asTls)],
+  ])('is ended through %s', { timeout: 60_000 }, async ([, query, open]) => {
+    await using stage = await abandonedOn(query, open)
+    await stage.abandon()
+    await expect.poll(() => stage.sleeping(), { timeout: 10_000 }).toBe(0)
+    expect(stage.lines).toEqual([])
+  })
+
+  test('is a line in the log when it cannot be ended', { timeout: 60_000 }, async () => {
+    await using stage = await abandonedOn('', (url) => startDetour(url, async (socket) => socket))
+    await stage.abandon(() => stage.detour.takeNoMore())
+    await expect.poll(() => stage.lines, { timeout: 10_000 }).toEqual(['a statement could not be cancelled'])
+  })
+})
+
+/** A database behind a way to it, and a request that asks it to sleep. */
+async function abandonedOn(query: string, open: (url: string) => Promise<Detour>) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'database-test-'))
+  const postgres = await startEmbeddedPostgres({ dataDir, durable: false })
+  const detour = await open(postgres.url)
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) })
+  const options = { maxPoolSize: 2, applicationName: 'test', log }
+  const through = openDatabase({ ...options, url: detour.url + query })
+  const beside = openDatabase({ ...options, url: postgres.url })
+  const sleeping = async () =>
+    (
+      await sql`select from pg_stat_activity where query like 'select pg_sleep%' and state = 'active'`.execute(
+        beside.db,
+      )
+    ).rows.length
+  await sql`select 1`.execute(through.db)
+  const app = Fastify()
+  answerWithin(app, 1_000)
+  app.get('/', async () => sql`select pg_sleep(60)`.execute(through.db))
+  return {
+    detour,
+    lines,
+    sleeping,
+    /** Asks, does `meanwhile` when the statement runs, and has the answer that it took too long. */
+    async abandon(meanwhile = () => {}) {
+      const answer = app.inject('/')
+      await expect.poll(sleeping, { timeout: 900, interval: 20 }).toBe(1)
+      meanwhile()
+      expect((await answer).statusCode).toBe(500)
+    },
+    async [Symbol.asyncDispose]() {
+      await app.close()
+      await Promise.all([through.db.destroy(), beside.db.destroy()])
+      detour.close()
+      await postgres.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+interface Detour {
+  url: string
+  takeNoMore(): void
+  close(): void
+}
+
+async function startDetour(url: string, accept: (socket: Socket) => Promise<Duplex | undefined>): Promise<Detour> {
+  const { hostname, port: databasePort } = new URL(url)
+  const sockets = new Set<Duplex>()
+  const server = createServer(async (socket) => {
+    socket.on('error', () => {})
+    const accepted = await accept(socket)
+    if (!accepted) return socket.destroy()
+    const onward = connect(Number(databasePort), hostname)
+    for (const end of [accepted, onward]) {
+      sockets.add(end)
+      end.on('error', () => {})
+      end.on('close', () => {
+        accepted.destroy()
+        onward.destroy()
+      })
+    }
+    accepted.pipe(onward).pipe(accepted)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const detour = new URL(url)
+  detour.port = String((server.address() as AddressInfo).port)
+  return {
+    url: detour.href,
+    takeNoMore: () => server.close(),
+    close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** PostgreSQL documentation, "SSL Session Encryption". The mail server brings a certificate for tests. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
+const secureContext = new SMTPServer().secureContext.get('*')
+
+async function asTls(socket: Socket): Promise<Duplex | undefined> {
+  const [first] = await once(socket, 'data')
+  if (!SSL_REQUEST.equals(first)) return undefined
+  socket.write('S')
+  return new TLSSocket(socket, { isServer: true, secureContext })
+}

@@ -1,4 +1,3 @@
-import { connect } from 'node:net'
 import {
   Kysely,
   OperationNodeTransformer,
@@ -58,6 +57,8 @@ export function openDatabase<DB>(options: DatabaseOptions): { db: Kysely<DB>; po
   pool.on('connect', (client) => {
     // The server's last words, and then the end of the connection, are two errors about one loss.
     client.once('error', noteLoss).on('error', () => {})
+    ;(client as unknown as PreparingClient).noteLostCancel = (err) =>
+      options.log.warn({ err }, 'a statement could not be cancelled')
   })
   const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
   return { db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins }), pool }
@@ -89,6 +90,9 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
  * Query builders emit a bounded set of texts; past the bound (a list of varying length in a loop) it stays unnamed.
  */
 class PreparingClient extends pg.Client {
+  /** Told when a statement that was abandoned may run on, until its time limit. */
+  noteLostCancel: (err: Error) => void = () => {}
+
   // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, all of which must pass through
   override query(...args: any[]): any {
     const deadline = currentDeadline()
@@ -116,24 +120,51 @@ class PreparingClient extends pg.Client {
   }
 }
 
-/** PostgreSQL's code of a cancel request (documentation, "Message Formats"). */
-const CANCEL_REQUEST = 80_877_102
+/** What pg's own clients do with their connection, which its types leave out. */
+interface Wire extends pg.Connection {
+  connect(port: number | string, host?: string): void
+  requestSsl(): void
+  cancel(processID: number, secretKey: number): void
+}
 
 /**
  * Ends a statement nobody waits for any more, and with it its transaction. A connection that is closed alone would not: a
  * statement that waits for a lock runs on and may commit. The connection goes too, so that a cancel request that comes too
- * late cannot meet somebody else's statement.
+ * late cannot meet somebody else's statement. The request goes over TLS where the connection does: a server behind a proxy
+ * may take nothing else, and who reads the key could end statements too.
  */
-function abandonStatement(client: pg.Client): void {
-  const { host, port, processID, secretKey } = client as pg.Client & { processID: number; secretKey: number }
-  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
-  const message = Buffer.alloc(16)
-  message.writeInt32BE(16, 0)
-  message.writeInt32BE(CANCEL_REQUEST, 4)
-  message.writeInt32BE(processID, 8)
-  message.writeInt32BE(secretKey, 12)
-  socket.on('error', () => {}).setTimeout(CONNECT_WITHIN_MS, () => socket.destroy())
-  socket.end(message)
+function abandonStatement(client: PreparingClient): void {
+  const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as {
+    host: string
+    port: number
+    ssl: pg.ClientConfig['ssl']
+    sslNegotiation: 'postgres' | 'direct'
+    processID: number
+    secretKey: number
+  }
+  const wire = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as Wire
+  let failure = new Error('the connection for the cancel request ended early')
+  let isSent = false
+  const send = () => {
+    isSent = true
+    wire.cancel(processID, secretKey)
+    wire.stream.end()
+  }
+  const giveUp = setTimeout(() => wire.stream.destroy(new Error('no cancel request in time')), CONNECT_WITHIN_MS)
+  wire.on('connect', () => {
+    if (!ssl) send()
+    else if (sslNegotiation !== 'direct') wire.requestSsl()
+  })
+  wire.on('sslconnect', send)
+  wire.on('error', (error: Error) => {
+    failure = error
+  })
+  wire.once('end', () => {
+    clearTimeout(giveUp)
+    if (!isSent) client.noteLostCancel(failure)
+  })
+  if (host.startsWith('/')) wire.connect(`${host}/.s.PGSQL.${port}`)
+  else wire.connect(port, host)
   client.end().catch(() => {})
 }
 

@@ -9,6 +9,8 @@ export interface Deadline {
   readsBody: boolean
   /** What to do to the statements that run when it is over. */
   running: Set<() => void>
+  /** What the request is answered with instead of an error, where its route says so. */
+  answer?: (timeout: RequestTimeout) => void
 }
 
 const current = new AsyncLocalStorage<Deadline | undefined>()
@@ -18,6 +20,15 @@ export const currentDeadline = (): Deadline | undefined => current.getStore()
 
 /** Runs what must be done although the request may be over: tidying up after it. */
 export const regardlessOfDeadline = <Result>(work: () => Result): Result => current.run(undefined, work)
+
+/** Whether the request this is done for was answered that it took too long: whoever would answer it leaves it at that. */
+export const isPastDeadline = (): boolean => current.getStore()?.isOver ?? false
+
+/** Has the request answered by `answer`, which sends synchronously, and not by an error, if it takes too long. */
+export function answerTimeoutBy(answer: (timeout: RequestTimeout) => void): void {
+  const deadline = current.getStore()
+  if (deadline) deadline.answer = answer
+}
 
 /**
  * Answers every request that takes longer, whatever it waits for: the database's statements end and no other begins
@@ -33,7 +44,7 @@ export function answerWithin(app: FastifyInstance, ms: number): void {
       for (const abandon of deadline.running) abandon()
       if (reply.sent) return
       if (reply.raw.headersSent) reply.raw.destroy()
-      else reply.send(new RequestTimeout(deadline.readsBody))
+      else (deadline.answer ?? ((timeout) => reply.send(timeout)))(new RequestTimeout(deadline.readsBody))
     }, ms).unref()
     requests.set(request, { deadline, timer })
     current.run(deadline, done)

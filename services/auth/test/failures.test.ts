@@ -1,11 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import {
   type Answer,
+  fragmentOf,
   linkPath,
+  queryOf,
   type SignedIn,
   startTestService,
   type TestService,
@@ -96,15 +98,27 @@ test('more sign-ins than the queue holds are told to come back; the rest get rig
 describe('a database that hangs', () => {
   let service: TestService
   let me: SignedIn
+  let folder: string
+  let logFile: string
   const email = 'hangs@example.com'
 
   beforeAll(async () => {
-    service = await startTestService({ AUTH_API_MAX_REQUEST_DURATION: '1', AUTH_WORKERS_ENABLED: 'false' })
+    folder = await mkdtemp(join(tmpdir(), 'hangs-'))
+    logFile = join(folder, 'log')
+    service = await startTestService({
+      AUTH_API_MAX_REQUEST_DURATION: '1',
+      AUTH_WORKERS_ENABLED: 'false',
+      AUTH_LOG_LEVEL: 'warn',
+      AUTH_LOG_FILE: logFile,
+    })
     const made = { email, password, email_confirm: true }
     expect((await service.post('/admin/users', made, service.admin)).status).toBe(200)
     me = await signIn()
   })
-  afterAll(() => service.close())
+  afterAll(async () => {
+    await service.close()
+    await rm(folder, { recursive: true })
+  })
 
   const signIn = async () => toSignedIn((await service.post('/token?grant_type=password', { email, password })).body)
   const refresh = () => service.post('/token?grant_type=refresh_token', { refresh_token: me.refreshToken })
@@ -159,6 +173,42 @@ describe('a database that hangs', () => {
     )
     expect(older).toMatchObject({ status: 504, body: { code: 504, error_code: 'request_timeout' } })
     expect(newer).toMatchObject({ status: 504, body: { code: 'request_timeout' } })
+  })
+
+  test.for(['', 'pkce_'])('sends the browser on with an error when a link %s… is followed, once', async (prefix) => {
+    const { body } = await service.post('/admin/generate_link', { type: 'magiclink', email }, service.admin)
+    const ids: unknown[] = []
+    const ways = [
+      (path: string) => service.get(path),
+      (path: string) => service.post(path, undefined, { 'content-type': 'application/x-www-form-urlencoded' }),
+    ]
+    for (const follow of ways) {
+      const path = (token: string) => `/verify?type=magiclink&token=${token}&redirect_to=https://site.example/app`
+      const answer = await whileLocked('one_time_tokens in access exclusive mode', () =>
+        follow(path(prefix ? `${prefix}unknown` : body.hashed_token)),
+      )
+      ids.push(answer.headers['x-request-id'])
+      expect([answer.status, answer.headers['referrer-policy']]).toEqual([303, 'no-referrer'])
+      expect(String(answer.headers.location)).toMatch(/^https:\/\/site\.example\/app/)
+      expect(fragmentOf(answer)).toEqual({
+        error_code: 'request_timeout',
+        error_description: 'The request took too long',
+        sb: '',
+      })
+      if (prefix) expect(queryOf(answer)).toMatchObject({ error_code: 'request_timeout' })
+    }
+    expect((await service.get('/verify?type=magiclink')).status).toBe(400)
+    if (!prefix) {
+      const again = await service.get(`/verify?type=magiclink&token=${body.hashed_token}`)
+      expect(again.headers.location).toContain('#access_token=')
+    }
+    const messages = async () =>
+      (await readFile(logFile, 'utf8'))
+        .split('\n')
+        .filter((line) => ids.some((id) => line.includes(String(id))))
+        .map((line) => JSON.parse(line).msg)
+    // Lines are written together, a tenth of a second late.
+    await expect.poll(messages).toEqual(['request failed', 'request failed'])
   })
 
   test('does nothing after it answered', async () => {

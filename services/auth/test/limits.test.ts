@@ -123,3 +123,37 @@ test.for<[string, Record<string, string>, boolean]>([
   expect(statuses).toEqual(isLimited ? [403, 429, 429] : [403, 403, 403])
   await service.close()
 })
+
+test('an IPv6 customer has one counter, whatever address of theirs they use and however it is written', async () => {
+  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '2' })
+  const verify = async (address: string) =>
+    (await service.post('/verify', { type: 'signup', token_hash: 'x' }, { 'x-real-address': address })).status
+  const groups = [
+    ['2001:db8:1:2::1', '2001:DB8:1:2:ffff::', '2001:0db8:0001:0002:0:0:0.0.0.9'],
+    ['2001:db8:1:3::1', '2001:db8:1:3:0:0:0:1', '2001:db8:1:3::2'],
+    ['::1', '0:0:0:0:1::', '::2:0:0:1'],
+    ['2001:db8::', '2001:db8::1:0:0:1', '2001:db8:0:0:9::%eth0'],
+    ['192.0.2.1', '::ffff:192.0.2.1', '::FFFF:c000:201'],
+    ['192.0.2.2', '::ffff:192.0.2.2', '192.0.2.2'],
+    ['unknown', 'unknown', 'unknown'],
+  ]
+  for (const group of groups) {
+    const statuses = []
+    for (const address of group) statuses.push(await verify(address))
+    expect([group, statuses]).toEqual([group, [403, 403, 429]])
+  }
+  await service.close()
+})
+
+test('wrong passwords from one IPv6 customer count together', async () => {
+  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_FAILED_SIGN_INS: '2' })
+  const email = 'guessed@example.com'
+  const guess = async (address: string) =>
+    (await service.post('/token?grant_type=password', { email, password: 'wrong' }, { 'x-real-address': address }))
+      .status
+  const statuses = []
+  for (let i = 1; i <= 4; i++) statuses.push(await guess(`2001:db8:1:2::${i}`))
+  expect(statuses).toEqual([400, 400, 429, 429])
+  expect(await guess('2001:db8:1:3::1')).toBe(400)
+  await service.close()
+})

@@ -4,7 +4,11 @@ export const captchaVariables = {
   SECURITY_CAPTCHA_ENABLED: boolean('Demand a captcha on public endpoints.', { default: 'false' }),
   SECURITY_CAPTCHA_PROVIDER: oneOf(['hcaptcha', 'turnstile'], 'Who checks captchas.', { default: 'hcaptcha' }),
   SECURITY_CAPTCHA_SECRET: text("The captcha provider's secret; required when enabled."),
-  SECURITY_CAPTCHA_TIMEOUT: duration('Longest wait for the captcha provider.', { default: '10s', positive: true }),
+  SECURITY_CAPTCHA_TIMEOUT: duration('Longest wait for the captcha provider.', {
+    default: '10s',
+    positive: true,
+    max: '1h',
+  }),
   SECURITY_CAPTCHA_URL: httpUrl("Where captchas are checked; the provider's own address when unset."),
 } satisfies Variables
 

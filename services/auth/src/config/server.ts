@@ -29,6 +29,7 @@ export const serverVariables = {
   API_MAX_REQUEST_DURATION: duration('A request running longer is answered 504, and its transaction undone.', {
     default: '10s',
     positive: true,
+    max: '1h',
   }),
   REQUEST_ID_HEADER: text('Header to take the request id from; without it each request gets a new one.'),
   CORS_ALLOWED_HEADERS: list('Request headers browsers may send beside the built-in ones.', { default: '' }),

@@ -8,7 +8,7 @@ const SMS_PROVIDERS = ['twilio', 'messagebird', 'vonage', 'textlocal', 'http'] a
 type SmsProvider = (typeof SMS_PROVIDERS)[number]
 
 export const smsGatewayVariables = {
-  SMS_TIMEOUT: duration('Longest wait for a gateway.', { default: '10s', positive: true }),
+  SMS_TIMEOUT: duration('Longest wait for a gateway.', { default: '10s', positive: true, max: '1h' }),
   SMS_PROVIDER: parsed(
     `list of ${SMS_PROVIDERS.join(', ')}`,
     'Who delivers SMS; the next one is tried when one fails.',

@@ -131,6 +131,18 @@ test('who was an admin when the token was made, and is none any more, is asked',
   }
 })
 
+test("an admin's token whose session has ended is asked", async () => {
+  const user = { email: 'left@example.com', password: person.password, email_confirm: true, role: 'service_role' }
+  const { body: made } = await service.post('/admin/users', user, service.admin)
+  const signIn = (headers = {}, proof: object = {}) =>
+    service.post('/token?grant_type=password', { email: user.email, password: user.password, ...proof }, headers)
+  const { body } = await signIn({}, { captcha_token: 'proof' })
+  const auth = { authorization: `Bearer ${body.access_token}` }
+  expect((await signIn(auth)).status).toBe(200)
+  await service.delete(`/admin/users/${made.id}/sessions`, service.admin)
+  expect(await signIn(auth)).toMatchObject(FAILED)
+})
+
 test.for<[string, Record<string, string>, string | undefined]>([
   ['the trusted header', { 'x-real-address': '192.0.2.7, 10.0.0.1' }, '192.0.2.7'],
   ['a header anybody can write', { 'x-forwarded-for': '192.0.2.8' }, undefined],

@@ -27,8 +27,41 @@ export function trustedAddress(request: FastifyRequest): string | undefined {
   return undefined
 }
 
+/** What limits are counted by; undefined where there is no trusted address, and nothing to count by. */
+export function limitKeyOf(...request: Parameters<typeof trustedClientAddress>): string | undefined {
+  const address = trustedClientAddress(...request)
+  return address === undefined ? undefined : networkOf(address)
+}
+
 /**
- * What limits are counted by and others are told: the address a trusted proxy vouches for, as it wrote it. Undefined
+ * IPv6 by /64, of which every customer has at least one to themselves and could take another address for every request. An
+ * IPv4 address in IPv6 is the IPv4 address; what is no address stays as it is.
+ */
+function networkOf(address: string): string {
+  const [withoutZone = ''] = address.split('%', 1)
+  if (isIP(withoutZone) !== 6) return address
+  const [head = '', tail] = new URL(`http://[${withoutZone}]/`).hostname.slice(1, -1).split('::')
+  const wordsOf = (text: string) =>
+    text
+      .split(':')
+      .filter(Boolean)
+      .map((word) => Number.parseInt(word, 16))
+  const [before, after] = [wordsOf(head), wordsOf(tail ?? '')]
+  const words = [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
+  if (words.slice(0, 6).join() === '0,0,0,0,0,65535') {
+    return words
+      .slice(6)
+      .flatMap((word) => [word >> 8, word & 255])
+      .join('.')
+  }
+  return `${words
+    .slice(0, 4)
+    .map((word) => word.toString(16))
+    .join(':')}::/64`
+}
+
+/**
+ * Who calls, as others are told and limits begin with: the address a trusted proxy vouches for, as it wrote it. Undefined
  * without such a proxy; X-Forwarded-For is never used, a client can write it.
  */
 export function trustedClientAddress(

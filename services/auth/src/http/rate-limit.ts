@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { consume, type Limiter, openLimiter } from '../limits/limiter.ts'
 import type { Rate } from '../limits/rate.ts'
-import { trustedClientAddress } from './client.ts'
+import { limitKeyOf } from './client.ts'
 import { createPasswordTries, type PasswordTries } from './password-tries.ts'
 
 /**
@@ -61,7 +61,7 @@ export function createLimits(
 
   return {
     async byAddress(request, limit) {
-      const address = trustedClientAddress(request, config)
+      const address = limitKeyOf(request, config)
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
     mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),

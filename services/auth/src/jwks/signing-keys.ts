@@ -26,6 +26,9 @@ const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** Verified tokens remembered per process: the signature of a token cannot change, only its time runs out. */
 const MAX_REMEMBERED = 5_000
 
+/** Longest one remembered, so that all of them take 20 MB at most: with much metadata one has 45 KiB. */
+const MAX_REMEMBERED_LENGTH = 4_096
+
 /**
  * Imports the keys and signs and verifies once, so that a key that cannot do its work is found at start. Throws a
  * ConfigError.
@@ -86,6 +89,7 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
           algorithms: [...new Set(['HS256', ...[...verifying.values()].map((key) => key.alg)])],
           currentDate: now,
         })
+        if (token.length > MAX_REMEMBERED_LENGTH) return payload
         if (remembered.size >= MAX_REMEMBERED) remembered.delete(remembered.keys().next().value as string)
         remembered.set(token, payload)
         return payload

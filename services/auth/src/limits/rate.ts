@@ -8,9 +8,12 @@ export interface Rate {
 
 /** So many per hour, or `N/duration`. */
 export function parseRate(value: string): Rate {
-  const [points, period = '1h'] = value.split('/')
+  const [points = '', period = '1h', ...more] = value.split('/')
   const seconds = duration('').parse(period) as number
-  if (!/^\d+$/.test(points as string) || seconds === 0) throw new Error('must be a number, or N/duration')
+  const isNumber = /^\d+$/.test(points) && Number.isSafeInteger(Number(points))
+  if (!isNumber || !(seconds > 0 && Number.isSafeInteger(Math.ceil(seconds))) || more.length > 0) {
+    throw new Error('must be a number, or N/duration')
+  }
   return { points: Number(points), seconds }
 }
 

@@ -5,7 +5,7 @@ import { apiError } from '../errors.ts'
 import { refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
-import { clientOf, trustedClientAddress } from '../http/client.ts'
+import { clientOf, limitKeyOf } from '../http/client.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { counted, countRefresh, countSignIn } from '../metrics.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
@@ -69,7 +69,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       // Not checked, only written as it is stored: a malformed address is an unknown one.
       const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
       const audience = requestAudience(request, config.jwt.audience)
-      const clientAddress = trustedClientAddress(request, config)
+      const clientAddress = limitKeyOf(request, config)
       return counted(
         (result) => countSignIn('password', result),
         () => signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),

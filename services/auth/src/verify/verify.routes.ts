@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
 import { explainFailure } from '@services/common/error-handler'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -34,16 +35,21 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     const target = redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
     const flow = flowOf(token)
     reply.header('referrer-policy', 'no-referrer')
+    const failed = (error: unknown) => errorRedirect(target, explainFailure(error, request, errorAnswers), flow)
+    answerTimeoutBy((timeout) => reply.redirect(failed(timeout), 303))
+    let location: string
     try {
       await limits.byAddress(request, 'verify')
       const client = clientOf(request, config.server.trustSbForwardedFor)
       const confirmed = await countedAsOtp(() =>
         verifyLink(deps, request.log, token, { type, client, givesCode: true }),
       )
-      return reply.redirect(confirmedRedirect(target, confirmed, flow), 303)
+      location = confirmedRedirect(target, confirmed, flow)
     } catch (error) {
-      return reply.redirect(errorRedirect(target, explainFailure(error, request, errorAnswers), flow), 303)
+      if (isPastDeadline()) return reply
+      location = failed(error)
     }
+    return isPastDeadline() ? reply : reply.redirect(location, 303)
   }
 
   app.route({
