@@ -4,13 +4,13 @@ import type pg from 'pg'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { consume, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { createPasswordTries, type PasswordTries } from '../limits/password-tries.ts'
 import type { Rate } from '../limits/rate.ts'
 import { trustedClientAddress } from './client.ts'
-import { createPasswordTries, type PasswordTries } from './password-tries.ts'
 
 /**
  * What a request is counted against; how counting works is said in limits/limiter.ts. Tries at passwords are counted their
- * own way, see password-tries.ts.
+ * own way, see limits/password-tries.ts.
  */
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */

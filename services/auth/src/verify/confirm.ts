@@ -34,12 +34,7 @@ interface Effect {
   traits?: Metadata
 }
 
-type Apply = (
-  deps: Deps,
-  trx: Transaction<DB>,
-  redemption: Redemption,
-  log: FastifyBaseLogger,
-) => Promise<Effect | undefined>
+type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption, log: AuditLog) => Promise<Effect | undefined>
 
 /**
  * What using a token changes, by its purpose. Returns the user as they are now; undefined when the other address of an
@@ -127,7 +122,7 @@ async function changeEmail(
   deps: Deps,
   trx: Transaction<DB>,
   { user, token }: Redemption,
-  log: FastifyBaseLogger,
+  log: AuditLog,
 ): Promise<Effect | undefined> {
   const email = user.email_change
   if (!email) throw apiError('otp_expired')
