@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../test/service.ts'
+import { SMS_GATEWAY } from '../../test/sms-config.ts'
 
 const password = 'correct horse'
 const HOME = { 'x-real-address': '192.0.2.1' }
@@ -45,8 +46,7 @@ test('misses of the current password count by the trusted address of the client'
 
 describe('whether a password is the one in use', () => {
   test('is not told by a request that is refused for something else', async () => {
-    const gateway = { AUTH_SMS_COUNTRIES: '+49', AUTH_RATE_LIMIT_EMAIL_SENT: '1' }
-    await withUser(gateway, async (service, { auth }) => {
+    await withUser({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' }, async (service, { auth }) => {
       const told = async (guess: string, also: object) => {
         const { status, body } = await service.put('/user', { password: guess, ...also }, auth)
         return [status, body.error_code]
@@ -61,6 +61,15 @@ describe('whether a password is the one in use', () => {
       await alike({ email: 'another@example.com' }, 429, 'over_email_send_rate_limit')
       service.clock.advance({ seconds: 901 })
       await alike({ email: 'another@example.com' }, 429, 'over_email_send_rate_limit')
+    })
+  })
+
+  test('is not told by one for a number that gets no messages', async () => {
+    await withUser({ ...SMS_GATEWAY, AUTH_SMS_COUNTRIES: '+49' }, async (service, { auth }) => {
+      for (const guess of ['a wrong guess', password]) {
+        const answer = await service.put('/user', { password: guess, phone: '18765550100' }, auth)
+        expect(answer).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
+      }
     })
   })
 

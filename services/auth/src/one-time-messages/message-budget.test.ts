@@ -1,17 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../test/service.ts'
+import { SMS_GATEWAY } from '../../test/sms-config.ts'
 
 const password = 'correct horse'
 const LARGE = { large: 'x'.repeat(20_000) }
-/** A gateway nobody answers at: messages to it wait, which is all the budgets look at. */
-const GATEWAY = {
-  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
-  AUTH_SMS_PROVIDER: 'twilio',
-  AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC00000000000000000000000000000000',
-  AUTH_SMS_TWILIO_AUTH_TOKEN: 'token',
-  AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG00000000000000000000000000000000',
-  AUTH_WORKERS_ENABLED: 'false',
-}
 const autoconfirmed = { AUTH_MAILER_AUTOCONFIRM: 'true' }
 
 async function open(settings: Record<string, string>) {
@@ -31,7 +23,7 @@ describe('a PUT /user that sends nothing spends nothing:', () => {
     ['a number in a country that gets no messages', { phone: '18765550100' }],
     ['the password in use', { password }],
   ])('mails, for %s', async ([, refused]) => {
-    const settings = { ...GATEWAY, AUTH_RATE_LIMIT_EMAIL_SENT: '2', AUTH_SMS_COUNTRIES: '+49' }
+    const settings = { ...SMS_GATEWAY, AUTH_RATE_LIMIT_EMAIL_SENT: '2', AUTH_SMS_COUNTRIES: '+49' }
     const { service, newUser, messages } = await open(settings)
     const auth = await newUser()
     for (let i = 0; i < 3; i++) {
@@ -47,7 +39,7 @@ describe('a PUT /user that sends nothing spends nothing:', () => {
   })
 
   test("a number's own share", async () => {
-    const { service, newUser } = await open({ ...GATEWAY, AUTH_SMS_MAX_PER_NUMBER: '1' })
+    const { service, newUser } = await open({ ...SMS_GATEWAY, AUTH_SMS_MAX_PER_NUMBER: '1' })
     const thief = await newUser()
     for (const refused of [{ data: LARGE }, { password }]) {
       expect((await service.put('/user', { phone: '4915100000001', ...refused }, thief)).status).toBe(422)
@@ -55,6 +47,16 @@ describe('a PUT /user that sends nothing spends nothing:', () => {
     expect((await service.put('/user', { phone: '4915100000001' }, await newUser())).status).toBe(200)
     await service.close()
   })
+})
+
+test('an invitation that is refused spends no mail', async () => {
+  const { service, newUser } = await open({ AUTH_RATE_LIMIT_EMAIL_SENT: '1', AUTH_WORKERS_ENABLED: 'false' })
+  const { body } = await service.get('/user', await newUser())
+  const invite = async (email: string) => (await service.post('/invite', { email }, service.admin)).status
+  for (let i = 0; i < 3; i++) expect(await invite(body.email)).toBe(422)
+  expect(await invite('invited@example.com')).toBe(200)
+  expect(await invite('over@example.com')).toBe(429)
+  await service.close()
 })
 
 test('a message whose request took too long spends nothing', async () => {
