@@ -11,3 +11,13 @@ export const smsConfig = (settings: Record<string, string>): Config['sms'] =>
     AUTH_SMS_TIMEOUT: '5',
     ...settings,
   }).config.sms
+
+/** Settings of a service with a gateway and no worker: messages to it are queued and stay there. */
+export const SMS_GATEWAY = {
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_SMS_PROVIDER: 'twilio',
+  AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC00000000000000000000000000000000',
+  AUTH_SMS_TWILIO_AUTH_TOKEN: 'token',
+  AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG00000000000000000000000000000000',
+  AUTH_WORKERS_ENABLED: 'false',
+}

@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import type { PasswordTry } from '../limits/password-tries.ts'
 import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
 import { countAttemptOfUser } from '../one-time-tokens/one-time-tokens.store.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
@@ -13,6 +14,8 @@ export interface NewPassword {
   /** An anonymous user may set a password only together with an address. */
   email?: string | undefined
   phone?: string | undefined
+  /** The client address a trusted proxy vouches for; misses are counted by it. */
+  clientAddress: string | undefined
 }
 
 export interface CheckedPassword {
@@ -39,26 +42,42 @@ export function requireAddressForPassword(user: User, { email, phone }: Pick<New
   })
 }
 
-/** Checks nonce, current password and novelty of a fit password, in this order (contract/auth-core.md 11.11). */
+/**
+ * Checks nonce, current password and novelty of a fit password, in this order (contract/auth-core.md 11.11). Comes after all
+ * else that refuses the request: novelty tells whether a guess is the password in use, so who does not know that one pays
+ * for the answer with a try at it.
+ */
 export async function checkNewPassword(
   deps: Deps,
   { user, session }: Caller,
-  { password, currentPassword, nonce }: NewPassword,
+  { password, currentPassword, nonce, clientAddress }: NewPassword,
 ): Promise<CheckedPassword> {
   const { config, db, passwords, limits } = deps
   const nonceHash = config.passwords.requireReauthentication ? await checkNonce(deps, user, nonce) : undefined
   const current = await findPasswordHash(db, user.id)
   const cameThroughMailbox = session?.amr.some(({ method }) => MAILBOX_METHODS.includes(method))
-  if (current && config.passwords.requireCurrent && !cameThroughMailbox) {
+  const tried = changeTry(user, clientAddress)
+  const mustKnow = config.passwords.requireCurrent && !cameThroughMailbox
+  if (current && mustKnow) {
     if (!currentPassword) throw apiError('current_password_required')
-    const isRight = await limits.passwordTry({ identifier: user.id, address: undefined }, () =>
-      passwords.verify(current, currentPassword),
-    )
+    const isRight = await limits.passwordTry(tried, () => passwords.verify(current, currentPassword))
     if (!isRight) throw apiError('current_password_invalid')
   }
-  if (current && (await passwords.verify(current, password))) throw apiError('same_password')
+  if (current) {
+    const isSame = () => passwords.verify(current, password)
+    if (await (mustKnow ? isSame() : limits.passwordTry(tried, isSame))) throw apiError('same_password')
+  }
   return { passwordHash: await passwords.hash(password), nonceHash }
 }
+
+/**
+ * What tries at the current password count against: by the user and so apart from the sign-in, whose strangers would keep
+ * an owner from changing the password otherwise. Here nobody tries without a session.
+ */
+export const changeTry = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordTry => ({
+  identifier: id,
+  address: clientAddress,
+})
 
 async function checkNonce(deps: Deps, user: User, nonce: string | undefined): Promise<Buffer> {
   if (!nonce) throw apiError('reauthentication_needed')

@@ -18,12 +18,13 @@ import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
 import { applyEmailChange, applyPhoneChange, refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
-import { requireModestMetadata } from '../users/metadata.ts'
+import { mergedMetadata, requireModestMetadata } from '../users/metadata.ts'
 import { isHeldUnproven } from '../users/unproven-holder.store.ts'
 import { findUserById, lockUser, setPassword, touchUser, type User } from '../users/users.store.ts'
 
 import {
   type CheckedPassword,
+  changeTry,
   checkNewPassword,
   requireAddressForPassword,
   requireFitPassword,
@@ -39,6 +40,8 @@ export interface AccountChanges {
   nonce?: string | undefined
   data?: Metadata | undefined
   appMetadata?: Metadata | undefined
+  /** The client address a trusted proxy vouches for. */
+  clientAddress: string | undefined
   context: MailContext
   pkce?: Pkce | undefined
   smsChannel: SmsChannel
@@ -58,9 +61,14 @@ export async function updateAccount(
   }
   // Before anything is looked up: the answer tells whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
-  const password = await checkChanges(deps, caller, changes)
-  const work = () =>
-    deps.db.transaction().execute(async (trx) => {
+  await checkChanges(deps, user, changes)
+  return withChangesCounted(deps, user, recipientsOf(deps, user, changes), async () => {
+    // Last of all that may refuse, because its refusal tells of the password in use.
+    const password =
+      changes.password === undefined
+        ? undefined
+        : await checkNewPassword(deps, caller, { ...changes, password: changes.password })
+    const updated = await deps.db.transaction().execute(async (trx) => {
       const now = deps.now()
       await lockUser(trx, user.id)
       // Hashing took its time: the session may have been ended meanwhile, by its owner's own password change.
@@ -78,7 +86,9 @@ export async function updateAccount(
       requireModestMetadata(updated.app_metadata)
       return updated
     })
-  return withChangesCounted(deps, user, recipientsOf(deps, user, changes), work)
+    if (password) await deps.limits.forgetPasswordTries(changeTry(user, changes.clientAddress))
+    return updated
+  })
 }
 
 /** Who gets a message that asks to agree to the changes. */
@@ -90,9 +100,8 @@ function recipientsOf(deps: Deps, user: User, { email, phone }: AccountChanges):
 }
 
 /** Everything that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
-async function checkChanges(deps: Deps, caller: Caller, changes: AccountChanges): Promise<CheckedPassword | undefined> {
-  const { user } = caller
-  const { password, appMetadata } = changes
+async function checkChanges(deps: Deps, user: User, changes: AccountChanges): Promise<void> {
+  const { password, data, appMetadata } = changes
   if (password !== undefined) await requireFitPassword(deps, password)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   if (password !== undefined) requireAddressForPassword(user, changes)
@@ -102,7 +111,8 @@ async function checkChanges(deps: Deps, caller: Caller, changes: AccountChanges)
   if (changes.phone && !(await canBeProven(deps, user, { channel: 'phone', value: changes.phone }))) {
     await refuseTakenPhone(deps.db, changes.phone, user.aud, user.id)
   }
-  return password === undefined ? undefined : checkNewPassword(deps, caller, { ...changes, password })
+  if (data) requireModestMetadata(mergedMetadata(user.user_metadata, data))
+  if (appMetadata) requireModestMetadata(mergedMetadata(user.app_metadata, appMetadata))
 }
 
 /** Whether the address is another account's that never proved it, and this user will have to: then it may become theirs. */

@@ -4,6 +4,7 @@ import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
+import { limitKeyOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
@@ -71,6 +72,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         nonce,
         data,
         appMetadata,
+        clientAddress: limitKeyOf(request, deps.config),
         context: mailContextOf(request, deps.config),
         pkce: parsePkce(request.body),
         smsChannel: parseChannel(deps.config.sms, channel),

@@ -4,7 +4,7 @@ import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { type MailContext, sendLinkMail } from '../one-time-messages/link-mail.ts'
-import { spendMessage } from '../one-time-messages/message-budget.ts'
+import { withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
 import { findUserById, lockAndReadUser, setInvited, type User } from '../users/users.store.ts'
@@ -24,14 +24,15 @@ export async function inviteUser(
   { email, data, audience, context }: Invitation,
 ): Promise<User> {
   requireModestMetadata(data)
-  await spendMessage(deps, { channel: 'email', value: email })
-  return deps.db.transaction().execute(async (trx) => {
-    const { user } = await lockUnproven(deps, trx, { email, data, audience }, null)
-    await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, password: { hash: null }, ...context })
-    await setInvited(trx, user.id, deps.now())
-    await auditInvitation(deps, trx, log, admin, user)
-    return (await findUserById(trx, user.id)) as User
-  })
+  return withMessagesCounted(deps, [{ channel: 'email', value: email }], () =>
+    deps.db.transaction().execute(async (trx) => {
+      const { user } = await lockUnproven(deps, trx, { email, data, audience }, null)
+      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, password: { hash: null }, ...context })
+      await setInvited(trx, user.id, deps.now())
+      await auditInvitation(deps, trx, log, admin, user)
+      return (await findUserById(trx, user.id)) as User
+    }),
+  )
 }
 
 /** The unconfirmed account of the address, made if need be with this password. Throws email_exists when somebody has proven it. */

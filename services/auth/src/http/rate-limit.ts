@@ -3,24 +3,28 @@ import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
-import { consume, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { consume, type GiveBack, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { createPasswordTries, type PasswordTries } from '../limits/password-tries.ts'
 import type { Rate } from '../limits/rate.ts'
 import { limitKeyOf } from './client.ts'
-import { createPasswordTries, type PasswordTries } from './password-tries.ts'
 
 /**
  * What a request is counted against; how counting works is said in limits/limiter.ts. Tries at passwords are counted their
- * own way, see password-tries.ts.
+ * own way, see limits/password-tries.ts.
  */
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
   /** Counts a mail against the budget of all users. */
-  mailSent(): Promise<void>
+  mailSent(): Promise<GiveBack>
+  /** Counts a stranger's wish that a change of address be sent again: each waits in the database until a worker has looked. */
+  changeResent(): Promise<GiveBack>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
-  passwordTry: PasswordTries
+  passwordTry: PasswordTries['run']
+  /** Forgets the misses of a password that has been changed. */
+  forgetPasswordTries: PasswordTries['forget']
 }
 
 export type AddressLimit =
@@ -56,7 +60,9 @@ export function createLimits(
     recover: open('recover', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
   }
+  const passwordTries = createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords })
   const mails = open('mails', limits.mailsSent)
+  const changesResent = open('resend-changes', limits.mailsSent)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -65,7 +71,11 @@ export function createLimits(
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
     mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
-    addressChange: (userId) => consume(addressChanges, userId, 'over_request_rate_limit'),
-    passwordTry: createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords }),
+    changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
+    async addressChange(userId) {
+      await consume(addressChanges, userId, 'over_request_rate_limit')
+    },
+    passwordTry: passwordTries.run,
+    forgetPasswordTries: passwordTries.forget,
   }
 }

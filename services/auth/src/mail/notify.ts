@@ -5,9 +5,10 @@ import type { OutboxDeps } from '../messages/outbox.ts'
 import type { MailVariables, NOTIFICATION_KINDS } from './kinds.ts'
 import { pickLocale } from './locale.ts'
 import { type NewMail, queueMail } from './queue-mail.ts'
+import { hasMailServer } from './smtp.ts'
 
 export interface NotifyDeps extends OutboxDeps {
-  config: Pick<Config, 'mail' | 'siteUrl'>
+  config: Pick<Config, 'mail' | 'siteUrl' | 'smtp'>
 }
 
 type Kind = keyof typeof NOTIFICATION_KINDS
@@ -15,7 +16,7 @@ type Kind = keyof typeof NOTIFICATION_KINDS
 type Details<K extends Kind> = Omit<MailVariables[K], 'SiteURL' | 'Email' | 'Data'>
 
 /**
- * Tells a user by mail of a change to their account, where the setting of the kind wants it and there is an address. It
+ * Tells a user by mail of a change to their account, where the setting of the kind wants it and there is an address and a mail server. It
  * goes out with the change: both are committed or neither. `to`: another address than the user's own.
  */
 export async function notify<K extends Kind>(
@@ -26,8 +27,8 @@ export async function notify<K extends Kind>(
   details: Details<K>,
   to = user.email,
 ): Promise<void> {
-  const { mail, siteUrl } = deps.config
-  if (!to || !mail.notifications[kind]) return
+  const { mail, siteUrl, smtp } = deps.config
+  if (!to || !mail.notifications[kind] || !hasMailServer(smtp)) return
   const variables = { SiteURL: siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...details }
   const locale = pickLocale(mail, { metadata: user.user_metadata })
   await queueMail(deps, trx, {

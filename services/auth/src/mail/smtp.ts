@@ -14,6 +14,10 @@ export interface SmtpSettings {
   headers: Readonly<Record<string, readonly string[]>>
 }
 
+/** Configuration demands one only while e-mail is a way to sign in. */
+export const hasMailServer = ({ host, from }: Pick<SmtpSettings, 'host' | 'from'>): boolean =>
+  host !== undefined && from !== undefined
+
 export interface Message {
   /** Stable over retries, so that a mail sent twice after a crash can be recognised. */
   id: string

@@ -9,14 +9,14 @@ import { requestEmailChange, requestPhoneChange } from '../users/addresses.store
 import type { User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
 import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
-import { type BudgetDeps, spendMessage } from './message-budget.ts'
+import { type BudgetDeps, withMessagesCounted } from './message-budget.ts'
 import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
 
 /**
- * Runs the transaction that asks for changes of address, with their messages counted before: limits have connections of
- * their own. Gaps are kept by who asks and by where it goes: neither may one user write to many addresses, nor many users to
+ * Runs `work`, whose transaction asks for changes of address, with their messages counted before: limits have connections
+ * of their own. Gaps are kept by who asks and by where it goes: neither may one user write to many addresses, nor many users to
  * one.
  */
 export function withChangesCounted<Result>(
@@ -26,10 +26,7 @@ export function withChangesCounted<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const gaps = recipients.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
-  return withinGaps(deps, gaps, async () => {
-    for (const recipient of recipients) await spendMessage(deps, recipient)
-    return work()
-  })
+  return withinGaps(deps, gaps, () => withMessagesCounted(deps, recipients, work))
 }
 
 type ChangeDeps = SendGapDeps & LinkMailDeps

@@ -1,28 +1,58 @@
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
+import { type GiveBack, whileCounted } from '../limits/limiter.ts'
+import { hasMailServer } from '../mail/smtp.ts'
 import type { SmsGuards } from '../sms/sms-guards.ts'
 import { testCodeOf } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 
 export interface BudgetDeps {
-  config: Pick<Config, 'sms'>
-  limits: { mailSent(): Promise<void> }
+  config: Pick<Config, 'sms' | 'smtp'>
+  limits: { mailSent(): Promise<GiveBack>; changeResent(): Promise<GiveBack> }
   smsGuards: SmsGuards
   now: () => Date
 }
 
 /**
- * Counts a message against what may be sent: mails of all users together, SMS by number, block of numbers and day. Asked
- * before the account is looked up, or the refusal would tell who has one. Nothing is sent to test numbers.
+ * Runs `work` with a message to each recipient counted against what may be sent: mails of all users together, SMS by number,
+ * block of numbers and day. Asked before the account is looked up, or the refusal would tell who has one. Nothing is counted
+ * when one of them cannot be sent to, and nothing stays counted when `work` throws: no message left then.
  */
-export async function spendMessage(deps: BudgetDeps, { channel, value }: Address): Promise<void> {
-  if (channel === 'email') return deps.limits.mailSent()
-  if (isTestNumber(deps, value)) return
-  if (deps.config.sms.providers.length === 0) {
-    throw apiError('phone_provider_disabled', { message: 'There is no gateway to send SMS by' })
-  }
-  await deps.smsGuards.allow(value)
+export function withMessagesCounted<Result>(
+  deps: BudgetDeps,
+  recipients: readonly Address[],
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const real = recipients.filter(({ channel, value }) => channel === 'email' || !isTestNumber(deps, value))
+  for (const recipient of real) requireWay(deps, recipient)
+  return whileCounted(
+    real.map(
+      ({ channel, value }) =>
+        () =>
+          channel === 'email' ? deps.limits.mailSent() : deps.smsGuards.allow(value),
+    ),
+    work,
+  )
 }
 
-export const isTestNumber = ({ config, now }: Pick<BudgetDeps, 'config' | 'now'>, phone: string): boolean =>
-  testCodeOf(config.sms.testNumbers, phone, now()) !== undefined
+/** The same for a change that a stranger asks to be sent again: where to, only the worker knows, which counts it there. */
+export const withResendCounted = <Result>(deps: BudgetDeps, work: () => Promise<Result>): Promise<Result> =>
+  whileCounted([() => deps.limits.changeResent()], work)
+
+/** Throws when no message can go there, whoever asks. */
+function requireWay({ config, smsGuards }: BudgetDeps, { channel, value }: Address): void {
+  if (channel === 'email') {
+    if (hasMailServer(config.smtp)) return
+    throw apiError('email_provider_disabled', { message: 'There is no mail server to send by' })
+  }
+  if (config.sms.providers.length === 0) {
+    throw apiError('phone_provider_disabled', { message: 'There is no gateway to send SMS by' })
+  }
+  smsGuards.requireAllowedCountry(value)
+}
+
+/** Nothing is sent to test numbers. */
+export const isTestNumber = (
+  { config, now }: { config: Pick<Config, 'sms'>; now: () => Date },
+  phone: string,
+): boolean => testCodeOf(config.sms.testNumbers, phone, now()) !== undefined

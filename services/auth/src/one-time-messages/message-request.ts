@@ -9,7 +9,7 @@ import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 import type { MailContext } from './link-mail.ts'
-import { type BudgetDeps, isTestNumber, spendMessage } from './message-budget.ts'
+import { type BudgetDeps, isTestNumber, withMessagesCounted, withResendCounted } from './message-budget.ts'
 import { type GapKind, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 export interface MessageRequest {
@@ -49,7 +49,7 @@ const GAPS: Record<MessageRequest['type'], GapKind> = {
   phone_change: 'resend',
 }
 
-/** Goes to another address than the one that was named; the worker, which knows it, counts it there. */
+/** Goes to another address than the one that was named; the worker, which knows it, counts the message there. */
 const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
 /** Notes the request for a worker. Throws while the address is within its gap or the budget of all users is used up. */
@@ -60,11 +60,13 @@ export async function requestMessage(
   const { address } = request
   const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
   const messageId = deps.newId()
-  await withinGaps(deps, [{ kind: gap, key: address.value }], async () => {
-    if (!isChange(request)) await spendMessage(deps, address)
+  const note = () => {
     const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId }) }
-    await deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
-  })
+    return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
+  }
+  await withinGaps(deps, [{ kind: gap, key: address.value }], () =>
+    isChange(request) ? withResendCounted(deps, note) : withMessagesCounted(deps, [address], note),
+  )
   return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }
 

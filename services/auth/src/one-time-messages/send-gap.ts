@@ -7,7 +7,8 @@ import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts
 
 /**
  * What is spaced apart; sign-in and recovery mails share one, as they share a token. `resend` is what a stranger may ask
- * about an address: it must not keep its owner from asking for a change.
+ * about an address: it must not keep its owner from asking for a change. It is short, because what is asked for too soon
+ * after that change is not sent, and the caller must not be told; the change's own gap is the real one.
  */
 export type GapKind =
   | 'confirmation'
@@ -68,8 +69,10 @@ const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
 
 function gapSeconds({ mail, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
   if (channelOf(kind, key) === 'sms') return sms.minGapSeconds
-  return kind === 'sign_in_link' || kind === 'reauthentication' ? mail.signInLinkGapSeconds : mail.minGapSeconds
+  return SHORT_GAPS.includes(kind) ? mail.signInLinkGapSeconds : mail.minGapSeconds
 }
+
+const SHORT_GAPS: readonly GapKind[] = ['sign_in_link', 'reauthentication', 'resend']
 
 function channelOf(kind: GapKind, key: string): 'mail' | 'sms' {
   if (kind === 'sms' || kind === 'phone_change') return 'sms'

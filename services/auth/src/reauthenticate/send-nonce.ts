@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { sendCodeMail } from '../one-time-messages/code-mail.ts'
 import { sendCodeSms } from '../one-time-messages/code-sms.ts'
-import { isTestNumber, spendMessage } from '../one-time-messages/message-budget.ts'
+import { isTestNumber, withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
@@ -18,9 +18,8 @@ export async function sendNonce(
 ): Promise<string> {
   const address = provenAddress(user)
   const messageId = deps.newId()
-  await withinGaps(deps, [{ kind: 'reauthentication', key: address.value }], async () => {
-    await spendMessage(deps, address)
-    await deps.db.transaction().execute(async (trx) => {
+  const work = () =>
+    deps.db.transaction().execute(async (trx) => {
       await lockUser(trx, user.id)
       const message = { user, to: address.value, purpose: 'reauthentication', messageId } as const
       if (address.channel === 'email') await sendCodeMail(deps, trx, { ...message, acceptLanguage })
@@ -28,7 +27,9 @@ export async function sendNonce(
       await setSentAt(trx, user.id, 'reauthentication_sent_at', deps.now())
       await audit(deps, trx, log, { action: 'user_reauthenticate_requested', actor: user })
     })
-  })
+  await withinGaps(deps, [{ kind: 'reauthentication', key: address.value }], () =>
+    withMessagesCounted(deps, [address], work),
+  )
   return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }
 

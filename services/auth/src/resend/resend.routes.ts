@@ -37,7 +37,11 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         ...captchaFields,
       }),
       response: {
-        200: Type.Object({ message_id: Type.String({ description: 'Id of the message in GET /admin/messages.' }) }),
+        200: Type.Object({
+          message_id: Type.String({
+            description: 'Id of the message in GET /admin/messages, if there was one to send.',
+          }),
+        }),
         ...errorResponses(400, 413, 429),
       },
     },

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { codeIn, fragmentOf, linkPath, test } from '../../test/service.ts'
+import { codeIn, fragmentOf, linkPath, startTestService, test } from '../../test/service.ts'
 
 const password = 'correct horse'
 
@@ -41,6 +41,47 @@ test('a pending change of address is sent to both again', async ({ service }) =>
   const second = await service.mailbox.waitFor('wanted@example.com', { after: first })
   await service.mailbox.waitFor('old@example.com', { after: firstOld })
   expect(codeIn(second.text)).toMatch(/^\d{6}$/)
+})
+
+test('asking again too early costs a minute, not the next mail; known and unknown addresses are answered alike', async ({
+  service,
+}) => {
+  const { auth } = await service.signedIn('early@example.com')
+  await service.put('/user', { email: 'early-new@example.com' }, auth)
+  const first = await service.mailbox.waitFor('early-new@example.com')
+  const resend = async (wait: number) => {
+    service.clock.advance({ seconds: wait })
+    const ask = async (email: string) => (await service.post('/resend', { type: 'email_change', email })).status
+    const [known, unknown] = [await ask('early@example.com'), await ask('stranger@example.com')]
+    await expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
+    expect(known).toBe(unknown)
+    return known
+  }
+  expect(await resend(840)).toBe(200)
+  expect(await resend(30)).toBe(429)
+  expect(service.mailbox.messages({ to: 'early-new@example.com' })).toHaveLength(1)
+  expect(await resend(31)).toBe(200)
+  await service.mailbox.waitFor('early-new@example.com', { after: first })
+})
+
+test('changes that are asked for again wait in the queue only as many as mails may be sent', async () => {
+  const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '3', AUTH_WORKERS_ENABLED: 'false' })
+  const statuses: number[] = []
+  for (const type of ['email_change', 'phone_change']) {
+    for (let i = 0; i < 4; i++) {
+      const answer = await service.post('/resend', { type, email: `${type}-${i}@example.com` })
+      statuses.push(answer.status)
+      if (answer.status === 429) {
+        expect(answer.body.error_code).toBe('over_request_rate_limit')
+        expect(Number(answer.headers['retry-after'])).toBeGreaterThan(3000)
+      }
+    }
+  }
+  expect(statuses).toEqual([200, 200, 200, 429, 429, 429, 429, 429])
+  expect(await service.deps.queue.depth('message-requests')).toBe(3)
+  // What they use up is their own: nobody else's mail.
+  expect((await service.post('/recover', { email: 'other@example.com' })).status).toBe(200)
+  await service.close()
 })
 
 describe('a request', () => {

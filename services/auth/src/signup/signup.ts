@@ -9,7 +9,7 @@ import { apiError } from '../errors.ts'
 import { countSignUp } from '../metrics.ts'
 import { sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
-import { spendMessage } from '../one-time-messages/message-budget.ts'
+import { withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
@@ -71,9 +71,8 @@ async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, inpu
 
 async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
   const { user, address } = account
-  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: address.value }], async () => {
-    await spendMessage(deps, address)
-    return deps.db.transaction().execute(async (trx) => {
+  const work = () =>
+    deps.db.transaction().execute(async (trx) => {
       const holderId = await insertAccount(deps, trx, account)
       const holder = holderId === user.id ? { ...user, password_hash: null } : await lockHolder(trx, holderId)
       // Two passwords for one address: one of them may be a stranger's, and nothing in the mail could tell which. Then whoever
@@ -85,7 +84,9 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
       await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
       return holderId === user.id
     })
-  })
+  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: address.value }], () =>
+    withMessagesCounted(deps, [address], work),
+  )
   if (isNew) countSignUp('password')
   // Built from the request alone: for an account that exists these ids are made up and name nothing.
   return { user: { ...user, confirmation_sent_at: user.created_at } }

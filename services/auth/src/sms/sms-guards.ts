@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import { consume, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { consume, countAll, type GiveBack, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
 import type { Rate } from '../limits/rate.ts'
 import { isCountryAllowed } from './countries.ts'
 
@@ -11,11 +11,13 @@ import { isCountryAllowed } from './countries.ts'
  * numbers alike, before the account is looked up, or the refusal would tell who has one.
  */
 export interface SmsGuards {
+  /** Throws validation_failed for a number (digits) in a country that gets no messages. */
+  requireAllowedCountry(phone: string): void
   /**
-   * Counts a message to this number (digits). Throws validation_failed for a country that gets none and
+   * Counts a message to this number. Throws validation_failed for a country that gets none and
    * over_sms_send_rate_limit for the rest. Not to be asked for test numbers: nothing is sent to them.
    */
-  allow(phone: string): Promise<void>
+  allow(phone: string): Promise<GiveBack>
 }
 
 /**
@@ -48,26 +50,21 @@ export function createSmsGuards(
     ...(dailyBudget === undefined ? [] : [open('sms-day', { points: dailyBudget, seconds: DAY }, all)]),
     open('sms', sent, all),
   ]
-  return {
-    async allow(phone) {
-      if (!isCountryAllowed(countries, phone)) {
-        throw apiError('validation_failed', { message: 'Messages to numbers of this country are not sent' })
-      }
-      await countAll(guards, phone)
-    },
+  const requireAllowedCountry = (phone: string) => {
+    if (isCountryAllowed(countries, phone)) return
+    throw apiError('validation_failed', { message: 'Messages to numbers of this country are not sent' })
   }
-}
-
-/** Counts everywhere or nowhere: a message refused by one guard was not sent and uses up no other's share. */
-async function countAll(guards: Guard[], phone: string): Promise<void> {
-  const counted: Guard[] = []
-  try {
-    for (const guard of guards) {
-      await consume(guard.limiter, guard.keyFor(phone), 'over_sms_send_rate_limit')
-      counted.push(guard)
-    }
-  } catch (refusal) {
-    await Promise.all(counted.map(({ limiter, keyFor }) => limiter.reward(keyFor(phone))))
-    throw refusal
+  return {
+    requireAllowedCountry,
+    async allow(phone) {
+      requireAllowedCountry(phone)
+      return countAll(
+        guards.map(
+          ({ limiter, keyFor }) =>
+            () =>
+              consume(limiter, keyFor(phone), 'over_sms_send_rate_limit'),
+        ),
+      )
+    },
   }
 }

@@ -27,9 +27,9 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.
   const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
   const storedHash = isOversized ? null : found?.password_hash
-  // By account, however it is named; by audience too, or a sign-up in another one would make misses be forgotten.
-  const identifier = found?.id ?? `${input.audience}\0${value}`
-  const tried = { identifier, address: input.clientAddress }
+  // By what was typed: whether two addresses are of one account is not to be told. By audience too, or a sign-up in another
+  // one would make misses be forgotten.
+  const tried = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
   const matches = await deps.limits.passwordTry(tried, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )

@@ -11,6 +11,10 @@ export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { additionalProper
  */
 const MAX_METADATA_BYTES = 16 * 1024
 
+/** What `changes` make of metadata, as metadata.store.ts merges it: by key at the top level; null removes. */
+export const mergedMetadata = (metadata: Metadata, changes: Metadata): Metadata =>
+  Object.fromEntries(Object.entries({ ...metadata, ...changes }).filter(([key]) => changes[key] !== null))
+
 /** Throws validation_failed when an account's metadata has grown too large. */
 export function requireModestMetadata(metadata: Metadata): void {
   if (Buffer.byteLength(JSON.stringify(metadata)) <= MAX_METADATA_BYTES) return

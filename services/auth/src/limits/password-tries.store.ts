@@ -78,14 +78,34 @@ export async function takeTry(
   }
 }
 
-/** Takes one off again, for a try that was not made. */
-export async function giveBack(db: Kysely<DB>, keys: string[]): Promise<void> {
-  await db
-    .updateTable('rate_limits')
-    .set((eb) => ({ points: eb('points', '-', 1) }))
-    .where('key', 'in', lockedInOrder(db, keys))
-    .where('points', '>', 0)
-    .execute()
+/**
+ * Undoes `takeTry`, for a try that was not made: its count, and the time the wait is reckoned from (`taken` is what `expire`
+ * became) unless others were counted since `before` was seen, whose time it is then.
+ */
+export async function giveBack(
+  db: Kysely<DB>,
+  keys: string[],
+  before: ReadonlyMap<string, Counter>,
+  taken: number,
+): Promise<void> {
+  // One after the other: a statement of its own waits for no other row while it holds one.
+  for (const key of keys) {
+    const { points, expire } = before.get(key) ?? { points: 0, expire: taken }
+    await db
+      .updateTable('rate_limits')
+      .set((eb) => ({
+        points: eb('points', '-', 1),
+        expire: eb
+          .case()
+          .when(eb.and([eb('points', '=', points + 1), eb('expire', '=', taken)]))
+          .then(expire)
+          .else(eb.ref('expire'))
+          .end(),
+      }))
+      .where('key', '=', key)
+      .where('points', '>', 0)
+      .execute()
+  }
 }
 
 /** Adds one and starts the time until the counter is forgotten anew. */

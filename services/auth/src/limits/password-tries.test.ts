@@ -1,3 +1,4 @@
+import bcrypt from 'bcrypt'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, startTestService, type TestService } from '../../test/service.ts'
 
@@ -6,20 +7,30 @@ const HOME = '192.0.2.1'
 let one: TestService
 let two: TestService
 let plain: TestService
+let phones: TestService
 
 beforeAll(async () => {
   const settings = { AUTH_MAILER_AUTOCONFIRM: 'true' }
   const behindProxy = { AUTH_RATE_LIMIT_HEADER: 'x-real-address', AUTH_RATE_LIMIT_TOKEN_REFRESH: '100000' }
   one = await startTestService({ ...settings, ...behindProxy })
   const replica = { ...settings, AUTH_DATABASE_URL: one.deps.config.database.url }
-  ;[two, plain] = await Promise.all([startTestService({ ...replica, ...behindProxy }), startTestService(replica)])
+  ;[two, plain, phones] = await Promise.all([
+    startTestService({ ...replica, ...behindProxy }),
+    startTestService(replica),
+    startTestService({
+      ...settings,
+      ...behindProxy,
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_SMS_AUTOCONFIRM: 'true',
+    }),
+  ])
   // Replicas have one time: each test clock starts when its service does.
   for (const { clock } of [two, plain]) {
     clock.advance({ seconds: (one.clock.now().getTime() - clock.now().getTime()) / 1000 })
   }
 })
 
-afterAll(() => Promise.all([one.close(), two.close(), plain.close()]))
+afterAll(() => Promise.all([one.close(), two.close(), plain.close(), phones.close()]))
 
 const wait = (seconds: number) => {
   for (const { clock } of [one, two, plain]) clock.advance({ seconds })
@@ -190,4 +201,64 @@ test('a header nobody vouches for changes nothing', async () => {
   const email = newName()
   for (let i = 0; i < 5; i++) await miss(email, 1, `198.51.100.${i}`, plain)
   expect(await statusOf(plain, email, 'wrong', '198.51.100.99')).toBe(429)
+})
+
+test('a try whose password was not looked at leaves the wait as it was', async () => {
+  const subject = { identifier: newName(), address: HOME }
+  const tryOnce = (isRight: () => Promise<boolean>) => one.deps.limits.passwordTry(subject, isRight)
+  const refused = () =>
+    tryOnce(async () => true).then(
+      () => 0,
+      ({ retryAfterSeconds }) => retryAfterSeconds,
+    )
+  for (const seconds of [0, 0, 0, 0, 0, 1, 2, 4]) {
+    wait(seconds)
+    await tryOnce(async () => false)
+  }
+  wait(8)
+  for (let i = 0; i < 3; i++) {
+    await expect(tryOnce(() => Promise.reject(new Error('over capacity')))).rejects.toThrow('over capacity')
+  }
+  await tryOnce(async () => false)
+  expect(await refused()).toBe(16)
+})
+
+test('a right password of a request that took too long is no miss', async () => {
+  const service = await startTestService({
+    AUTH_API_MAX_REQUEST_DURATION: '1',
+    AUTH_RATE_LIMIT_FAILED_SIGN_INS: '1',
+    AUTH_WORKERS_ENABLED: 'false',
+  })
+  const email = newName()
+  // An imported hash that takes seconds to compare.
+  const slow = await bcrypt.hash(password, 15)
+  const made = await service.post('/admin/users', { email, email_confirm: true, password_hash: slow }, service.admin)
+  expect(made.status).toBe(200)
+  expect(await statusOf(service, email, password)).toBe(504)
+  const misses = async () =>
+    (await service.deps.pool.query(`select from rate_limits where key like 'password-%'`)).rowCount
+  await expect.poll(misses, { timeout: 20_000 }).toBe(0)
+  expect(await statusOf(service, email, password)).toBe(504)
+  await service.close()
+}, 60_000)
+
+test('misses by one address of an account tell nothing of its other one', async () => {
+  for (const address of [HOME, undefined]) {
+    const [email, phone] = [newName(), `49151${String(names++).padStart(8, '0')}`]
+    const made = { email, phone, email_confirm: true, phone_confirm: true, password }
+    expect((await phones.post('/admin/users', made, phones.admin)).status).toBe(200)
+    const byPhone = (typed: string) =>
+      phones.post(
+        '/token?grant_type=password',
+        { phone, password: typed },
+        address ? { 'x-real-address': address } : {},
+      )
+    await miss(email, 5, address, phones)
+    expect(await statusOf(phones, email, password, address)).toBe(429)
+    expect((await byPhone('wrong')).status).toBe(400)
+    // Nor does the count of all client addresses together.
+    for (let i = 1; address && i <= 15; i++) await miss(email, 1, `198.51.100.${i}`, phones)
+    if (address) expect(await statusOf(phones, email, password, '203.0.113.1')).toBe(429)
+    expect((await byPhone(password)).status).toBe(200)
+  }
 })

@@ -1,6 +1,7 @@
 // Guessing at passwords costs time that grows with every miss. The one rule: a try that has to wait is refused before its
 // password is looked at, right or wrong, or the delay would tell which it was. Counters: password-tries.store.ts.
 import { createHash } from 'node:crypto'
+import { regardlessOfDeadline } from '@services/common/deadline'
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
@@ -15,13 +16,20 @@ import { type Counter, countUp, forgetCounters, type Guard, giveBack, takeTry } 
  * known, with the small number free; whoever keeps guessing then keeps the owner waiting, who has mail links left.
  */
 export interface PasswordTry {
-  /** What was typed as the account, known or not. */
+  /**
+   * What was typed as the account, known or not: counted by the account, a wait would tell which two addresses are of one.
+   */
   identifier: string
   /** The trusted client address. */
   address: string | undefined
 }
 
-export type PasswordTries = (subject: PasswordTry, isRight: () => Promise<boolean>) => Promise<boolean>
+export interface PasswordTries {
+  /** Resolves to whether the password was right; throws over_request_rate_limit while it has to wait. */
+  run(subject: PasswordTry, isRight: () => Promise<boolean>): Promise<boolean>
+  /** Forgets the misses of a password that is none any more. Never fails: counters expire by themselves. */
+  forget(subject: PasswordTry): Promise<void>
+}
 
 const HOUR_MS = 3_600_000
 /** Misses are forgotten after this long without another; longer than the longest wait, or that would end them. */
@@ -36,7 +44,7 @@ const ACCOUNT_ALONE_FACTOR = 4
 const MAX_IN_LINE = 30
 
 /**
- * Runs a try at a password; resolves to whether it was right, throws over_request_rate_limit while it has to wait. Every try is
+ * Every try is
  * counted as a miss before the password is looked at, and a right one makes the misses be forgotten: of any number at once,
  * from any number of addresses and in any number of replicas, no more are made than one after the other. In each process
  * tries at one account from one address wait for each other, so that right ones at once do not count against each other;
@@ -48,7 +56,7 @@ export function createPasswordTries(
 ): PasswordTries {
   const inLine = createLine(MAX_IN_LINE)
 
-  return (subject, isRight) => {
+  const run: PasswordTries['run'] = (subject, isRight) => {
     const keys = keysOf(subject)
     const account = { key: keys.account, free: keys.pair ? freeMisses * ACCOUNT_ALONE_FACTOR : freeMisses }
     const pair = keys.pair ? { key: keys.pair, free: freeMisses } : undefined
@@ -63,20 +71,31 @@ export function createPasswordTries(
         keepMs: FORGET_AFTER_MS,
         longestWaitMs: LONGEST_WAIT_MS,
       })
-      const counted = guards.map(({ key }) => key)
-      if (taken.size < counted.length) {
+      const counted = guards.map(({ key }) => key).filter((key) => taken.has(key))
+      // Also of a request that has run out of time: the next one would wait for it.
+      const notMade = () =>
+        regardlessOfDeadline(() => giveBack(db, counted, before, started.getTime() + FORGET_AFTER_MS))
+      if (counted.length < guards.length) {
         // Overtaken at the second counter: the try is not made, so the first has not seen one.
-        if (taken.size > 0) await giveBack(db, [...taken])
+        await notMade()
         throw mustWait(waitAfter(guards, before, started, keys.known))
       }
       const right = await isRight().catch(async (error) => {
         // Not looked at: neither right nor a miss.
-        await giveBack(db, counted).catch(() => {})
+        await notMade().catch(() => {})
         throw error
       })
-      if (right) await remember(db, keys, counted, before, started)
+      if (right) await regardlessOfDeadline(() => remember(db, keys, counted, before, started))
       return right
     })
+  }
+
+  return {
+    run,
+    async forget(subject) {
+      const { account, pair } = keysOf(subject)
+      await regardlessOfDeadline(() => forgetCounters(db, pair ? [account, pair] : [account])).catch(() => {})
+    },
   }
 }
 

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest'
+import { startTestService, type TestService } from '../../test/service.ts'
+import { SMS_GATEWAY } from '../../test/sms-config.ts'
+
+const password = 'correct horse'
+const LARGE = { large: 'x'.repeat(20_000) }
+const autoconfirmed = { AUTH_MAILER_AUTOCONFIRM: 'true' }
+
+async function open(settings: Record<string, string>) {
+  const service = await startTestService({ ...autoconfirmed, ...settings })
+  const newUser = async () => {
+    const email = `${crypto.randomUUID()}@example.com`
+    const { body } = await service.post('/signup', { email, password })
+    return { authorization: `Bearer ${body.access_token}` }
+  }
+  const messages = async () => (await service.deps.pool.query('select from messages')).rowCount
+  return { service, newUser, messages }
+}
+
+describe('a PUT /user that sends nothing spends nothing:', () => {
+  test.for<[string, object]>([
+    ['metadata that is too large', { data: LARGE }],
+    ['a number in a country that gets no messages', { phone: '18765550100' }],
+    ['the password in use', { password }],
+  ])('mails, for %s', async ([, refused]) => {
+    const settings = { ...SMS_GATEWAY, AUTH_RATE_LIMIT_EMAIL_SENT: '2', AUTH_SMS_COUNTRIES: '+49' }
+    const { service, newUser, messages } = await open(settings)
+    const auth = await newUser()
+    for (let i = 0; i < 3; i++) {
+      const { status } = await service.put('/user', { email: `new-${i}@example.com`, ...refused }, auth)
+      expect([400, 422]).toContain(status)
+    }
+    expect(await messages()).toBe(0)
+    for (let i = 0; i < 2; i++) {
+      expect((await service.put('/user', { email: `sent-${i}@example.com` }, await newUser())).status).toBe(200)
+    }
+    expect((await service.put('/user', { email: 'over@example.com' }, await newUser())).status).toBe(429)
+    await service.close()
+  })
+
+  test("a number's own share", async () => {
+    const { service, newUser } = await open({ ...SMS_GATEWAY, AUTH_SMS_MAX_PER_NUMBER: '1' })
+    const thief = await newUser()
+    for (const refused of [{ data: LARGE }, { password }]) {
+      expect((await service.put('/user', { phone: '4915100000001', ...refused }, thief)).status).toBe(422)
+    }
+    expect((await service.put('/user', { phone: '4915100000001' }, await newUser())).status).toBe(200)
+    await service.close()
+  })
+})
+
+test('an invitation that is refused spends no mail', async () => {
+  const { service, newUser } = await open({ AUTH_RATE_LIMIT_EMAIL_SENT: '1', AUTH_WORKERS_ENABLED: 'false' })
+  const { body } = await service.get('/user', await newUser())
+  const invite = async (email: string) => (await service.post('/invite', { email }, service.admin)).status
+  for (let i = 0; i < 3; i++) expect(await invite(body.email)).toBe(422)
+  expect(await invite('invited@example.com')).toBe(200)
+  expect(await invite('over@example.com')).toBe(429)
+  await service.close()
+})
+
+test('a message whose request took too long spends nothing', async () => {
+  const { service, newUser } = await open({
+    AUTH_API_MAX_REQUEST_DURATION: '1',
+    AUTH_RATE_LIMIT_EMAIL_SENT: '1',
+    AUTH_WORKERS_ENABLED: 'false',
+  })
+  const auth = await newUser()
+  const holder = await service.deps.pool.connect()
+  await holder.query('begin; lock table messages in exclusive mode')
+  expect((await service.put('/user', { email: 'late@example.com' }, auth)).status).toBe(504)
+  await holder.query('rollback')
+  holder.release()
+  const spent = async () =>
+    (await service.deps.pool.query(`select points from rate_limits where key = 'mails:all'`)).rows[0]?.points
+  await expect.poll(spent).toBe(0)
+  expect((await service.put('/user', { email: 'in-time@example.com' }, auth)).status).toBe(200)
+  await service.close()
+})
+
+describe('where there is no mail server', () => {
+  const settings = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '', AUTH_WORKERS_ENABLED: 'false' }
+
+  /** A user with an address and a session, by the way that needs no mail. */
+  async function mailedUser(service: TestService) {
+    const email = 'mailed@example.com'
+    await service.post('/admin/users', { email, email_confirm: true, password }, service.admin)
+    const link = await service.post('/admin/generate_link', { type: 'recovery', email }, service.admin)
+    const { body } = await service.post('/verify', { type: 'recovery', token_hash: link.body.hashed_token })
+    return { authorization: `Bearer ${body.access_token}` }
+  }
+
+  test('what would need a mail is refused, and nothing is written', async () => {
+    const { service, messages } = await open(settings)
+    const auth = await mailedUser(service)
+    const before = await service.deps.db.selectFrom('users').selectAll().orderBy('id').execute()
+    const answers = [
+      await service.put('/user', { email: 'elsewhere@example.com' }, auth),
+      await service.get('/reauthenticate', auth),
+      await service.post('/invite', { email: 'invited@example.com' }, service.admin),
+    ]
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ status: 400, body: { error_code: 'email_provider_disabled' } })
+    }
+    expect(await service.deps.db.selectFrom('users').selectAll().orderBy('id').execute()).toEqual(before)
+    expect(await messages()).toBe(0)
+    expect(await service.deps.db.selectFrom('send_gaps').selectAll().execute()).toEqual([])
+    await service.close()
+  })
+
+  test('notifications are left out, and the change is made', async () => {
+    const { service, messages } = await open({
+      ...settings,
+      AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
+    })
+    const auth = await mailedUser(service)
+    expect((await service.put('/user', { password: 'a new horse' }, auth)).status).toBe(200)
+    expect(await messages()).toBe(0)
+    await service.close()
+  })
+})
