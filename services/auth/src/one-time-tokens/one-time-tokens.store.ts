@@ -151,6 +151,23 @@ export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: To
     .executeTakeFirst()
 }
 
+/** Whether the user has a link or code of these purposes that has not expired. */
+export async function hasLiveToken(
+  db: Kysely<DB>,
+  userId: string,
+  purposes: readonly TokenPurpose[],
+  now: Date,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('one_time_tokens')
+    .select('user_id')
+    .where('user_id', '=', userId)
+    .where('purpose', 'in', purposes)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
 /** All of a user's, or those of some purposes. */
 export async function deleteOneTimeTokens(
   trx: Transaction<DB>,

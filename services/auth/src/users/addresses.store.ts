@@ -106,6 +106,24 @@ export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: 
     .catch(refuseTakenAddress)
 }
 
+/** Forgets the addresses a user wanted and never proved. */
+export async function forgetWishes(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ ...NO_WISHES, updated_at: now })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('email_change', 'is not', null), eb('phone_change', 'is not', null)]))
+    .execute()
+}
+
+const NO_WISHES = {
+  email_change: null,
+  email_change_sent_at: null,
+  email_change_confirm_status: 0,
+  phone_change: null,
+  phone_change_sent_at: null,
+}
+
 /** Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. */
 export async function confirmAddress(
   trx: Transaction<DB>,

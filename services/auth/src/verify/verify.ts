@@ -107,9 +107,18 @@ async function redeem(
     if (confirmation.givesCode && token.code_challenge) {
       return { authCode: await makeAuthCode(deps, trx, confirmed, token, type) }
     }
-    const session = await startSession(deps, trx, confirmed, 'otp', confirmation.client)
+    const session = await startSession(deps, trx, confirmed, sessionMethod(token.purpose), confirmation.client)
     return { session: { ...session, type } }
   })
+}
+
+/**
+ * How the session began. A change of address is agreed to by whoever asked for it, so it proves less than a code to an
+ * address the user had: see passwords in ../account/.
+ */
+function sessionMethod(purpose: TokenPurpose): string {
+  if (purpose === 'phone_change') return 'phone_change'
+  return purpose === 'email_change_new' || purpose === 'email_change_current' ? 'email_change' : 'otp'
 }
 
 /** `email` stands for whatever was sent. */
