@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { describe, expect } from 'vitest'
 import { startSmsGateways } from './far-sides/sms-gateways.ts'
-import { codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
+import { type Answer, codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
@@ -572,3 +572,32 @@ test.for(['constructor', '__proto__', 'toString'])(
     expect((await service.get('/user/sessions', auth)).body).toContainEqual(expect.objectContaining({ current: true }))
   },
 )
+
+describe('a number whose plain form is long', () => {
+  const long = { deep: [{ least: 1e-30 }] }
+  const ways: Record<string, (service: TestService, data: object) => Promise<Answer>> = {
+    'a sign-up': (service, data) => service.post('/signup', { email: 'numbers-1@example.com', password: OWNERS, data }),
+    'an anonymous sign-up': (service, data) => service.post('/signup', { data }),
+    'a magic link': (service, data) => service.post('/otp', { email: 'numbers-2@example.com', data }),
+    'PUT /user': async (service, data) => service.put('/user', { data }, (await service.signedIn()).auth),
+    'a new user of an admin': (service, data) =>
+      service.post('/admin/users', { email: 'numbers-3@example.com', app_metadata: data }, service.admin),
+    'an admin': async (service, data) =>
+      service.put(`/admin/users/${(await service.signedIn()).userId}`, { user_metadata: data }, service.admin),
+    'an invitation': (service, data) =>
+      service.post('/invite', { email: 'numbers-4@example.com', data }, service.admin),
+    'a generated link': (service, data) =>
+      service.post('/admin/generate_link', { type: 'invite', email: 'numbers-5@example.com', data }, service.admin),
+  }
+
+  test.for(Object.keys(ways))('does not get into metadata by %s', async (way) => {
+    const service = await startTestService({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+    for (const data of [long, { n: 1e308 }, { n: -1e25 }]) {
+      const answer = await ways[way]?.(service, data)
+      expect(answer).toMatchObject({ status: 422, body: { error_code: 'validation_failed' } })
+    }
+    const usual = { n: [0.1, -1e21, 1.5e-7, Number.MAX_SAFE_INTEGER, -123456.789012345] }
+    expect((await ways[way]?.(service, usual))?.status).toBe(200)
+    await service.close()
+  })
+})

@@ -39,7 +39,12 @@ export function requireUser(app: FastifyInstance, deps: UserDeps): void {
     const { user, session } = caller
     if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
     const isLive = session && !whyEnded(session, deps.config.sessions, deps.now())
-    request.caller = { user, session: isLive ? session : undefined, hadSession: liveId !== undefined, audience: [claims.aud].flat()[0] ?? '' }
+    request.caller = {
+      user,
+      session: isLive ? session : undefined,
+      hadSession: liveId !== undefined,
+      audience: [claims.aud].flat()[0] ?? '',
+    }
   })
 }
 
