@@ -601,3 +601,70 @@ describe('a number whose plain form is long', () => {
     await service.close()
   })
 })
+
+test('a guess at a code writes once, whether or not there is one at the address', async ({ service }) => {
+  const email = 'awaits-a-code@example.com'
+  await service.post('/signup', { email, password: OWNERS })
+  await service.mailbox.waitFor(email)
+  /** Which rows a guess leaves written: of codes, and in their place. */
+  const written = async (address: string) => {
+    const { rows } = await service.deps.pool.query(
+      `select (select array_agg(xmin::text order by ctid) from one_time_tokens) as codes,
+              (select array_agg(xmin::text order by ctid) from send_gaps) as others`,
+    )
+    await service.post('/verify', { type: 'signup', email: address, token: '000000' })
+    const { rows: after } = await service.deps.pool.query(
+      `select (select array_agg(xmin::text order by ctid) from one_time_tokens) as codes,
+              (select array_agg(xmin::text order by ctid) from send_gaps) as others`,
+    )
+    const count = (column: 'codes' | 'others') =>
+      after[0][column].filter((xmin: string) => !rows[0][column].includes(xmin)).length
+    return { codes: count('codes'), others: count('others') }
+  }
+  expect(await written(email)).toEqual({ codes: 1, others: 0 })
+  expect(await written('nobody-there@example.com')).toEqual({ codes: 0, others: 1 })
+  // The same row again, so that guesses at one address do not fill the table.
+  const { rows } = await service.deps.pool.query('select count(*) from send_gaps')
+  expect(await written('nobody-there@example.com')).toEqual({ codes: 0, others: 1 })
+  expect((await service.deps.pool.query('select count(*) from send_gaps')).rows).toEqual(rows)
+})
+
+describe('mails with codes to one address are capped', () => {
+  const settings = { AUTH_MAILER_MAX_PER_ADDRESS: '3/24h', AUTH_MAILER_SIGN_IN_LINK_MAX_FREQUENCY: '0' }
+
+  test.for(['known', 'unknown'])('alike when it is %s, in all replicas together', async (kind) => {
+    const one = await startTestService(settings)
+    const two = await startTestService({
+      ...settings,
+      AUTH_DATABASE_URL: one.deps.config.database.url,
+      AUTH_WORKERS_ENABLED: 'false',
+    })
+    const email = `${kind}-guessed-at@example.com`
+    if (kind === 'known') {
+      await one.post('/admin/users', { email, email_confirm: true, password: OWNERS }, one.admin)
+    }
+    const statuses = []
+    for (let i = 0; i < 5; i++) {
+      one.clock.advance({ seconds: 61 })
+      two.clock.advance({ seconds: 61 })
+      statuses.push((await (i % 2 ? one : two).post('/recover', { email })).status)
+    }
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+    const refused = await one.post('/otp', { email, create_user: false })
+    expect(refused).toMatchObject({ status: 429, body: { error_code: 'over_email_send_rate_limit' } })
+    expect((await one.post('/recover', { email: `other-${email}` })).status).toBe(200)
+    await two.close()
+    await one.close()
+  })
+
+  test('and what is refused uses up nothing of the budget of all', async () => {
+    const service = await startTestService({ ...settings, AUTH_RATE_LIMIT_EMAIL_SENT: '4' })
+    for (let i = 0; i < 8; i++) {
+      service.clock.advance({ seconds: 61 })
+      await service.post('/recover', { email: 'loud@example.com' })
+    }
+    expect((await service.post('/recover', { email: 'quiet@example.com' })).status).toBe(200)
+    expect((await service.post('/recover', { email: 'too-late@example.com' })).status).toBe(429)
+    await service.close()
+  })
+})

@@ -3,7 +3,8 @@ import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
-import { consume, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { countAll, type Guard } from '../limits/guards.ts'
+import { consume, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
 import type { Rate } from '../limits/rate.ts'
 import { trustedClientAddress } from './client.ts'
 import { createPasswordTries, type PasswordTries } from './password-tries.ts'
@@ -15,8 +16,8 @@ import { createPasswordTries, type PasswordTries } from './password-tries.ts'
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
-  /** Counts a mail against the budget of all users. */
-  mailSent(): Promise<void>
+  /** Counts a mail against what its address may get, known or not, and the budget of all users. */
+  mailSent(to: string): Promise<void>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
@@ -41,9 +42,14 @@ const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
 
 export function createLimits(
   { pool, db, now }: { pool: pg.Pool; db: Kysely<DB>; now: () => Date },
-  config: { limits: Config['limits']; database: { namespace: string }; server: { trustSbForwardedFor: boolean } },
+  config: {
+    limits: Config['limits']
+    mail: Pick<Config['mail'], 'maxPerAddress'>
+    database: { namespace: string }
+    server: { trustSbForwardedFor: boolean }
+  },
 ): Limits {
-  const { limits } = config
+  const { limits, mail } = config
   const open = (name: string, rate: Rate) => openLimiter(pool, config.database.namespace, name, rate)
   const perAddress: Record<AddressLimit, Limiter> = {
     signup: open('signup', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
@@ -56,7 +62,10 @@ export function createLimits(
     recover: open('recover', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
   }
-  const mails = open('mails', limits.mailsSent)
+  const mails: Guard[] = [
+    ...mail.maxPerAddress.map((rate) => ({ limiter: open(`mail-address-${rate.seconds}`, rate), keyFor: keyOf })),
+    { limiter: open('mails', limits.mailsSent), keyFor: () => 'all' },
+  ]
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -64,7 +73,7 @@ export function createLimits(
       const address = trustedClientAddress(request, config)
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
-    mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
+    mailSent: (to) => countAll(mails, to, 'over_email_send_rate_limit'),
     addressChange: (userId) => consume(addressChanges, userId, 'over_request_rate_limit'),
     passwordTry: createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords }),
   }

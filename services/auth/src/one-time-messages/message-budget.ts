@@ -6,17 +6,17 @@ import type { Address } from '../users/address.ts'
 
 export interface BudgetDeps {
   config: Pick<Config, 'sms'>
-  limits: { mailSent(): Promise<void> }
+  limits: { mailSent(to: string): Promise<void> }
   smsGuards: SmsGuards
   now: () => Date
 }
 
 /**
- * Counts a message against what may be sent: mails of all users together, SMS by number, block of numbers and day. Asked
+ * Counts a message against what may be sent: mails by address and of all users together, SMS by number, block of numbers and day. Asked
  * before the account is looked up, or the refusal would tell who has one. Nothing is sent to test numbers.
  */
 export async function spendMessage(deps: BudgetDeps, { channel, value }: Address): Promise<void> {
-  if (channel === 'email') return deps.limits.mailSent()
+  if (channel === 'email') return deps.limits.mailSent(value)
   if (isTestNumber(deps, value)) return
   if (deps.config.sms.providers.length === 0) {
     throw apiError('phone_provider_disabled', { message: 'There is no gateway to send SMS by' })

@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import { consume, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { countAll, type Guard } from '../limits/guards.ts'
+import { keyOf, openLimiter } from '../limits/limiter.ts'
 import type { Rate } from '../limits/rate.ts'
 import { isCountryAllowed } from './countries.ts'
 
@@ -26,11 +27,6 @@ const BLOCK_DIGITS = 4
 
 const DAY = 86_400
 
-interface Guard {
-  limiter: Limiter
-  keyFor(phone: string): string
-}
-
 export function createSmsGuards(
   pool: pg.Pool,
   config: { sms: { guards: Config['sms']['guards'] }; database: { namespace: string } },
@@ -41,7 +37,6 @@ export function createSmsGuards(
     keyFor,
   })
   const all = () => 'all'
-  // From the narrowest to the widest: a number that is over its own cap takes nothing from the others.
   const guards = [
     ...maxPerNumber.map((rate) => open(`sms-number-${rate.seconds}`, rate, keyOf)),
     open('sms-prefix', maxPerPrefix, (phone) => keyOf(phone.slice(0, -BLOCK_DIGITS))),
@@ -53,21 +48,7 @@ export function createSmsGuards(
       if (!isCountryAllowed(countries, phone)) {
         throw apiError('validation_failed', { message: 'Messages to numbers of this country are not sent' })
       }
-      await countAll(guards, phone)
+      await countAll(guards, phone, 'over_sms_send_rate_limit')
     },
-  }
-}
-
-/** Counts everywhere or nowhere: a message refused by one guard was not sent and uses up no other's share. */
-async function countAll(guards: Guard[], phone: string): Promise<void> {
-  const counted: Guard[] = []
-  try {
-    for (const guard of guards) {
-      await consume(guard.limiter, guard.keyFor(phone), 'over_sms_send_rate_limit')
-      counted.push(guard)
-    }
-  } catch (refusal) {
-    await Promise.all(counted.map(({ limiter, keyFor }) => limiter.reward(keyFor(phone))))
-    throw refusal
   }
 }

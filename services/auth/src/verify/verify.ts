@@ -76,7 +76,7 @@ export async function verifyCode(
   if (!purposes) throw apiError('otp_expired')
   // Before the try is counted: a password that is too weak is no guess at the code.
   await requireFitPassword(deps, confirmation)
-  const candidates = await countAttempt(deps.db, { address, audience, purposes }, MAX_ATTEMPTS)
+  const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() }, MAX_ATTEMPTS)
   const match = candidates.find(
     ({ purpose, relates_to, code_hash }) =>
       code_hash && isSameHash(code_hash, hashCode(deps.codeKey, purpose, relates_to, code)),
