@@ -28,3 +28,18 @@ test('inactive sessions go, in bounded rounds of which each goes on where the la
   expect((await service.get('/user', auth)).status).toBe(200)
   await service.close()
 }, 30_000)
+
+test('a wish for another address goes two days after its link, a live one stays', async () => {
+  const service = await startTestService()
+  const old = await service.signedIn('old-wish@example.com')
+  await service.put('/user', { email: 'wanted-then@example.com' }, old.auth)
+  await service.mailbox.waitFor('wanted-then@example.com')
+  service.clock.advance({ seconds: 2 * 86_400 + 3_601 })
+  const live = await service.signedIn('live-wish@example.com')
+  await service.put('/user', { email: 'wanted-now@example.com' }, live.auth)
+  await deleteExpired(service.deps, service.deps.log)
+  const wishOf = async (userId: string) => (await service.get(`/admin/users/${userId}`, service.admin)).body.new_email
+  expect(await wishOf(old.userId)).toBeUndefined()
+  expect(await wishOf(live.userId)).toBe('wanted-now@example.com')
+  await service.close()
+})

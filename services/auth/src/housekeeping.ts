@@ -6,6 +6,7 @@ import { deleteOldMessages, failForgottenMessages } from './messages/messages.st
 import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
 import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
 import { deleteExpiredSessions, deleteInactiveSessions, type SessionPlace } from './sessions/sessions.store.ts'
+import { forgetExpiredWishes } from './users/addresses.store.ts'
 
 /** Failed messages wait this long for an admin. */
 const KEEP_FAILED_SECONDS = 30 * 86_400
@@ -43,6 +44,7 @@ export async function deleteExpired({ db, now, config }: Deps, log: Logger, walk
   const inactiveSince = secondsBefore(config.sessions.inactivitySeconds)
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const steps: Record<string, () => Promise<number>> = {
+    'wishes for another address': () => forgetExpiredWishes(db, before, now(), BATCH),
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, before, BATCH),

@@ -1,8 +1,9 @@
 // Ways into somebody else's account, or of keeping them out of it, by mixing flows. Each was found by reading or attacking.
 import { createHash, randomBytes } from 'node:crypto'
+import { decodeJwt } from 'jose'
 import { describe, expect } from 'vitest'
 import { startSmsGateways } from './far-sides/sms-gateways.ts'
-import { codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
+import { type Answer, codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
@@ -293,6 +294,7 @@ test('resending a change of number counts where the message goes', async () => {
     ...gateways.settings('twilio'),
     AUTH_SMS_MAX_PER_NUMBER: '2/24h',
     AUTH_SMS_MAX_PER_PREFIX: '1000/1h',
+    AUTH_SMS_OTP_EXP: '3600',
   })
   const { auth } = await service.signedIn('pumper@example.com')
   await service.put('/user', { phone: '4915100000001' }, auth)
@@ -412,4 +414,264 @@ test('an admin who is banned, or no admin any more, is none by an older token ei
     await service.put(`/admin/users/${userId}`, change, service.admin)
     expect((await service.get('/admin/users', auth)).status).toBe(403)
   }
+})
+
+/** A service whose users change address by one code, and the codes that were sent. */
+async function startChanging(settings: Record<string, string> = {}) {
+  const gateways = await startSmsGateways()
+  const service = await startTestService({
+    ...gateways.settings('twilio'),
+    AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
+    AUTH_SMS_MAX_PER_PREFIX: '1000/1h',
+    ...settings,
+  })
+  const codeAt = async (address: string) =>
+    address.includes('@')
+      ? codeIn((await service.mailbox.waitFor(address)).text)
+      : /\d{6}/.exec((await gateways.waitFor(address)).text)?.[0]
+  const sent = async (userId: string, kind: string) => {
+    await expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
+    const messages = service.deps.db.selectFrom('messages').select('id').where('user_id', '=', userId)
+    return (await messages.where('kind', '=', kind).execute()).length
+  }
+  return {
+    service,
+    codeAt,
+    sent,
+    async close() {
+      await service.close()
+      await gateways.close()
+    },
+  }
+}
+
+describe('a change of address that a thief began', () => {
+  type Owner = { service: TestService; email: string; auth: { authorization: string }; refresh: string; userId: string }
+  const recover = async ({ service, email }: Owner) => {
+    await service.post('/recover', { email })
+    const { text } = await service.mailbox.waitFor(email, { subject: 'password' })
+    const { body } = await service.post('/verify', { type: 'recovery', email, token: codeIn(text) })
+    return { authorization: `Bearer ${body.access_token}` }
+  }
+  const asAdmin = ({ service, userId }: Owner, change: object) =>
+    service.put(`/admin/users/${userId}`, change, service.admin)
+  const ways: Record<string, (owner: Owner) => Promise<unknown>> = {
+    'a new password': ({ service, auth }) => service.put('/user', { password: 'another horse' }, auth),
+    'a password set by an admin': (owner) => asAdmin(owner, { password: 'another horse' }),
+    'a confirmation by an admin': (owner) => asAdmin(owner, { email_confirm: true }),
+    'a recovery': recover,
+    'signing out everywhere': ({ service, auth }) => service.post('/logout', {}, auth),
+    'signing out elsewhere': ({ service, auth }) => service.post('/logout?scope=others', {}, auth),
+    'an admin who ends all sessions': ({ service, userId }) =>
+      service.delete(`/admin/users/${userId}/sessions`, service.admin),
+    'the end of one session': ({ service, userId, auth }) =>
+      service.delete(
+        `/admin/users/${userId}/sessions/${decodeJwt(auth.authorization.slice(7)).session_id}`,
+        service.admin,
+      ),
+    'a ban that is lifted': async (owner) => {
+      await asAdmin(owner, { ban_duration: '1h' })
+      await asAdmin(owner, { ban_duration: 'none' })
+    },
+    'the reuse of a refresh token': async ({ service, refresh }) => {
+      const again = () => service.post('/token?grant_type=refresh_token', { refresh_token: refresh })
+      await again()
+      service.clock.advance({ seconds: 11 })
+      expect((await again()).body.error_code).toBe('refresh_token_already_used')
+    },
+  }
+
+  test.for(Object.keys(ways))('ends with %s, and nobody revives it', async (way) => {
+    const { service, codeAt, sent, close } = await startChanging()
+    for (const wish of [{ phone: '4915100000041' }, { email: 'thief@example.com' }]) {
+      const [type, address] = 'phone' in wish ? ['phone_change', wish.phone] : ['email_change', wish.email]
+      const email = `robbed-by-${type}@example.com`
+      const { auth, refreshToken: refresh, userId } = await service.signedIn(email)
+      expect((await service.put('/user', wish, auth)).status).toBe(200)
+      const token = await codeAt(address as string)
+      await ways[way]?.({ service, email, auth, refresh, userId })
+      const { body } = await service.get(`/admin/users/${userId}`, service.admin)
+      expect(body).not.toHaveProperty('new_phone')
+      expect(body).not.toHaveProperty('new_email')
+      expect((await service.post('/verify', { type, ...wish, token })).body.error_code).toBe('otp_expired')
+      service.clock.advance({ seconds: 'phone' in wish ? 61 : 901 })
+      expect((await service.post('/resend', { type, email })).status).toBe(200)
+      expect(await sent(userId, type as string)).toBe(1)
+    }
+    await close()
+  })
+
+  test.for(['phone_change', 'email_change'])('is not sent again once its code has expired (%s)', async (type) => {
+    const { service, codeAt, sent, close } = await startChanging()
+    const email = 'late-wish@example.com'
+    const wish = type === 'phone_change' ? { phone: '4915100000042' } : { email: 'late-thief@example.com' }
+    const { auth, userId } = await service.signedIn(email)
+    await service.put('/user', wish, auth)
+    await codeAt(Object.values(wish)[0] as string)
+    service.clock.advance({ seconds: 901 })
+    await service.post('/resend', { type, email })
+    expect(await sent(userId, type)).toBe(type === 'phone_change' ? 1 : 2)
+    service.clock.advance({ seconds: 3601 })
+    await service.post('/resend', { type, email })
+    expect(await sent(userId, type)).toBe(type === 'phone_change' ? 1 : 2)
+    await close()
+  })
+
+  test('is still wished for after signing out here only', async () => {
+    const { service, codeAt, close } = await startChanging()
+    const { auth } = await service.signedIn('here-only@example.com')
+    await service.put('/user', { phone: '4915100000043' }, auth)
+    await service.post('/logout?scope=local', {}, auth)
+    const confirmation = { type: 'phone_change', phone: '4915100000043', token: await codeAt('4915100000043') }
+    expect((await service.post('/verify', confirmation)).status).toBe(200)
+    await close()
+  })
+})
+
+test.for(['phone_change', 'email_change'])(
+  'the session of a %s does not set a password without the current one',
+  async (type) => {
+    const { service, codeAt, close } = await startChanging({
+      AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
+    })
+    const wish = type === 'phone_change' ? { phone: '4915100000044' } : { email: 'attached@example.com' }
+    const { auth } = await service.signedIn('guarded@example.com', OWNERS)
+    await service.put('/user', wish, auth)
+    const token = await codeAt(Object.values(wish)[0] as string)
+    const { body } = await service.post('/verify', { type, ...wish, token })
+    expect(decodeJwt(body.access_token).amr).toMatchObject([{ method: type }])
+    const stolen = { authorization: `Bearer ${body.access_token}` }
+    const refused = await service.put('/user', { password: STRANGERS }, stolen)
+    expect(refused).toMatchObject({ status: 400, body: { error_code: 'current_password_required' } })
+    expect((await service.put('/user', { password: STRANGERS, current_password: OWNERS }, stolen)).status).toBe(200)
+    await close()
+  },
+)
+
+test.for(['AUTH_SESSIONS_TIMEBOX', 'AUTH_SESSIONS_INACTIVITY_TIMEOUT'])(
+  'a session past its %s changes nothing any more',
+  async (setting) => {
+    const service = await startTestService({ [setting]: '600' })
+    const { auth, userId } = await service.signedIn('overdue@example.com')
+    expect((await service.put('/user', { data: { in: 'time' } }, auth)).status).toBe(200)
+    const session = decodeJwt(auth.authorization.slice(7)).session_id
+    service.clock.advance({ seconds: 601 })
+    const answers = [
+      await service.put('/user', { data: { too: 'late' } }, auth),
+      await service.get('/reauthenticate', auth),
+      await service.delete(`/user/sessions/${session}`, auth),
+      await service.post('/logout', {}, auth),
+    ]
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 403, body: { error_code: 'session_not_found' } })
+    const { body } = await service.get(`/admin/users/${userId}`, service.admin)
+    expect(body.user_metadata).not.toHaveProperty('too')
+    await service.close()
+  },
+)
+
+test.for(['constructor', '__proto__', 'toString'])(
+  'signing out with the scope %s ends nothing',
+  async (scope, { service }) => {
+    const { auth } = await service.signedIn()
+    const refused = await service.post(`/logout?scope=${scope}`, {}, auth)
+    expect(refused).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
+    expect((await service.get('/user/sessions', auth)).body).toContainEqual(expect.objectContaining({ current: true }))
+  },
+)
+
+describe('a number whose plain form is long', () => {
+  const long = { deep: [{ least: 1e-30 }] }
+  const ways: Record<string, (service: TestService, data: object) => Promise<Answer>> = {
+    'a sign-up': (service, data) => service.post('/signup', { email: 'numbers-1@example.com', password: OWNERS, data }),
+    'an anonymous sign-up': (service, data) => service.post('/signup', { data }),
+    'a magic link': (service, data) => service.post('/otp', { email: 'numbers-2@example.com', data }),
+    'PUT /user': async (service, data) => service.put('/user', { data }, (await service.signedIn()).auth),
+    'a new user of an admin': (service, data) =>
+      service.post('/admin/users', { email: 'numbers-3@example.com', app_metadata: data }, service.admin),
+    'an admin': async (service, data) =>
+      service.put(`/admin/users/${(await service.signedIn()).userId}`, { user_metadata: data }, service.admin),
+    'an invitation': (service, data) =>
+      service.post('/invite', { email: 'numbers-4@example.com', data }, service.admin),
+    'a generated link': (service, data) =>
+      service.post('/admin/generate_link', { type: 'invite', email: 'numbers-5@example.com', data }, service.admin),
+  }
+
+  test.for(Object.keys(ways))('does not get into metadata by %s', async (way) => {
+    const service = await startTestService({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+    for (const data of [long, { n: 1e308 }, { n: -1e25 }]) {
+      const answer = await ways[way]?.(service, data)
+      expect(answer).toMatchObject({ status: 422, body: { error_code: 'validation_failed' } })
+    }
+    const usual = { n: [0.1, -1e21, 1.5e-7, Number.MAX_SAFE_INTEGER, -123456.789012345] }
+    expect((await ways[way]?.(service, usual))?.status).toBe(200)
+    await service.close()
+  })
+})
+
+test('a guess at a code writes once, whether or not there is one at the address', async ({ service }) => {
+  const email = 'awaits-a-code@example.com'
+  await service.post('/signup', { email, password: OWNERS })
+  await service.mailbox.waitFor(email)
+  /** Which rows a guess leaves written: of codes, and in their place. */
+  const written = async (address: string) => {
+    const { rows } = await service.deps.pool.query(
+      `select (select array_agg(xmin::text order by ctid) from one_time_tokens) as codes,
+              (select array_agg(xmin::text order by ctid) from send_gaps) as others`,
+    )
+    await service.post('/verify', { type: 'signup', email: address, token: '000000' })
+    const { rows: after } = await service.deps.pool.query(
+      `select (select array_agg(xmin::text order by ctid) from one_time_tokens) as codes,
+              (select array_agg(xmin::text order by ctid) from send_gaps) as others`,
+    )
+    const count = (column: 'codes' | 'others') =>
+      after[0][column].filter((xmin: string) => !rows[0][column].includes(xmin)).length
+    return { codes: count('codes'), others: count('others') }
+  }
+  expect(await written(email)).toEqual({ codes: 1, others: 0 })
+  expect(await written('nobody-there@example.com')).toEqual({ codes: 0, others: 1 })
+  // The same row again, so that guesses at one address do not fill the table.
+  const { rows } = await service.deps.pool.query('select count(*) from send_gaps')
+  expect(await written('nobody-there@example.com')).toEqual({ codes: 0, others: 1 })
+  expect((await service.deps.pool.query('select count(*) from send_gaps')).rows).toEqual(rows)
+})
+
+describe('mails with codes to one address are capped', () => {
+  const settings = { AUTH_MAILER_MAX_PER_ADDRESS: '3/24h', AUTH_MAILER_SIGN_IN_LINK_MAX_FREQUENCY: '0' }
+
+  test.for(['known', 'unknown'])('alike when it is %s, in all replicas together', async (kind) => {
+    const one = await startTestService(settings)
+    const two = await startTestService({
+      ...settings,
+      AUTH_DATABASE_URL: one.deps.config.database.url,
+      AUTH_WORKERS_ENABLED: 'false',
+    })
+    const email = `${kind}-guessed-at@example.com`
+    if (kind === 'known') {
+      await one.post('/admin/users', { email, email_confirm: true, password: OWNERS }, one.admin)
+    }
+    const statuses = []
+    for (let i = 0; i < 5; i++) {
+      one.clock.advance({ seconds: 61 })
+      two.clock.advance({ seconds: 61 })
+      statuses.push((await (i % 2 ? one : two).post('/recover', { email })).status)
+    }
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+    const refused = await one.post('/otp', { email, create_user: false })
+    expect(refused).toMatchObject({ status: 429, body: { error_code: 'over_email_send_rate_limit' } })
+    expect((await one.post('/recover', { email: `other-${email}` })).status).toBe(200)
+    await two.close()
+    await one.close()
+  })
+
+  test('and what is refused uses up nothing of the budget of all', async () => {
+    const service = await startTestService({ ...settings, AUTH_RATE_LIMIT_EMAIL_SENT: '4' })
+    for (let i = 0; i < 8; i++) {
+      service.clock.advance({ seconds: 61 })
+      await service.post('/recover', { email: 'loud@example.com' })
+    }
+    expect((await service.post('/recover', { email: 'quiet@example.com' })).status).toBe(200)
+    expect((await service.post('/recover', { email: 'too-late@example.com' })).status).toBe(429)
+    await service.close()
+  })
 })

@@ -24,7 +24,10 @@ export interface CheckedPassword {
   nonceHash: Buffer | undefined
 }
 
-/** A session begun by a mailed link or code: who comes through their mailbox may have forgotten the password. */
+/**
+ * A session begun by a link or code to an address the user had: they may have forgotten the password. One that began with
+ * a change of address is none: whoever stole a session could have attached an address of their own.
+ */
 const MAILBOX_METHODS = ['otp', 'magiclink', 'recovery']
 
 /** What can be refused by the password alone. */

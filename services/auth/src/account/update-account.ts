@@ -1,8 +1,7 @@
 // What a user changes about themselves. The one rule: all of a request happens or nothing. A new password ends every other
-// session and every open one-time token; a new address is only asked for here and becomes the user's in ../verify/.
+// session, every open one-time token and changes of address asked for before; a new address is only asked for here and becomes the user's in ../verify/.
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
-import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -11,7 +10,8 @@ import { putProvenIdentity } from '../identities/identities.store.ts'
 import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import { sendEmailChange, sendPhoneChange, withChangesCounted } from '../one-time-messages/address-change.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
-import { deleteOneTimeTokens, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
+import { endTokens } from '../one-time-tokens/end-tokens.ts'
+import { takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
@@ -136,8 +136,7 @@ async function changePassword(
     throw apiError('reauthentication_not_valid')
   }
   await setPassword(trx, user.id, passwordHash, deps.now())
-  await deleteOneTimeTokens(trx, user.id)
-  await deleteAuthCodes(trx, user.id)
+  await endTokens(trx, user.id, deps.now())
   await endSessions(trx, user.id, 'others', sessionId)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
   await notify(deps, trx, user, 'password_changed_notification', {})

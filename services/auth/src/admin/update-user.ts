@@ -1,6 +1,5 @@
 import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
-import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import {
@@ -8,7 +7,7 @@ import {
   setIdentityEmailVerified,
   setIdentityPhoneVerified,
 } from '../identities/identities.store.ts'
-import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
+import { endTokens, forgetChanges } from '../one-time-tokens/end-tokens.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { endSessions } from '../sessions/sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
@@ -47,8 +46,8 @@ interface CheckedUpdate extends UserUpdate {
 
 /**
  * Changes a user at once: nothing is sent and nobody is asked. A new password ends all sessions; a new password, address
- * or confirmation ends all open one-time tokens. A ban leaves sessions alone, it stops them from being used. Throws
- * user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
+ * or confirmation ends all open one-time tokens and changes of address under way. A ban ends such changes too and leaves
+ * sessions alone, it stops them from being used. Throws user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
  */
 export async function updateUser(
   deps: UserAdminDeps,
@@ -71,9 +70,8 @@ export async function updateUser(
       await endSessions(trx, userId, 'global', '')
     }
     if (checked.passwordHash || changesAddress(user, checked) || checked.emailConfirm || checked.phoneConfirm) {
-      await deleteOneTimeTokens(trx, userId)
-      await deleteAuthCodes(trx, userId)
-    }
+      await endTokens(trx, userId, now)
+    } else if (checked.bannedUntil) await forgetChanges(trx, userId, now)
     await changeMetadata(trx, user, checked, now)
     const updated = (await findUserById(trx, userId)) as User
     requireModestMetadata(updated.user_metadata)

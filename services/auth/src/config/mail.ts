@@ -1,4 +1,5 @@
 import { boolean, duration, integer, parsed, text, type Values, type Variables } from '@services/common/config'
+import { parseRates } from '../limits/rate.ts'
 import { checkSubject } from '../mail/check-template.ts'
 import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from '../mail/kinds.ts'
 import { isLocale } from '../mail/locale.ts'
@@ -12,6 +13,14 @@ export const mailVariables = {
   MAILER_SIGN_IN_LINK_MAX_FREQUENCY: duration('Least time between sign-in or recovery mails to one address.', {
     default: '60',
   }),
+  // Each code may be guessed at five times: 50 mails are 250 guesses a day at a million codes. Who waits for a mail asks
+  // for it a few times, a minute apart at least; a lower cap would only help whoever wants to keep them from signing in.
+  MAILER_MAX_PER_ADDRESS: parsed(
+    'rates',
+    'Mails with a link or code to one address, known or not.',
+    { default: '20/1h,50/24h' },
+    parseRates,
+  ),
   MAILER_SECURE_EMAIL_CHANGE_ENABLED: boolean('The old and the new address must both agree to a change of address.', {
     default: 'true',
   }),
@@ -84,6 +93,7 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
     autoconfirm: values.MAILER_AUTOCONFIRM,
     minGapSeconds: values.SMTP_MAX_FREQUENCY,
     signInLinkGapSeconds: values.MAILER_SIGN_IN_LINK_MAX_FREQUENCY,
+    maxPerAddress: values.MAILER_MAX_PER_ADDRESS,
     secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
     codeLifetimeSeconds: values.MAILER_OTP_EXP,
     inviteLifetimeSeconds: values.MAILER_INVITE_EXP,

@@ -6,6 +6,7 @@ import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
 import type { Caller } from '../sessions/caller.ts'
+import { type SessionLimits, whyEnded } from '../sessions/session-limits.ts'
 import { findCaller } from '../sessions/sessions.store.ts'
 
 declare module 'fastify' {
@@ -14,11 +15,19 @@ declare module 'fastify' {
   }
 }
 
+interface UserDeps {
+  db: Kysely<DB>
+  keys: SigningKeys
+  now: () => Date
+  config: { sessions: SessionLimits }
+}
+
 /**
  * Everything in this scope needs a user's access token; the caller is `callerOf(request)`. Order of checks and their
- * statuses: contract/auth-core.md 3.1 to 3.3. A token whose session ended still passes here (design.md 5.3).
+ * statuses: contract/auth-core.md 3.1 to 3.3. A token whose session ended, by its limits too, still passes here without
+ * it (design.md 5.3).
  */
-export function requireUser(app: FastifyInstance, deps: { db: Kysely<DB>; keys: SigningKeys; now: () => Date }): void {
+export function requireUser(app: FastifyInstance, deps: UserDeps): void {
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request) => {
     const claims = await verifyBearer(request, deps)
@@ -27,8 +36,15 @@ export function requireUser(app: FastifyInstance, deps: { db: Kysely<DB>; keys: 
     const liveId = sessionIdOf(claims)
     const caller = await findCaller(deps.db, claims.sub, liveId)
     if (!caller) throw apiError('user_not_found')
-    if (caller.user.banned_until && caller.user.banned_until > deps.now()) throw apiError('user_banned')
-    request.caller = { ...caller, hadSession: liveId !== undefined, audience: [claims.aud].flat()[0] ?? '' }
+    const { user, session } = caller
+    if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
+    const isLive = session && !whyEnded(session, deps.config.sessions, deps.now())
+    request.caller = {
+      user,
+      session: isLive ? session : undefined,
+      hadSession: liveId !== undefined,
+      audience: [claims.aud].flat()[0] ?? '',
+    }
   })
 }
 

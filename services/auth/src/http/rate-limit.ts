@@ -3,7 +3,8 @@ import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
-import { consume, type GiveBack, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { countGuarded, type Guard } from '../limits/guards.ts'
+import { consume, type GiveBack, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
 import { createPasswordTries, type PasswordTries } from '../limits/password-tries.ts'
 import type { Rate } from '../limits/rate.ts'
 import { limitKeyOf } from './client.ts'
@@ -15,8 +16,8 @@ import { limitKeyOf } from './client.ts'
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
-  /** Counts a mail against the budget of all users. */
-  mailSent(): Promise<GiveBack>
+  /** Counts a mail against what its address may get, known or not, and the budget of all users. */
+  mailSent(to: string): Promise<GiveBack>
   /** Counts a stranger's wish that a change of address be sent again: each waits in the database until a worker has looked. */
   changeResent(): Promise<GiveBack>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
@@ -45,9 +46,14 @@ const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
 
 export function createLimits(
   { pool, db, now }: { pool: pg.Pool; db: Kysely<DB>; now: () => Date },
-  config: { limits: Config['limits']; database: { namespace: string }; server: { trustSbForwardedFor: boolean } },
+  config: {
+    limits: Config['limits']
+    mail: Pick<Config['mail'], 'maxPerAddress'>
+    database: { namespace: string }
+    server: { trustSbForwardedFor: boolean }
+  },
 ): Limits {
-  const { limits } = config
+  const { limits, mail } = config
   const open = (name: string, rate: Rate) => openLimiter(pool, config.database.namespace, name, rate)
   const perAddress: Record<AddressLimit, Limiter> = {
     signup: open('signup', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
@@ -61,8 +67,11 @@ export function createLimits(
     resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
   }
   const passwordTries = createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords })
-  const mails = open('mails', limits.mailsSent)
   const changesResent = open('resend-changes', limits.mailsSent)
+  const mails: Guard[] = [
+    ...mail.maxPerAddress.map((rate) => ({ limiter: open(`mail-address-${rate.seconds}`, rate), keyFor: keyOf })),
+    { limiter: open('mails', limits.mailsSent), keyFor: () => 'all' },
+  ]
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -70,7 +79,7 @@ export function createLimits(
       const address = limitKeyOf(request, config)
       if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
     },
-    mailSent: () => consume(mails, 'all', 'over_email_send_rate_limit'),
+    mailSent: (to) => countGuarded(mails, to, 'over_email_send_rate_limit'),
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')

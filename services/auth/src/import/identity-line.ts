@@ -1,4 +1,5 @@
 import type { Metadata } from '../db/tables.ts'
+import { requireModestMetadata } from '../users/metadata.ts'
 import type { IdentityRow } from './import-users.store.ts'
 import { readObject, readText, readTime } from './line-fields.ts'
 
@@ -35,7 +36,7 @@ function parseIdentity(json: unknown, holder: Holder, newId: () => string): Iden
   if (!provider || !/^[a-z][a-z0-9_:-]{0,63}$/.test(provider)) throw new Error('identities need a provider')
   // An address identity is found by its user; exports of different ages name it by address or by user.
   const isOwn = provider === 'email' || provider === 'phone'
-  const data = readObject(member, 'identity_data') ?? {}
+  const data = readData(member)
   const providerId = isOwn ? holder.id : (readText(member, 'provider_id') ?? readText(data, 'sub'))
   if (!providerId) throw new Error('identities need a provider_id')
   const created = readTime(member, 'created_at') ?? holder.created
@@ -49,6 +50,17 @@ function parseIdentity(json: unknown, holder: Holder, newId: () => string): Iden
     created_at: created,
     updated_at: readTime(member, 'updated_at') ?? created,
   }
+}
+
+/** As bounded as the metadata it is shown beside. */
+function readData(member: Record<string, unknown>): Metadata {
+  const data = readObject(member, 'identity_data') ?? {}
+  try {
+    requireModestMetadata(data)
+  } catch {
+    throw new Error('identity_data is too large or holds a number that is too long')
+  }
+  return data
 }
 
 function ownIdentities(holder: Holder, newId: () => string): IdentityRow[] {

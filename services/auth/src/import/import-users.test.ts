@@ -177,7 +177,21 @@ test.for([
   [{ email: 'a@b.example', encrypted_password: '$1$abc' }, /^password_hash is of no supported format/],
   [{ email: 'a@b.example', user_metadata: 'text' }, 'user_metadata must be an object'],
   [{ email: 'a@b.example', app_metadata: [] }, 'app_metadata must be an object'],
-  [{ email: 'a@b.example', user_metadata: { long: 'x'.repeat(17_000) } }, 'user_metadata is too large'],
+  [
+    { email: 'a@b.example', user_metadata: { long: 'x'.repeat(17_000) } },
+    'user_metadata is too large or holds a number that is too long',
+  ],
+  [
+    { email: 'a@b.example', user_metadata: { long: 1e300 } },
+    'user_metadata is too large or holds a number that is too long',
+  ],
+  [
+    {
+      email: 'a@b.example',
+      identities: [{ provider: 'github', provider_id: '1', identity_data: { long: 'x'.repeat(17_000) } }],
+    },
+    'identity_data is too large or holds a number that is too long',
+  ],
   [{ email: 'a@b.example', user_metadata: { nul: '\0' } }, /^holds NUL or half characters/],
   ['{"email":"a@b.example","user_metadata":{"half":"\\ud800"}}', /^holds NUL or half characters/],
   [{ email: 'a@b.example', raw_user_meta_data: '{"nul":"\\u0000"}' }, 'cannot be stored by the database'],

@@ -116,7 +116,7 @@ function readMetadata(json: Record<string, unknown>, name: string, exported: str
   try {
     requireModestMetadata(metadata)
   } catch {
-    throw new Error(`${name} is too large`)
+    throw new Error(`${name} is too large or holds a number that is too long`)
   }
   return metadata
 }

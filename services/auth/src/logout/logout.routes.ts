@@ -5,7 +5,9 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { errorResponses } from '../http/shapes.ts'
+import { forgetChanges } from '../one-time-tokens/end-tokens.ts'
 import { endSessions, type LogoutScope } from '../sessions/sessions.store.ts'
+import { lockUser } from '../users/users.store.ts'
 
 const SCOPES: Record<string, LogoutScope> = { '': 'global', global: 'global', local: 'local', others: 'others' }
 
@@ -29,15 +31,20 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const { user, hadSession } = callerOf(request)
       // A token that never had a session can only act on all of them.
       const sessionId = hadSession ? requireLiveSession(request).session.id : ''
-      const scope = hadSession ? SCOPES[request.query.scope ?? ''] : 'global'
+      const scope = hadSession ? parseScope(request.query.scope ?? '') : 'global'
       if (!scope) {
         throw apiError('validation_failed', { message: 'Unsupported logout scope' })
       }
       await deps.db.transaction().execute(async (trx) => {
+        await lockUser(trx, user.id)
         await endSessions(trx, user.id, scope, sessionId)
+        // Who signs out others may do so because one of them is no friend.
+        if (scope !== 'local') await forgetChanges(trx, user.id, deps.now())
         await audit(deps, trx, request.log, { action: 'logout', actor: user })
       })
       return reply.code(204).send(null)
     },
   })
 }
+
+const parseScope = (scope: string) => (Object.hasOwn(SCOPES, scope) ? SCOPES[scope] : undefined)

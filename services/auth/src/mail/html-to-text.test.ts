@@ -18,6 +18,7 @@ test.each([
     'a',
   ],
   ['entities', '&lt;b&gt; &quot;&#228;&#xe4;&euro;&nbsp;&unknown; &#0;&#1114112;', '<b> "ää€ &unknown;'],
+  ['what every object has is no entity', '&toString; &valueOf;', '&toString; &valueOf;'],
   ['a quoted >', '<p title="a>b">c</p>', 'c'],
   ['less-than', '1 < 2', '1 < 2'],
 ])('%s', (_what, html, text) => {

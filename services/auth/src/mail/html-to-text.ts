@@ -108,7 +108,7 @@ const decodeEntities = (text: string): string =>
   text.replaceAll(
     /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi,
     (whole, decimal, hex, name: string | undefined) => {
-      if (name !== undefined) return NAMED[name] ?? whole
+      if (name !== undefined) return Object.hasOwn(NAMED, name) ? (NAMED[name] as string) : whole
       const code = decimal ? Number(decimal) : Number.parseInt(hex, 16)
       return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : ''
     },

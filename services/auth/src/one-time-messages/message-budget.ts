@@ -8,13 +8,13 @@ import type { Address } from '../users/address.ts'
 
 export interface BudgetDeps {
   config: Pick<Config, 'sms' | 'smtp'>
-  limits: { mailSent(): Promise<GiveBack>; changeResent(): Promise<GiveBack> }
+  limits: { mailSent(to: string): Promise<GiveBack>; changeResent(): Promise<GiveBack> }
   smsGuards: SmsGuards
   now: () => Date
 }
 
 /**
- * Runs `work` with a message to each recipient counted against what may be sent: mails of all users together, SMS by number,
+ * Runs `work` with a message to each recipient counted against what may be sent: mails by address and of all users together, SMS by number,
  * block of numbers and day. Asked before the account is looked up, or the refusal would tell who has one. Nothing is counted
  * when one of them cannot be sent to, and nothing stays counted when `work` throws: no message left then.
  */
@@ -29,7 +29,7 @@ export function withMessagesCounted<Result>(
     real.map(
       ({ channel, value }) =>
         () =>
-          channel === 'email' ? deps.limits.mailSent() : deps.smsGuards.allow(value),
+          channel === 'email' ? deps.limits.mailSent(value) : deps.smsGuards.allow(value),
     ),
     work,
   )

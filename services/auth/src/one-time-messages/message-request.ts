@@ -50,7 +50,7 @@ const GAPS: Record<MessageRequest['type'], GapKind> = {
 }
 
 /** Goes to another address than the one that was named; the worker, which knows it, counts the message there. */
-const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
+export const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
 /** Notes the request for a worker. Throws while the address is within its gap or the budget of all users is used up. */
 export async function requestMessage(

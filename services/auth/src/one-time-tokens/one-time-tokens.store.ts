@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { deleteBatch } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
@@ -87,24 +88,50 @@ export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes
 
 /**
  * Counts one try at the codes sent to an address for these purposes and returns those that still had a try left. Counting
- * comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one try.
+ * comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one try. Where there is
+ * nothing to guess at a row is written too: a write that must reach the disk takes longer than a look, which would tell
+ * whose code is under way.
  */
-export function countAttempt(
-  db: Kysely<DB>,
-  { address, audience, purposes }: { address: string; audience: string; purposes: readonly TokenPurpose[] },
-  maxAttempts: number,
-) {
+export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now }: Guess, maxAttempts: number) {
+  const key = createHash('sha256').update(`verify\0${audience}\0${address}`).digest()
   return db
-    .updateTable('one_time_tokens')
-    .from('users')
-    .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
-    .whereRef('users.id', '=', 'one_time_tokens.user_id')
-    .where('users.aud', '=', audience)
-    .where('relates_to', '=', address)
-    .where('purpose', 'in', purposes)
-    .where('attempts', '<', maxAttempts)
-    .returning(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'])
+    .with('tried', (qb) =>
+      qb
+        .updateTable('one_time_tokens')
+        .from('users')
+        .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
+        .whereRef('users.id', '=', 'one_time_tokens.user_id')
+        .where('users.aud', '=', audience)
+        .where('relates_to', '=', address)
+        .where('purpose', 'in', purposes)
+        .where('attempts', '<', maxAttempts)
+        .returning(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at']),
+    )
+    .with('missed', (qb) =>
+      qb
+        .insertInto('send_gaps')
+        .columns(['key', 'sent_at', 'expires_at'])
+        .expression(
+          qb
+            .selectNoFrom([
+              sql<Buffer>`${key}::bytea`.as('key'),
+              sql<Date>`${now}::timestamptz`.as('sent_at'),
+              sql<Date>`${now}::timestamptz`.as('expires_at'),
+            ])
+            .where((eb) => eb.not(eb.exists(qb.selectFrom('tried').select('tried.user_id')))),
+        )
+        .onConflict((conflict) => conflict.column('key').doUpdateSet({ sent_at: now, expires_at: now })),
+    )
+    .selectFrom('tried')
+    .select(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'])
     .execute()
+}
+
+interface Guess {
+  address: string
+  audience: string
+  purposes: readonly TokenPurpose[]
+  now: Date
 }
 
 /** The same for a code only its user can use. */
@@ -149,6 +176,23 @@ export function takeByCodeHash(trx: Transaction<DB>, userId: string, purpose: To
     .where('code_hash', '=', codeHash)
     .returning(TAKEN)
     .executeTakeFirst()
+}
+
+/** Whether the user has a link or code of these purposes that has not expired. */
+export async function hasLiveToken(
+  db: Kysely<DB>,
+  userId: string,
+  purposes: readonly TokenPurpose[],
+  now: Date,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('one_time_tokens')
+    .select('user_id')
+    .where('user_id', '=', userId)
+    .where('purpose', 'in', purposes)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /** All of a user's, or those of some purposes. */

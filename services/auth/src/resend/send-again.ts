@@ -1,11 +1,13 @@
 import { ApiError } from '@services/common/errors'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { sendEmailChange, sendPhoneChange, withChangesCounted } from '../one-time-messages/address-change.ts'
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
-import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { isChange, type MessageRequest } from '../one-time-messages/message-request.ts'
+import { CHANGE_PURPOSES } from '../one-time-tokens/end-tokens.ts'
+import { hasLiveToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Address } from '../users/address.ts'
 import { findUserByAddress, lockAndReadUser, type User } from '../users/users.store.ts'
 
@@ -15,12 +17,13 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
   const found = await findUserByAddress(deps.db, address, audience)
   if (!found) return
   try {
-    const recipient = pendingAddress(found, request)
+    const recipient = await pendingAddress(deps, deps.db, found, request)
     await withChangesCounted(deps, found, recipient ? [recipient] : [], () =>
       deps.db.transaction().execute(async (trx) => {
         const user = await lockAndReadUser(trx, found.id)
         // Another change was asked for in this very moment; its message is on its way.
-        if (!user || pendingAddress(user, request)?.value !== recipient?.value) return
+        if (!user || (await pendingAddress(deps, trx, user, request))?.value !== recipient?.value) return
+        if (isChange(request) && !recipient) return
         await SENDERS[request.type]?.(deps, trx, log, user, request)
       }),
     )
@@ -32,10 +35,17 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
 }
 
 /** Where a change that is sent again goes: not to the address that was named. */
-function pendingAddress(user: User, { type }: MessageRequest): Address | undefined {
-  if (type === 'email_change' && user.email_change) return { channel: 'email', value: user.email_change }
-  if (type === 'phone_change' && user.phone_change) return { channel: 'phone', value: user.phone_change }
-  return undefined
+async function pendingAddress(
+  { now }: Pick<Deps, 'now'>,
+  db: Kysely<DB>,
+  user: User,
+  { type }: MessageRequest,
+): Promise<Address | undefined> {
+  if (type !== 'email_change' && type !== 'phone_change') return undefined
+  const value = user[type]
+  // Anybody may ask to send again: a wish whose code has expired is over, only its user may have it again.
+  if (!value || !(await hasLiveToken(db, user.id, CHANGE_PURPOSES[type], now()))) return undefined
+  return { channel: type === 'email_change' ? 'email' : 'phone', value }
 }
 
 type Sender = (deps: Deps, trx: Transaction<DB>, log: AuditLog, user: User, request: MessageRequest) => Promise<void>

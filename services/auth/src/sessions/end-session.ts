@@ -2,6 +2,8 @@ import type { Kysely } from 'kysely'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { forgetChanges } from '../one-time-tokens/end-tokens.ts'
+import { lockUser } from '../users/users.store.ts'
 import { endSession, endSessions } from './sessions.store.ts'
 
 type EndDeps = AuditDeps & { db: Kysely<DB> }
@@ -9,7 +11,7 @@ type EndDeps = AuditDeps & { db: Kysely<DB> }
 /** Whose sessions, as the audit log needs it. */
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 
-/** Ends one session of a user. Throws session_not_found (404), for another user's session too. */
+/** Ends one session of a user, and changes of address under way: who knows which session asked. Throws session_not_found (404), for another user's session too. */
 export async function endOneSession(
   deps: EndDeps,
   log: AuditLog,
@@ -18,14 +20,18 @@ export async function endOneSession(
   sessionId: string,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
+    await lockUser(trx, owner.id)
     if (!(await endSession(trx, owner.id, sessionId))) throw sessionNotFound()
+    await forgetChanges(trx, owner.id, deps.now())
     await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { session_id: sessionId } })
   })
 }
 
-/** Signs a user out everywhere; audited when there was anything to end. */
+/** Signs a user out everywhere and forgets changes of address under way; audited when there was anything to end. */
 export async function endAllSessions(deps: EndDeps, log: AuditLog, actor: Actor, owner: Owner): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
+    await lockUser(trx, owner.id)
+    await forgetChanges(trx, owner.id, deps.now())
     const sessions = await endSessions(trx, owner.id, 'global', '')
     if (sessions > 0) await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { sessions } })
   })

@@ -4,6 +4,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { Aal, AmrEntry, DB, Metadata } from '../db/tables.ts'
 import { toUser, userJson } from '../users/users.store.ts'
+import type { SessionTimes } from './session-limits.ts'
 
 export interface NewSession {
   id: string
@@ -163,14 +164,19 @@ export async function lockSession(trx: Transaction<DB>, id: string): Promise<boo
   return found !== undefined
 }
 
-/** The caller of a request: the user and, while it lives, the token's session, in one statement. */
+interface FoundSession extends SessionTimes {
+  id: string
+  aal: Aal
+  amr: AmrEntry[]
+}
+
+/** The caller of a request: the user and, while its row is there, the token's session, in one statement. */
 export async function findCaller(db: Kysely<DB>, userId: string, sessionId: string | undefined) {
   const [row] = await selectCaller(db, { userId, sessionId: sessionId ?? null })
   if (!row) return undefined
-  const { session_id, session_aal, session_amr } = row
-  const session =
-    session_id === null ? undefined : { id: session_id, aal: session_aal as Aal, amr: session_amr as AmrEntry[] }
-  return { user: toUser(row.user), session }
+  const { session_id: id, aal, amr, session_created_at: created_at, refreshed_at, not_after } = row
+  const session = id && { id, aal, amr, created_at, refreshed_at, not_after }
+  return { user: toUser(row.user), session: session ? (session as FoundSession) : undefined }
 }
 
 const selectCaller = prepared((db: Kysely<DB>, caller: { userId: string; sessionId: string | null }) =>
@@ -179,7 +185,14 @@ const selectCaller = prepared((db: Kysely<DB>, caller: { userId: string; session
     .leftJoin('sessions', (join) =>
       join.onRef('sessions.user_id', '=', 'users.id').on('sessions.id', '=', caller.sessionId),
     )
-    .select(['sessions.id as session_id', 'sessions.aal as session_aal', 'sessions.amr as session_amr'])
+    .select([
+      'sessions.id as session_id',
+      'sessions.aal',
+      'sessions.amr',
+      'sessions.created_at as session_created_at',
+      'sessions.refreshed_at',
+      'sessions.not_after',
+    ])
     .select(userJson)
     .where('users.id', '=', caller.userId),
 )

@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import { consume, countAll, type GiveBack, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { countGuarded, type Guard } from '../limits/guards.ts'
+import { type GiveBack, keyOf, openLimiter } from '../limits/limiter.ts'
 import type { Rate } from '../limits/rate.ts'
 import { isCountryAllowed } from './countries.ts'
 
@@ -28,11 +29,6 @@ const BLOCK_DIGITS = 4
 
 const DAY = 86_400
 
-interface Guard {
-  limiter: Limiter
-  keyFor(phone: string): string
-}
-
 export function createSmsGuards(
   pool: pg.Pool,
   config: { sms: { guards: Config['sms']['guards'] }; database: { namespace: string } },
@@ -43,7 +39,6 @@ export function createSmsGuards(
     keyFor,
   })
   const all = () => 'all'
-  // From the narrowest to the widest: a number that is over its own cap takes nothing from the others.
   const guards = [
     ...maxPerNumber.map((rate) => open(`sms-number-${rate.seconds}`, rate, keyOf)),
     open('sms-prefix', maxPerPrefix, (phone) => keyOf(phone.slice(0, -BLOCK_DIGITS))),
@@ -58,13 +53,7 @@ export function createSmsGuards(
     requireAllowedCountry,
     async allow(phone) {
       requireAllowedCountry(phone)
-      return countAll(
-        guards.map(
-          ({ limiter, keyFor }) =>
-            () =>
-              consume(limiter, keyFor(phone), 'over_sms_send_rate_limit'),
-        ),
-      )
+      return countGuarded(guards, phone, 'over_sms_send_rate_limit')
     },
   }
 }

@@ -2,6 +2,7 @@ import { type AuditLog, audit, logAudit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { countReuseDetected } from '../metrics.ts'
+import { forgetChanges } from '../one-time-tokens/end-tokens.ts'
 import { signAccessToken } from '../sessions/access-token.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
@@ -10,6 +11,7 @@ import { whyEnded } from '../sessions/session-limits.ts'
 import { type SessionBody, toSessionBody } from '../sessions/session-shape.ts'
 import { endReusedSession, findSessionWithUser } from '../sessions/sessions.store.ts'
 import type { Client } from '../sessions/start-session.ts'
+import { lockUser } from '../users/users.store.ts'
 
 /** A session that keeps moving between refusal and look-up is under fire from elsewhere; then the caller may retry. */
 const MAX_RACES = 5
@@ -68,7 +70,10 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   if (deps.config.sessions.rotation) {
     // Committed although the request fails: whoever holds the other copy of the token must lose the session too.
     const hasEnded = await deps.db.transaction().execute(async (trx) => {
+      await lockUser(trx, session.user_id)
       if (!(await endReusedSession(trx, token.sessionId, token.counter))) return false
+      // Nor come back by an address of theirs that still waits for its code.
+      await forgetChanges(trx, session.user_id, now)
       const actor = { ...session, id: session.user_id }
       await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })
       return true

@@ -106,6 +106,44 @@ export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: 
     .catch(refuseTakenAddress)
 }
 
+/** Forgets the addresses a user wanted and never proved. */
+export async function forgetWishes(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ ...NO_WISHES, updated_at: now })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('email_change', 'is not', null), eb('phone_change', 'is not', null)]))
+    .execute()
+}
+
+/**
+ * Housekeeping: wishes whose last link or code expired before. To be done before those tokens are deleted, by which they are
+ * found.
+ */
+export async function forgetExpiredWishes(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
+  const purposes = sql`('email_change_new', 'email_change_current', 'phone_change')`
+  const { numAffectedRows } = await sql`
+    update ${sql.table('users')} set email_change = null, email_change_sent_at = null, email_change_confirm_status = 0,
+      phone_change = null, phone_change_sent_at = null, updated_at = ${now}
+    where id = any (array(
+      select u.id from ${sql.table('users')} u
+      where (u.email_change is not null or u.phone_change is not null) and u.deleted_at is null
+        and u.id in (select user_id from ${sql.table('one_time_tokens')} where expires_at < ${before} and purpose in ${purposes})
+        and not exists (
+          select from ${sql.table('one_time_tokens')} t
+          where t.user_id = u.id and t.purpose in ${purposes} and t.expires_at >= ${before})
+      limit ${limit} for update of u skip locked))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+const NO_WISHES = {
+  email_change: null,
+  email_change_sent_at: null,
+  email_change_confirm_status: 0,
+  phone_change: null,
+  phone_change_sent_at: null,
+}
+
 /** Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. */
 export async function confirmAddress(
   trx: Transaction<DB>,

@@ -15,11 +15,36 @@ const MAX_METADATA_BYTES = 16 * 1024
 export const mergedMetadata = (metadata: Metadata, changes: Metadata): Metadata =>
   Object.fromEntries(Object.entries({ ...metadata, ...changes }).filter(([key]) => changes[key] !== null))
 
-/** Throws validation_failed when an account's metadata has grown too large. */
+/**
+ * PostgreSQL writes numbers without an exponent: 1e308 is five characters of JSON and 309 of every answer. Nothing counted
+ * or measured is longer, and what JavaScript writes without an exponent is not either.
+ */
+const MAX_NUMBER_LENGTH = 25
+
+/** Throws validation_failed when an account's metadata has grown too large, or holds a number that is too long. */
 export function requireModestMetadata(metadata: Metadata): void {
-  if (Buffer.byteLength(JSON.stringify(metadata)) <= MAX_METADATA_BYTES) return
+  const json = JSON.stringify(metadata, (_key, value) => {
+    if (typeof value === 'number' && plainLength(value) > MAX_NUMBER_LENGTH) throw tooLongNumber()
+    return value
+  })
+  if (Buffer.byteLength(json) <= MAX_METADATA_BYTES) return
   throw apiError('validation_failed', {
     status: 422,
     message: `Metadata cannot be larger than ${MAX_METADATA_BYTES} bytes`,
   })
 }
+
+/** Characters of a number without an exponent. */
+function plainLength(value: number): number {
+  const [mantissa = '', exponent] = String(value).split('e')
+  if (exponent === undefined) return mantissa.length
+  const digits = mantissa.replace(/[-.]/g, '').length
+  const power = Number(exponent)
+  return power > 0 ? Math.max(digits, power + 1) : 1 + digits - power
+}
+
+const tooLongNumber = () =>
+  apiError('validation_failed', {
+    status: 422,
+    message: `Numbers in metadata cannot be longer than ${MAX_NUMBER_LENGTH} characters, written without an exponent`,
+  })

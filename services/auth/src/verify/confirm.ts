@@ -1,13 +1,13 @@
 import type { Transaction } from 'kysely'
 import { type AuditAction, type AuditLog, audit } from '../audit/audit.ts'
-import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { putProvenIdentity, setIdentityEmailVerified } from '../identities/identities.store.ts'
 import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import { needsBothAddresses } from '../one-time-messages/address-change.ts'
-import { deleteOneTimeTokens, type TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
+import { endTokens } from '../one-time-tokens/end-tokens.ts'
+import type { TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import {
   applyEmailChange,
   applyPhoneChange,
@@ -38,7 +38,8 @@ type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption, log: Aud
 
 /**
  * What using a token changes, by its purpose. Returns the user as they are now; undefined when the other address of an
- * e-mail change has to agree too. A token that has done its work takes all others of its user with it.
+ * e-mail change has to agree too. A token that has done its work takes all others of its user with it, and changes of address that still
+ * wait for theirs.
  */
 export async function confirm(
   deps: Deps,
@@ -49,8 +50,7 @@ export async function confirm(
   const { user } = redemption
   const effect = await EFFECTS[redemption.token.purpose](deps, trx, redemption, log)
   if (!effect) return undefined
-  await deleteOneTimeTokens(trx, user.id)
-  await deleteAuthCodes(trx, user.id)
+  await endTokens(trx, user.id, deps.now())
   await refreshProviders(trx, user.id, deps.now())
   const confirmed = (await findUserById(trx, user.id)) as User
   await audit(deps, trx, log, { ...effect, actor: confirmed })

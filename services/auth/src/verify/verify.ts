@@ -76,7 +76,7 @@ export async function verifyCode(
   if (!purposes) throw apiError('otp_expired')
   // Before the try is counted: a password that is too weak is no guess at the code.
   await requireFitPassword(deps, confirmation)
-  const candidates = await countAttempt(deps.db, { address, audience, purposes }, MAX_ATTEMPTS)
+  const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() }, MAX_ATTEMPTS)
   const match = candidates.find(
     ({ purpose, relates_to, code_hash }) =>
       code_hash && isSameHash(code_hash, hashCode(deps.codeKey, purpose, relates_to, code)),
@@ -107,9 +107,18 @@ async function redeem(
     if (confirmation.givesCode && token.code_challenge) {
       return { authCode: await makeAuthCode(deps, trx, confirmed, token, type) }
     }
-    const session = await startSession(deps, trx, confirmed, 'otp', confirmation.client)
+    const session = await startSession(deps, trx, confirmed, sessionMethod(token.purpose), confirmation.client)
     return { session: { ...session, type } }
   })
+}
+
+/**
+ * How the session began. A change of address is agreed to by whoever asked for it, so it proves less than a code to an
+ * address the user had: see passwords in ../account/.
+ */
+function sessionMethod(purpose: TokenPurpose): string {
+  if (purpose === 'phone_change') return 'phone_change'
+  return purpose === 'email_change_new' || purpose === 'email_change_current' ? 'email_change' : 'otp'
 }
 
 /** `email` stands for whatever was sent. */

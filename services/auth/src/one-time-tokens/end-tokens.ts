@@ -1,0 +1,28 @@
+import type { Transaction } from 'kysely'
+import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
+import type { DB, TokenPurpose } from '../db/tables.ts'
+import { forgetWishes } from '../users/addresses.store.ts'
+import { deleteOneTimeTokens } from './one-time-tokens.store.ts'
+
+/** Tokens that agree to a change of address, by what POST /resend and /verify call it. */
+export const CHANGE_PURPOSES = {
+  email_change: ['email_change_new', 'email_change_current'],
+  phone_change: ['phone_change'],
+} as const satisfies Record<string, readonly TokenPurpose[]>
+
+/** Ends every link and code of a user, and forgets the changes of address they were for. */
+export async function endTokens(trx: Transaction<DB>, userId: string, now: Date): Promise<void> {
+  await deleteOneTimeTokens(trx, userId)
+  await deleteAuthCodes(trx, userId)
+  await forgetWishes(trx, userId, now)
+}
+
+/**
+ * Forgets the changes of address a user asked for, with their links and codes: whoever is put out must not come back by an
+ * address of their own that still waits for its code. Links and codes to addresses the user has stay good.
+ */
+export async function forgetChanges(trx: Transaction<DB>, userId: string, now: Date): Promise<void> {
+  await deleteOneTimeTokens(trx, userId, Object.values(CHANGE_PURPOSES).flat())
+  await deleteAuthCodes(trx, userId)
+  await forgetWishes(trx, userId, now)
+}
