@@ -38,7 +38,10 @@ export const variables = {
   WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),
 
   DATABASE_URL: text('PostgreSQL connection string.', { required: true, aliases: ['DB_DATABASE_URL'] }),
-  DB_MAX_POOL_SIZE: integer('Most connections per process; 0 means no limit of ours.', { default: '0', max: 10_000 }),
+  DB_MAX_POOL_SIZE: integer(
+    'Most connections of requests and workers per process, beside three or so of the queue; 0 means no limit of ours.',
+    { default: '20', max: 10_000 },
+  ),
   DB_NAMESPACE: parsed(
     'string',
     'Prefix of every table name: `acme` makes `acme_clips`.',
