@@ -107,7 +107,7 @@ export async function openDeps(
   const opening = Promise.all([
     resolveTools(ffmpeg),
     createDiskBlobs(storage.blobsDir),
-    openWorkDirectory(storage.workDir),
+    openWorkDirectory(storage.workDir, { store: storage.blobsDir }),
   ])
   opening.catch(() => {})
   try {
@@ -178,6 +178,8 @@ function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress }: Conf
   }
   if (ffmpeg.origin === 'embedded') {
     log.warn(facts, 'using the embedded ffmpeg of 2018: fit for development, not for files of strangers')
+  } else if (ffmpeg.isOld) {
+    log.warn(facts, 'the configured ffmpeg is older than 5: fit for development, not for files of strangers')
   } else log.info(facts, 'ffmpeg found')
   if (!limiters.sandbox) {
     log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and the rights of this process')

@@ -49,7 +49,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     // The form is read by the handler, part by part; the schema above is documentation.
     validatorCompiler: () => () => true,
     onRequest: async (request, reply) => {
-      // Before it is counted: whoever is told to come back does not pay for it.
+      // Before it is counted, and without a look at the database.
       deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
       await deps.limits.count(request, reply, 'upload')
       if (!/^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')) {
@@ -58,10 +58,12 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (Number(request.headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) {
         throw fileTooLarge(maxBytes)
       }
-      await refuseWhenBusy(deps)
+      await deps.limits.unlessSentAway(request, reply, 'upload', () => refuseWhenBusy(deps))
     },
     handler: (request, reply) =>
-      deps.uploads.run(() => receiveUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
+      deps.limits.unlessSentAway(request, reply, 'upload', () =>
+        deps.uploads.run(() => receiveUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
+      ),
   })
 }
 
