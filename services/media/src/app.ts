@@ -24,6 +24,7 @@ import { fileRoutes } from './files/file.routes.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
 import { answerProblems } from './http/problem-json.ts'
+import { endStalledAnswers } from './http/stalled-answer.ts'
 import { endUnreadBodies } from './http/unread-body.ts'
 import { importRoutes } from './imports/import.routes.ts'
 import { ERRORS_PATH } from './pages/errors-page.ts'
@@ -38,12 +39,9 @@ const MAX_BODY_BYTES = 1024 * 1024
 /** Headers come at once or not at all. Bodies may take long: uploads watch their own speed. */
 const HEADERS_WITHIN_MS = 15_000
 
-/** JSON bodies are small: half a minute is for a line that barely works, not for one that holds us up. */
-const BODY_WITHIN_MS = 30_000
-
 /** Builds the HTTP side; nothing listens yet. */
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
-  const { config } = deps
+  const { config, patience } = deps
   const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
@@ -59,6 +57,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
   app.removeContentTypeParser('text/plain')
+  // What comes beyond is closed by Node without a word: there is nothing left to read a request with.
+  app.server.maxConnections = config.server.maxConnections
 
   shareSerializers(app)
   installErrorHandler(app, answers)
@@ -69,8 +69,9 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))
   secureHeaders(app)
   requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
-  endUnreadBodies(app)
-  endSlowBodies(app, BODY_WITHIN_MS, () => apiError('request_too_slow'))
+  endUnreadBodies(app, patience.unreadBodyMs)
+  endStalledAnswers(app, patience.stalledAnswerMs)
+  endSlowBodies(app, patience.slowBodyMs, () => apiError('request_too_slow'))
   // No cookies and no ambient rights: a page of any site can do what its token allows, and nothing without one.
   await app.register(cors, {
     origin: '*',

@@ -31,10 +31,17 @@ export const variables = {
   PORT: port('Port to listen on.', { default: '8082' }),
   SITE_NAME: text('Name shown on pages and in oEmbed.', { default: 'Media' }),
   REQUEST_ID_HEADER: text('Header to take the request id from; without it each request gets a new one.'),
+  MAX_CONNECTIONS: integer(
+    'Connections one process holds at once; more are closed unanswered. Each may cost some 200 KiB and two open files.',
+    { default: '2000', min: 1, max: 1_000_000 },
+  ),
   WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),
 
   DATABASE_URL: text('PostgreSQL connection string.', { required: true, aliases: ['DB_DATABASE_URL'] }),
-  DB_MAX_POOL_SIZE: integer('Most connections per process; 0 means no limit of ours.', { default: '0', max: 10_000 }),
+  DB_MAX_POOL_SIZE: integer(
+    'Most connections of requests and workers per process, beside three or so of the queue; 0 means no limit of ours.',
+    { default: '20', max: 10_000 },
+  ),
   DB_NAMESPACE: parsed(
     'string',
     'Prefix of every table name: `acme` makes `acme_clips`.',
@@ -143,6 +150,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       host: values.HOST,
       port: values.PORT,
       requestIdHeader: values.REQUEST_ID_HEADER,
+      maxConnections: values.MAX_CONNECTIONS,
       processes: values.WEB_CONCURRENCY,
     },
     database: {

@@ -16,6 +16,7 @@ import { type DB, TABLES } from './db/tables.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
+import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
@@ -46,10 +47,11 @@ export interface Deps {
   stopping: AbortSignal
   /** Aborted some seconds later, with the refusal for what still has not come to an end. */
   hurry: AbortSignal
+  patience: Patience
 }
 
 /** What a test or `serve` holds in its own hand. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'stopping' | 'hurry'>>
+export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'stopping' | 'hurry'>> & { patience?: Partial<Patience> }
 
 /** ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. */
 const PROBES = { atOnce: 4, waiting: 200, waitMs: 15_000 }
@@ -100,11 +102,12 @@ export async function openDeps(
   const { db, pool } = openDatabase<DB>({ ...database, applicationName: 'media', log, tables: TABLES })
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
+  const patience = { ...PATIENCE, ...overrides.patience }
   // Independent of the database, and the slowest part of a start: eight short processes.
   const opening = Promise.all([
     resolveTools(ffmpeg),
     createDiskBlobs(storage.blobsDir),
-    openWorkDirectory(storage.workDir),
+    openWorkDirectory(storage.workDir, { store: storage.blobsDir }),
   ])
   opening.catch(() => {})
   try {
@@ -137,6 +140,7 @@ export async function openDeps(
       uploads: createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } }),
       turns: createTurns(),
       ...base,
+      patience,
       close: () =>
         inOrder(log, [
           () => queue.stop(1_000),
@@ -174,6 +178,8 @@ function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress }: Conf
   }
   if (ffmpeg.origin === 'embedded') {
     log.warn(facts, 'using the embedded ffmpeg of 2018: fit for development, not for files of strangers')
+  } else if (ffmpeg.isOld) {
+    log.warn(facts, 'the configured ffmpeg is older than 5: fit for development, not for files of strangers')
   } else log.info(facts, 'ffmpeg found')
   if (!limiters.sandbox) {
     log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and the rights of this process')

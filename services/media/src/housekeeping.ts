@@ -1,49 +1,98 @@
+import type { BlobName } from './blobs/blob-storage.ts'
 import { dropReference, inLockOrder, listUnreferencedBlobs } from './blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from './blobs/keep-files.ts'
+import { listFailedClips } from './clips/clips.store.ts'
+import { forgetClip } from './clips/remove-clip.ts'
 import { deleteSource, listProcessing, listUnreferencedSources, lockUnreferencedSource } from './clips/sources.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { rescueSource } from './jobs/rescue-source.ts'
 
-const EVERY_MS = 300_000
-
 /** Nothing is deleted younger than this: a download that has begun ends, and the same bytes sent again are still there. */
 const KEEP_UNREFERENCED_MS = 600_000
+
+/** Whoever was answered before the clip failed has a week to ask why; many clients never come back. */
+const KEEP_FAILED_MS = 7 * 86_400_000
 
 /** Most clips are made by then, and what is made needs no second look. */
 const LOST_AFTER_MS = 60_000
 
-/** So many at a time, so that one round of a large clean-up does not hold anything up. */
+/** So many are listed at a time. */
 const BATCH = 500
 
 type HousekeepingDeps = Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'now' | 'log'>
 
 /**
- * Rescues clips that lost their jobs and deletes what nothing refers to any more; replicas may run it at once, each does
- * what the others left.
+ * Rescues clips that lost their jobs and deletes what nothing refers to any more, soon after the start and then every few
+ * minutes; replicas may do it at once, each does what the others left. The returned function waits for what is in hand.
  */
-export function startHousekeeping(deps: HousekeepingDeps): () => void {
-  const timer = setInterval(() => {
-    cleanUp(deps).catch((err) => deps.log.warn({ err }, 'housekeeping failed, will be tried again'))
-  }, EVERY_MS)
-  timer.unref()
-  return () => clearInterval(timer)
+export function startHousekeeping(deps: HousekeepingDeps & Pick<Deps, 'patience'>): () => Promise<void> {
+  const { firstHousekeepingMs, housekeepingEveryMs } = deps.patience
+  const stopping = new AbortController()
+  let round = Promise.resolve()
+  let timer = setTimeout(begin, firstHousekeepingMs).unref()
+  function begin() {
+    round = cleanUp(deps, stopping.signal)
+      .catch((err) => deps.log.warn({ err }, 'housekeeping failed, will be tried again'))
+      .then(() => {
+        if (!stopping.signal.aborted) timer = setTimeout(begin, housekeepingEveryMs).unref()
+      })
+  }
+  return () => {
+    stopping.abort()
+    clearTimeout(timer)
+    return round
+  }
 }
 
-export async function cleanUp(deps: HousekeepingDeps): Promise<void> {
-  const ago = (ms: number) => new Date(deps.now().getTime() - ms)
-  await forEach(deps, await listProcessing(deps.db, ago(LOST_AFTER_MS), BATCH), (id) => rescueSource(deps, id))
-  const before = ago(KEEP_UNREFERENCED_MS)
-  await forEach(deps, await listUnreferencedSources(deps.db, before, BATCH), (id) => removeSource(deps, id))
-  await forEach(deps, await listUnreferencedBlobs(deps.db, before, BATCH), (name) => deleteIfUnreferenced(deps, name))
-  while ((await deleteExpiredLimits(deps.db, deps.now(), BATCH)) === BATCH);
+/** One round; once `stopping` is aborted nothing more is begun. */
+export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): Promise<void> {
+  const { db, log } = deps
+  const olderThan = (ms: number) => ({ before: new Date(deps.now().getTime() - ms), limit: BATCH })
+  const lost = olderThan(LOST_AFTER_MS)
+  const failed = olderThan(KEEP_FAILED_MS)
+  const unreferenced = olderThan(KEEP_UNREFERENCED_MS)
+  const run = { log, stopping }
+  await forEach(
+    run,
+    (after?: string) => listProcessing(db, { ...lost, after }),
+    (id) => rescueSource(deps, id),
+  )
+  await forEach(
+    run,
+    (after?: string) => listFailedClips(db, { ...failed, after }),
+    (id) => forgetClip(deps, id),
+  )
+  await forEach(
+    run,
+    (after?: string) => listUnreferencedSources(db, { ...unreferenced, after }),
+    (id) => removeSource(deps, id),
+  )
+  await forEach(
+    run,
+    (after?: BlobName) => listUnreferencedBlobs(db, { ...unreferenced, after }),
+    (name) => deleteIfUnreferenced(deps, name),
+  )
+  while (!stopping?.aborted && (await deleteExpiredLimits(db, deps.now(), BATCH)) === BATCH);
+  if (stopping?.aborted) return
   await deps.work.sweep()
+  await deps.blobs.sweep()
 }
 
-/** One that fails, say a file of another user that cannot be removed, must not keep all that come after it for ever. */
-async function forEach<Item>({ log }: HousekeepingDeps, items: Item[], work: (item: Item) => Promise<unknown>) {
-  for (const item of items) {
-    await work(item).catch((err) => log.warn({ err, item }, 'something could not be tidied up, will be tried again'))
+/**
+ * Page after page, so that what cannot be done, say a file of another user that cannot be removed, does not hide what
+ * comes after it, however many there are of them.
+ */
+async function forEach<Item>(
+  { log, stopping }: { log: Deps['log']; stopping: AbortSignal | undefined },
+  listAfter: (last?: Item) => Promise<Item[]>,
+  work: (item: Item) => Promise<unknown>,
+): Promise<void> {
+  for (let items = await listAfter(); items.length > 0; items = await listAfter(items.at(-1))) {
+    for (const item of items) {
+      if (stopping?.aborted) return
+      await work(item).catch((err) => log.warn({ err, item }, 'something could not be tidied up, will be tried again'))
+    }
   }
 }
 

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { variablesTable } from '@services/common/config'
 import { describe, expect, test } from 'vitest'
 import { readConfig, variables } from '../src/config.ts'
 import { errorCatalogue, errorsTable } from '../src/errors.ts'
-import { settingsOf } from './service.ts'
+import { embeddedTools } from './clips.ts'
+import { settingsOf, startTestService } from './service.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 const required = settingsOf('postgres://localhost/media', '/tmp/blobs')
@@ -57,6 +61,19 @@ test('settings that depend on others', () => {
   const shared = readConfig({ ...required, MEDIA_WEB_CONCURRENCY: '64' })
   expect(shared.config.worker.concurrency).toBe(1)
   expect(shared.config.worker.concurrencyAlone).toBe(config.worker.concurrencyAlone)
+})
+
+test('a start warns of a configured ffmpeg that is as old as the embedded one', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'media-log-'))
+  const logFile = join(directory, 'log')
+  const service = await startTestService({
+    MEDIA_FFMPEG_PATH: embeddedTools.ffmpeg.path,
+    MEDIA_LOG_FILE: logFile,
+    MEDIA_LOG_LEVEL: 'warn',
+  })
+  await expect.poll(() => readFileSync(logFile, 'utf8')).toContain('the configured ffmpeg is older than 5')
+  await service.close()
+  await rm(directory, { recursive: true })
 })
 
 function refusalOf(settings: Record<string, string>): string {

@@ -140,6 +140,20 @@ test('a restarted PostgreSQL costs 503 for the moment and no restart of the serv
   await rm(dataDir, { recursive: true, force: true })
 }, 40_000)
 
+test('a PostgreSQL that stalls is not stormed with connections: what comes waits for one of twenty', async () => {
+  const service = await startTestService({ MEDIA_DB_MAX_POOL_SIZE: '', MEDIA_WORKERS_ENABLED: 'false' })
+  const { pool } = service.deps
+  const lock = await pool.connect()
+  await lock.query('begin; lock table clips in access exclusive mode')
+  const answers = Array.from({ length: 60 }, () => service.get('/f/AAAAAAAA.mp4'))
+  await expect.poll(() => pool.totalCount + pool.waitingCount).toBeGreaterThan(50)
+  expect(pool.totalCount).toBe(20)
+  await lock.query('rollback')
+  lock.release()
+  expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([404]))
+  await service.close()
+})
+
 test('with a namespace everything is under its own names', async () => {
   const service = await startTestService({
     MEDIA_DB_NAMESPACE: 'acme',

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { clip } from './clips.ts'
-import { idIn, startTestService, test } from './service.ts'
+import { idIn, startTestService, type TestService, test } from './service.ts'
 
 let site: string
 const server = createServer((request, response) => {
@@ -143,6 +143,30 @@ test('our own network is out of reach unless the operator says so', async () => 
     expect([source, status, body.error.code, body.error.details]).toEqual([source, 403, 'source_forbidden', undefined])
   }
   await guarded.close()
+})
+
+test('networks and ports are refused as the operator says, before any connection', async () => {
+  const denied = await startTestService({ MEDIA_EGRESS_DENY_CIDRS: '127.0.0.1/32', MEDIA_WORKERS_ENABLED: 'false' })
+  const outcome = async (service: TestService, source: string) => {
+    const { status, body } = await service.importFrom({ source })
+    return [source, status, body.error.code]
+  }
+  const forbidden = (source: string) => [source, 403, 'source_forbidden']
+  expect(await outcome(denied, `${site}/clip.mp4`)).toEqual(forbidden(`${site}/clip.mp4`))
+  expect((await denied.importFrom({ source: 'http://127.0.0.2:9/' })).status).toBe(424)
+  await denied.close()
+
+  const ported = await startTestService({
+    MEDIA_IMPORT_ALLOW_CIDRS: '',
+    MEDIA_IMPORT_PORTS: '8443',
+    MEDIA_WORKERS_ENABLED: 'false',
+  })
+  for (const source of ['https://files.test/', 'http://files.test/', 'https://8.8.8.8/']) {
+    expect(await outcome(ported, source)).toEqual(forbidden(source))
+  }
+  // Its port is fine, and the name is nobody's (RFC 6761).
+  expect((await ported.importFrom({ source: 'https://files.invalid:8443/' })).status).toBe(424)
+  await ported.close()
 })
 
 test('the service does not import what it serves itself', async ({ service }) => {

@@ -9,7 +9,7 @@ import { test as base, expect, inject } from 'vitest'
 import { createApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { Scope, TokenLimits } from '../src/db/tables.ts'
-import { type Deps, migrateAll, openDeps } from '../src/deps.ts'
+import { type Deps, migrateAll, type Overrides, openDeps } from '../src/deps.ts'
 import { ensureBootstrapToken } from '../src/tokens/bootstrap-token.ts'
 import { createToken } from '../src/tokens/create-token.ts'
 import { startWorker } from '../src/worker.ts'
@@ -83,13 +83,23 @@ export function settingsOf(databaseUrl: string, blobsDir: string): Record<string
   }
 }
 
+/** A round of housekeeping that nobody asked for would be in the way of those that tests ask for. */
+const NO_HOUSEKEEPING = { firstHousekeepingMs: 3_600_000 }
+
 /** The whole service on a database and a directory of its own, on a real port, with a clock in the test's hand. */
-export async function startTestService(settings: Record<string, string> = {}): Promise<TestService> {
+export async function startTestService(
+  settings: Record<string, string> = {},
+  { patience, ...overrides }: Omit<Overrides, 'now'> = {},
+): Promise<TestService> {
   const [database, blobsDir] = await Promise.all([createDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
   const clock = createTestClock()
   const { config } = readConfig({ ...settingsOf(database.url, blobsDir), ...settings })
   const log = createLogger({ name: 'media', ...config.log })
-  const deps = await openDeps(config, log, { now: clock.now })
+  const deps = await openDeps(config, log, {
+    ...overrides,
+    now: clock.now,
+    patience: { ...NO_HOUSEKEEPING, ...patience },
+  })
   await ensureBootstrapToken(deps, config.bootstrapToken)
   const app = await createApp(deps)
   let stopWorker = config.worker.enabled ? await startWorker(deps) : undefined

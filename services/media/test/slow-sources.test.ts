@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { apiError } from '../src/errors.ts'
 import { clip } from './clips.ts'
 import { startTestService, type TestService, test } from './service.ts'
 
@@ -67,8 +68,12 @@ test('slow sources of one token leave room for the imports of another', async ({
   await Promise.all(slow.answers)
 })
 
-test('more imports than may wait for a share of the downloads are told to come back', async () => {
-  const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_WORKERS_ENABLED: 'false' })
+test('more imports than may wait for a share of the downloads are told to come back, and do not pay for it', async () => {
+  const service = await startTestService({
+    MEDIA_PARALLEL_PER_TOKEN: '1',
+    MEDIA_RATE_LIMIT_IMPORT: '6/1h',
+    MEDIA_WORKERS_ENABLED: 'false',
+  })
   // One at work, four waiting.
   const slow = importSlowly(service, service.token, 6)
   const refused = await Promise.race(slow.answers)
@@ -76,6 +81,22 @@ test('more imports than may wait for a share of the downloads are told to come b
   expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0)
   slow.leave()
   await Promise.all(slow.answers)
+  const later = { prefer: 'respond-async' }
+  expect((await service.importFrom({ source: `${site}/clip.gif` }, later)).status).toBe(201)
+  expect((await service.importFrom({ source: `${site}/clip.gif` }, later)).status).toBe(429)
+  await service.close()
+})
+
+test('a stopping service ends an import that would hold it up', async () => {
+  const hurry = new AbortController()
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { hurry: hurry.signal })
+  const slow = importSlowly(service, service.token, 1)
+  await expect.poll(() => endless.size, { timeout: 5_000 }).toBeGreaterThan(0)
+  await expect.poll(() => temporary(service)).toHaveLength(1)
+  hurry.abort(apiError('unavailable', { retryAfterSeconds: 1 }))
+  const [answer] = await Promise.all(slow.answers)
+  expect([answer?.status, answer?.headers.get('retry-after')]).toEqual([503, '1'])
+  expect(await temporary(service)).toEqual([])
   await service.close()
 })
 

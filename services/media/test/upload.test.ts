@@ -197,6 +197,22 @@ test('the largest picture is up to the operator, also for bytes that were accept
   await generous.close()
 })
 
+test('a clip may not be longer than the operator says, also of bytes that were accepted under another limit', async () => {
+  const generous = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const later = { prefer: 'respond-async' }
+  expect((await generous.upload(await clip('plain.mp4'), [], later)).status).toBe(201)
+  const strict = await startTestService({
+    MEDIA_MAX_DURATION: '1s',
+    MEDIA_WORKERS_ENABLED: 'false',
+    MEDIA_DATABASE_URL: generous.deps.config.database.url,
+  })
+  const { status, body } = await strict.upload(await clip('plain.mp4'), [], later)
+  expect([status, body.error.code, body.error.details.limit]).toEqual([422, 'duration_exceeded', 1])
+  expect(await strict.countRows()).toEqual({ clips: 1, sources: 1 })
+  await strict.close()
+  await generous.close()
+})
+
 test('uploads need a token, unless the operator opens them', async () => {
   const open = await startTestService({ MEDIA_UPLOAD_AUTH: 'optional', MEDIA_RATE_LIMIT_ANONYMOUS: '1/1h' })
   const anonymous = () => formOfNewGif().then((body) => open.call('POST', '/media/upload', { body }))

@@ -18,20 +18,16 @@ export interface ByteRange {
   end: number
 }
 
-export interface BlobStat {
-  bytes: number
-  /** When it was last put, also if it was there already: a sweep must leave young blobs alone. */
-  modifiedAt: Date
-}
-
 export interface BlobStorage {
   /** Stores a copy of the file; durable once resolved. The caller vouches for the hash and keeps (or removes) its file. */
   put: (name: BlobName, path: string) => Promise<void>
   /** Undefined when there is no such blob. The range must lie within it. The stream must be read or destroyed. */
   open: (name: BlobName, range?: ByteRange) => Promise<Readable | undefined>
-  stat: (name: BlobName) => Promise<BlobStat | undefined>
+  stat: (name: BlobName) => Promise<{ bytes: number } | undefined>
   /** Deleting what is not there is fine. A stream that is already open stays readable. */
   delete: (name: BlobName) => Promise<void>
+  /** Removes what puts of killed processes left unfinished; safe at any time. */
+  sweep: () => Promise<void>
 }
 
 const SHA256 = /^[0-9a-f]{64}$/

@@ -55,13 +55,19 @@ export async function takeUnreferencedBlob(trx: Transaction<DB>, name: BlobName)
   return taken !== undefined
 }
 
-/** Files that nothing has referred to since `before`, oldest first. */
-export async function listUnreferencedBlobs(db: Kysely<DB>, before: Date, limit: number): Promise<BlobName[]> {
+/** Files that nothing has referred to since `before`, a page of them in the order of their names. */
+export async function listUnreferencedBlobs(
+  db: Kysely<DB>,
+  { before, after, limit }: { before: Date; after: BlobName | undefined; limit: number },
+): Promise<BlobName[]> {
+  const last = after ? keyOf(after) : { sha256: Buffer.alloc(0), extension: '' }
   const rows = await db
     .selectFrom('blobs')
     .select(['sha256', 'extension'])
     .where('unreferenced_at', '<', before)
-    .orderBy('unreferenced_at')
+    .where((column) => column(column.refTuple('sha256', 'extension'), '>', column.tuple(last.sha256, last.extension)))
+    .orderBy('sha256')
+    .orderBy('extension')
     .limit(limit)
     .execute()
   return rows.map(({ sha256, extension }) => ({ sha256: sha256.toString('hex'), extension }))

@@ -4,6 +4,7 @@ import type { DB, RenditionKind, SourceState } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { Attribution } from './attribution.ts'
+import type { Page } from './sources.store.ts'
 
 export interface NewClip {
   id: string
@@ -132,6 +133,21 @@ export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Pro
 export async function eraseClip(trx: Transaction<DB>, id: string): Promise<string | undefined> {
   const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
   return erased?.source_id ?? undefined
+}
+
+/** Clips whose source has failed before `before`. */
+export async function listFailedClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
+  const rows = await db
+    .selectFrom('clips')
+    .innerJoin('sources', 'sources.id', 'clips.source_id')
+    .select('clips.id')
+    .where(sql<boolean>`state = 'failed'`)
+    .where('sources.finished_at', '<', before)
+    .where('clips.id', '>', after)
+    .orderBy('clips.id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 export type FoundFile =

@@ -14,7 +14,7 @@ export async function deleteClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: stri
   })
 }
 
-/** Takes back a clip whose caller is told that it failed: nobody knows its id. */
+/** Takes a failed clip back without a tombstone: its caller is told, or has had days to ask. */
 export async function forgetClip({ db, now }: Pick<Deps, 'db' | 'now'>, id: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const sourceId = await eraseClip(trx, id)

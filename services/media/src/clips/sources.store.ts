@@ -12,6 +12,16 @@ const PIPELINE_VERSION = 1
 const notFailed = sql<boolean>`state <> 'failed'`
 const processing = sql<boolean>`state = 'processing'`
 
+/** A part of a list in the order of ids: what comes after the last one of the part before. */
+export interface Page {
+  before: Date
+  after: string | undefined
+  limit: number
+}
+
+/** Before every id there is. */
+const NIL = '00000000-0000-0000-0000-000000000000'
+
 export type Source = Selectable<DB['sources']>
 
 /** Where the bytes wait until they are transcoded; an ending of its own, so that they are never served. */
@@ -118,14 +128,15 @@ export async function markFailed(
   return marked?.sha256.toString('hex')
 }
 
-/** What is being made since before `before`, oldest first. */
-export async function listProcessing(db: Kysely<DB>, before: Date, limit: number): Promise<string[]> {
+/** What is being made since before `before`. */
+export async function listProcessing(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
   const rows = await db
     .selectFrom('sources')
     .select('id')
     .where('created_at', '<', before)
     .where(processing)
-    .orderBy('created_at')
+    .where('id', '>', after ?? NIL)
+    .orderBy('id')
     .limit(limit)
     .execute()
   return rows.map(({ id }) => id)
@@ -200,13 +211,14 @@ export async function deleteFailedSource(trx: Transaction<DB>, id: string): Prom
 }
 
 /** Sources without a clip since `before`; what is being made is left until it is made. */
-export async function listUnreferencedSources(db: Kysely<DB>, before: Date, limit: number): Promise<string[]> {
+export async function listUnreferencedSources(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
   const rows = await db
     .selectFrom('sources')
     .select('id')
     .where('unreferenced_at', '<', before)
     .where('state', '!=', 'processing')
-    .orderBy('unreferenced_at')
+    .where('id', '>', after ?? NIL)
+    .orderBy('id')
     .limit(limit)
     .execute()
   return rows.map(({ id }) => id)

@@ -83,7 +83,7 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
       .send()
   }
   // Opened first: what is said of the file, above all that it may be kept for ever, must not be said of a failure.
-  const stream = method === 'GET' ? await openFile(deps, wanted, range) : undefined
+  const stream = await openFile(deps, wanted, { method, range })
   const { start, end } = range ?? { start: 0, end: file.bytes - 1 }
   describeFile(reply, wanted)
   if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.bytes}`)
@@ -91,9 +91,16 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
   return reply.send(stream)
 }
 
-async function openFile(deps: Deps, { id, kind, file }: Wanted, range: ByteRange | undefined): Promise<Readable> {
-  const stream = await deps.blobs.open({ sha256: file.sha256, extension: kind }, range)
-  if (!stream) throw new Error(`the ${kind} of clip ${id} is not in the store`)
+/** Undefined for HEAD, which says what GET would say and therefore looks too. */
+async function openFile(
+  { blobs }: Deps,
+  { id, kind, file }: Wanted,
+  { method, range }: { method: string; range: ByteRange | undefined },
+): Promise<Readable | undefined> {
+  const name = { sha256: file.sha256, extension: kind }
+  const stream = method === 'GET' ? await blobs.open(name, range) : undefined
+  const isThere = stream || (method === 'HEAD' && (await blobs.stat(name))?.bytes === file.bytes)
+  if (!isThere) throw new Error(`the ${kind} of clip ${id} is not in the store`)
   return stream
 }
 

@@ -1,4 +1,5 @@
 import { tablePrefix } from '@services/common/database'
+import { ApiError } from '@services/common/errors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import type pg from 'pg'
@@ -17,6 +18,8 @@ export interface Limits {
   keyOf(request: FastifyRequest): string
   /** Counts the call and says in headers what is left (draft-ietf-httpapi-ratelimit-headers). Throws rate_limited. */
   count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void>
+  /** Runs the work of a counted call. Whoever is told to come back (503, queue_full) does not pay for it: it is counted back. */
+  unlessSentAway<T>(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit, work: () => Promise<T>): Promise<T>
 }
 
 export function createLimits(
@@ -33,14 +36,18 @@ export function createLimits(
 
   const keyOf = (request: FastifyRequest) => request.apiToken?.id ?? addressOf(request, limits.header)
 
+  const limitOf = (request: FastifyRequest, limit: TokenLimit) => {
+    const token = request.apiToken
+    const usual = limits[limit]
+    const rate = token ? { ...usual, points: token.limits[limit] ?? usual.points } : limits.anonymous
+    return { rate, limiter: limiterOf(token ? limit : 'anonymous', rate) }
+  }
+
   return {
     keyOf,
     async count(request, reply, limit) {
-      const token = request.apiToken
-      const usual = limits[limit]
-      const rate = token ? { ...usual, points: token.limits[limit] ?? usual.points } : limits.anonymous
-      const name = token ? limit : 'anonymous'
-      const { state, isOver } = await consume(limiterOf(name, rate), keyOf(request))
+      const { rate, limiter } = limitOf(request, limit)
+      const { state, isOver } = await consume(limiter, keyOf(request))
       const resetSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
       reply.headers({
         'ratelimit-limit': rate.points,
@@ -50,8 +57,23 @@ export function createLimits(
       })
       if (isOver) throw apiError('rate_limited', { retryAfterSeconds: resetSeconds })
     },
+    async unlessSentAway(request, reply, limit, work) {
+      try {
+        return await work()
+      } catch (error) {
+        if (isSentAway(error)) {
+          const { rate, limiter } = limitOf(request, limit)
+          const { remainingPoints } = await limiter.reward(keyOf(request), 1)
+          reply.header('ratelimit-remaining', Math.min(rate.points, remainingPoints))
+        }
+        throw error
+      }
+    },
   }
 }
+
+const isSentAway = (error: unknown) =>
+  error instanceof ApiError && (error.status === 503 || error.code === 'queue_full')
 
 /** Longest time a key already over is refused from memory alone, so that a raised limit is felt soon. */
 const MEMORY_BLOCK_SECONDS = 10

@@ -7,6 +7,7 @@ import type { FastifyRequest } from 'fastify'
 import type { ReceivedFile } from '../clips/accept-clip.ts'
 import { invalidField } from '../clips/clip-fields.ts'
 import { apiError } from '../errors.ts'
+import type { Patience } from '../patience.ts'
 import { multipartFailure } from './error-bodies.ts'
 import { watchSpeed } from './upload-speed.ts'
 
@@ -20,29 +21,42 @@ export interface ReceivedForm {
   file: ReceivedFile | undefined
 }
 
+/** What a form adds to its file: boundaries, headers and fields. Told by Content-Length, more is refused unread. */
+export const FORM_OVERHEAD_BYTES = 8 * 1024 * 1024
+
 /** Fifty fields are thirty tags and all others; files beside `file` are ignored, but not without end. */
 const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNameSize: 100, headerPairs: 50 }
 
 /**
  * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the rest into memory. Memory does not grow
- * with the file, and the byte that crosses `maxBytes` ends it. The caller removes the file, whatever happens here.
+ * with the file, and the byte that crosses `maxBytes` ends it; so does one too many outside the file, where the parser may
+ * look for a boundary for ever. The caller removes the file, whatever happens here.
  * Throws file_too_large, malformed_multipart (also when the client goes away), invalid_request, upload_too_slow, or the
  * reason of `signal`.
  */
 export async function receiveForm(
   request: FastifyRequest,
-  { path, maxBytes, signal }: { path: string; maxBytes: number; signal: AbortSignal },
+  options: { path: string; maxBytes: number; signal: AbortSignal; patience: Patience },
 ): Promise<ReceivedForm> {
+  const { path, maxBytes, signal, patience } = options
   const form: ReceivedForm = { fields: [], file: undefined }
   const { socket } = request.raw
-  const speed = watchSpeed(() => socket.bytesRead)
-  const stop = AbortSignal.any([signal, speed.signal])
+  const speed = watchSpeed(() => socket.bytesRead, patience)
+  const size = new AbortController()
+  const stop = AbortSignal.any([signal, speed.signal, size.signal])
   const { promise: stopped, reject } = Promise.withResolvers<never>()
   stopped.catch(() => {})
   const onStop = () => reject(stop.reason)
   stop.addEventListener('abort', onStop)
   // One byte over our own limit, which is counted below: the parser would wait for the rest of the part.
   const parts = request.parts({ limits: { ...LIMITS, fileSize: maxBytes + 1 } })
+  let bytes = 0
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > maxBytes + FORM_OVERHEAD_BYTES) size.abort(fileTooLarge(maxBytes))
+  }
+  // After the parser, which takes its bytes at its own pace: to listen to them is to set them going.
+  request.raw.on('data', count)
   try {
     // By hand, because a loop over the parts could not be left while it waits for the next one.
     const nextPart = () => Promise.race([parts.next(), stopped])
@@ -55,10 +69,15 @@ export async function receiveForm(
     throw multipartFailure(error as Parameters<typeof multipartFailure>[0]) ?? error
   } finally {
     speed.stop()
+    request.raw.off('data', count)
     // Listened to, a signal made of others lives as long as they do: that of the stop as long as the process.
     stop.removeEventListener('abort', onStop)
   }
 }
+
+/** Also where it is the form around the file: which of them it was is not known before its end. */
+export const fileTooLarge = (maxBytes: number) =>
+  apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
 
 async function receivePart(form: ReceivedForm, part: Multipart, options: Parameters<typeof writeFile>[2]) {
   if (part.type === 'field') {
@@ -80,7 +99,7 @@ async function writeFile(
   const measured = async function* (chunks: AsyncIterable<Buffer>) {
     for await (const chunk of chunks) {
       bytes += chunk.length
-      if (bytes > maxBytes) throw apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
+      if (bytes > maxBytes) throw fileTooLarge(maxBytes)
       hash.update(chunk)
       yield chunk
     }

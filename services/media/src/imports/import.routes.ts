@@ -43,8 +43,10 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const url = cleanUrl('source', source)
       const input = { url, fields: cleanFields(fields, 'attribution.'), tokenId: tokenOf(request).id }
       const gone = clientGone(reply)
-      await refuseWhenBusy(deps)
-      const clip = await importClip(deps, { ...input, startedAt, clientGone: gone })
+      const clip = await deps.limits.unlessSentAway(request, reply, 'import', async () => {
+        await refuseWhenBusy(deps)
+        return importClip(deps, { ...input, startedAt, clientGone: gone })
+      })
       return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone })
     },
   })

@@ -15,8 +15,8 @@ export interface WorkDirectory {
   /** A new empty directory. Whoever asks removes it. */
   newDirectory(): Promise<string>
   /**
-   * Runs `receive`, which writes a file of up to so many bytes. Throws unavailable when the disk has no room for it and
-   * what will be made of it, beside the files that are on their way already: a file half-written helps nobody.
+   * Runs `receive`, which writes a file of up to so many bytes. Throws unavailable when its disk, or that of the store, has
+   * no room for it and what will be made of it, beside the files that are on their way already: a file half-written helps nobody.
    */
   withSpace<T>(bytes: number, receive: () => Promise<T>): Promise<T>
   /** Removes what dead processes left; safe at any time. */
@@ -31,7 +31,11 @@ const DEAD_AFTER_MS = 60 * 60 * 1000
 /** The file, its stored original, and what is made of it (contract/media.md 4.5). */
 const SPACE_PER_BYTE = 3
 
-export async function openWorkDirectory(root: string, freeBytesOf = freeBytesOnDisk): Promise<WorkDirectory> {
+/** `store` is where what is made of the files goes, perhaps another disk. */
+export async function openWorkDirectory(
+  root: string,
+  { store = root, freeBytesOf = freeBytesOnDisk }: { store?: string; freeBytesOf?: typeof freeBytesOnDisk } = {},
+): Promise<WorkDirectory> {
   const processes = await readProcessSpace()
   const own = `${processes}_${process.pid}_${randomUUID().slice(0, 8)}`
   const directory = join(root, own)
@@ -71,9 +75,10 @@ export async function openWorkDirectory(root: string, freeBytesOf = freeBytesOnD
       return path
     },
     withSpace: async (bytes, receive) => {
-      const free = await freeBytesOf(root)
-      if (free - promised < SPACE_PER_BYTE * bytes) {
-        throw apiError('unavailable', { retryAfterSeconds: 60, cause: 'the disk of the work directory is nearly full' })
+      for (const directory of new Set([root, store])) {
+        if ((await freeBytesOf(directory)) - promised < SPACE_PER_BYTE * bytes) {
+          throw apiError('unavailable', { retryAfterSeconds: 60, cause: `the disk of ${directory} is nearly full` })
+        }
       }
       promised += bytes
       try {

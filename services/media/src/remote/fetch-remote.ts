@@ -25,8 +25,6 @@ export interface FetchOptions {
   maxBytes: number
   /** The caller's own reason to stop; the call then rejects with `signal.reason`. */
   signal?: AbortSignal
-  /** Lower-case names. `authorization` and `cookie` are dropped when a redirect leaves the origin. */
-  headers?: Record<string, string>
   /** Shorter than the general limit where the caller has less patience, as for a page. */
   totalMs?: number
 }
@@ -37,8 +35,6 @@ export interface FetchedFile {
   sha256: string
   /** What the server claims, without parameters, in lower case. Never to be trusted: sniff. */
   contentType: string | undefined
-  /** After redirects. */
-  finalUrl: string
 }
 
 export interface Remote {
@@ -73,14 +69,13 @@ export function createRemote(options: RemoteOptions = {}): Remote {
     pipelining: 1,
   })
   const egress = agent.compose(limitCrumbs)
-  const ownHeaders = { 'user-agent': options.userAgent ?? 'media-import', accept: 'video/*, image/gif, */*;q=0.5' }
+  const headers = { 'user-agent': options.userAgent ?? 'media-import', accept: 'video/*, image/gif, */*;q=0.5' }
 
   /** Opens the URL and hands the response to `consume` under one set of deadlines. */
   const fetchWith = async <T>(url: string, fetch: FetchOptions, consume: (response: LimitedResponse) => Promise<T>) => {
     const totalMs = Math.min(fetch.totalMs ?? timeouts.totalMs, timeouts.totalMs)
     const deadlines = startDeadlines({ ...timeouts, totalMs }, fetch.signal)
     try {
-      const headers = { ...ownHeaders, ...fetch.headers }
       const answerMs = timeouts.connectMs + timeouts.headersMs
       const response = await openResponse(egress, guard, url, { headers, signal: deadlines.signal, answerMs })
       try {
@@ -134,7 +129,7 @@ async function writeTo(file: NewFile, response: LimitedResponse, maxBytes: numbe
     }
   }
   await file.writeFile(measured())
-  return { bytes, sha256: hash.digest('hex'), contentType: contentTypeOf(response), finalUrl: response.finalUrl }
+  return { bytes, sha256: hash.digest('hex'), contentType: contentTypeOf(response) }
 }
 
 /** `wx`: a path that exists is somebody else's file, and is neither written nor removed. */

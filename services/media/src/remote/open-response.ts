@@ -5,13 +5,13 @@ import type { Guard } from './ssrf-guard.ts'
 import { toUpstreamFailure, upstreamFailure } from './upstream-error.ts'
 
 export interface RemoteResponse {
-  finalUrl: string
   headers: IncomingHttpHeaders
   /** Must be read to the end or destroyed. */
   body: Readable
 }
 
 export interface OpenOptions {
+  /** Sent to every server on the way: nothing that is meant for one of them. */
   headers: Record<string, string>
   signal: AbortSignal
   /** For each hop, from the look-up to its final headers. */
@@ -29,19 +29,16 @@ export async function openResponse(
   dispatcher: Dispatcher,
   guard: Guard,
   source: string,
-  { headers, signal, answerMs }: OpenOptions,
+  options: OpenOptions,
 ): Promise<RemoteResponse> {
   let url = guard.parseUrl(source)
-  let sent = headers
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-    const response = await send(dispatcher, url, { headers: sent, signal, answerMs })
+    const response = await send(dispatcher, url, options)
     const next = redirectTarget(response)
-    if (next === undefined) return { ...accept(response), finalUrl: url.href }
+    if (next === undefined) return accept(response)
 
     discard(response.body)
-    const from = url
-    url = guard.parseUrl(next, from)
-    if (url.origin !== from.origin) sent = withoutCredentials(sent)
+    url = guard.parseUrl(next, url)
   }
   throw upstreamFailure('too_many_redirects')
 }
@@ -89,10 +86,4 @@ function accept({ statusCode, headers, body }: Dispatcher.ResponseData) {
 /** Drops the connection instead of reading on: the rest of an unwanted body may never end. */
 export function discard(body: Readable): void {
   body.on('error', () => {}).destroy()
-}
-
-function withoutCredentials(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !['authorization', 'cookie'].includes(name.toLowerCase())),
-  )
 }

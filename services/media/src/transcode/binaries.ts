@@ -16,6 +16,8 @@ export interface Ffmpeg {
   /** As the binary prints it, such as `5.1.9-0+deb12u1`. */
   version: string
   origin: Origin
+  /** Older than ffmpeg 5: its holes are known and will not be mended. */
+  isOld: boolean
   /** ffmpeg 5.1 renamed the option, 8 removes the old name, 2018 knows only the old one. */
   frameRateModeFlag: '-fps_mode' | '-vsync'
   webmVideoEncoder: 'libvpx-vp9' | 'libvpx'
@@ -70,7 +72,7 @@ async function resolveFfmpeg(searchPath: string, configured: string | undefined)
   if (configured) return describeFfmpeg(configured, 'configured')
   const system = await findOnPath(searchPath, 'ffmpeg')
   const usable = system && (await describeFfmpeg(system, 'system').catch(() => undefined))
-  if (usable && (await libavcodecVersion(usable.path)).major >= OLDEST_SYSTEM_LIBAVCODEC) return usable
+  if (usable && !usable.isOld) return usable
   return describeFfmpeg((await import('@ffmpeg-installer/ffmpeg')).default.path, 'embedded')
 }
 
@@ -105,6 +107,7 @@ async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
     path,
     version,
     origin,
+    isOld: major < OLDEST_SYSTEM_LIBAVCODEC,
     frameRateModeFlag: major > 59 || (major === 59 && minor >= 37) ? '-fps_mode' : '-vsync',
     webmVideoEncoder: firstOf('libvpx-vp9', 'libvpx'),
     webmAudioEncoder: firstOf('libopus', 'libvorbis'),

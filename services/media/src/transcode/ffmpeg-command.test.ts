@@ -4,7 +4,7 @@ import { overviewCommand, posterCommand, renditionsCommand, smallerGifCommand, w
 import type { RenditionPlan } from './rendition-plan.ts'
 
 const ffmpeg: Ffmpeg = {
-  ...{ path: '/usr/bin/ffmpeg', version: '5.1', origin: 'system', frameRateModeFlag: '-fps_mode' },
+  ...{ path: '/usr/bin/ffmpeg', version: '5.1', origin: 'system', isOld: false, frameRateModeFlag: '-fps_mode' },
   ...{ webmVideoEncoder: 'libvpx-vp9', webmAudioEncoder: 'libopus', canToneMap: true },
 }
 

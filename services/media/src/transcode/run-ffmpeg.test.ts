@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { tools } from '../../test/clips.ts'
+import { allowsSandbox, machine } from '../../test/machine.ts'
 import { type Limiters, type RunOptions, runFfmpeg } from './run-ffmpeg.ts'
 import { SANDBOX_PROGRAMS, SANDBOXES, sandboxArgs } from './sandbox.ts'
 
@@ -42,15 +43,11 @@ test('nothing of our environment and no input', async () => {
 })
 
 /** Each that works on this machine, not only the best. */
-const sandboxes = SANDBOXES.map((kind) => ({ kind, path: `/usr/bin/${SANDBOX_PROGRAMS[kind]}` })).filter(
-  (sandbox) => spawnSync(...commandOf(sandboxArgs(sandbox, { cwd, writable: [cwd] }), 'true')).status === 0,
-)
+const sandboxes = SANDBOXES.filter(allowsSandbox).map((kind) => ({ kind, path: `/usr/bin/${SANDBOX_PROGRAMS[kind]}` }))
 
-function commandOf([command = '', ...args]: string[], ...more: string[]): [string, string[]] {
-  return [command, [...args, ...more]]
-}
-
-test('a sandbox that works is found', () => {
+test('all that works on this machine is found, and the best sandbox', () => {
+  const { nice, prlimit, setpriv } = tools.limiters
+  expect({ nice: !!nice, prlimit: !!prlimit, setpriv: !!setpriv }).toEqual(machine)
   expect(tools.limiters.sandbox?.kind).toBe(sandboxes[0]?.kind)
 })
 
@@ -72,7 +69,7 @@ test.each(sandboxes)(
       })
     expect(await look({ ...tools.limiters, sandbox: null })).toMatchObject({ stdout: 'seen\nconnected\n' })
     expect(await look({ ...tools.limiters, sandbox })).toMatchObject({ stdout: 'unseen\nno network\n' })
-    if (tools.limiters.setpriv) {
+    if (machine.setpriv) {
       const rights = await script('grep NoNewPrivs /proc/self/status', { limiters: { ...tools.limiters, sandbox } })
       expect(rights).toMatchObject({ stdout: 'NoNewPrivs:\t1\n' })
     }
@@ -88,18 +85,18 @@ test('the words of bwrap: nothing shared, nothing writable but the work director
   expect(words).toContain('--bind /work/clip /work/clip --chdir /work/clip --')
 })
 
-test.skipIf(!tools.limiters.nice)('low priority', async () => {
+test.skipIf(!machine.nice)('low priority', async () => {
   expect(await script('nice')).toMatchObject({ stdout: '10\n' })
 })
 
-test.skipIf(!tools.limiters.prlimit)('memory, file size and open files are limited', async () => {
+test.skipIf(!machine.prlimit)('memory, file size and open files are limited', async () => {
   expect(await script('ulimit -v; ulimit -n; ulimit -c')).toMatchObject({ stdout: `${2 * 1024 ** 2}\n64\n0\n` })
   const written = await script('head -c 2000000 /dev/zero > large')
   expect(written).toMatchObject({ state: 'failed' })
   expect((await readFile(join(cwd, 'large'))).length).toBe(1024 * 1024)
 })
 
-test.skipIf(!tools.limiters.prlimit)('processor time is limited', async () => {
+test.skipIf(!machine.prlimit)('processor time is limited', async () => {
   const outcome = await script('while :; do :; done', { limits: { ...limits, cpuSeconds: 1 } })
   expect(outcome).toMatchObject({ state: 'failed', signal: 'SIGKILL' })
 })
@@ -149,7 +146,7 @@ test('a program that is not there is an error', async () => {
   await expect(running).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test.skipIf(!tools.limiters.setpriv)('a killed worker leaves no program behind', async () => {
+test.skipIf(!machine.setpriv)('a killed worker leaves no program behind', async () => {
   const worker = join(cwd, 'worker.ts')
   const source = `import { runFfmpeg } from '${join(import.meta.dirname, 'run-ffmpeg.ts')}'
     runFfmpeg('/bin/sh', ['-c', 'echo $$ > orphan; exec sleep 604'], ${JSON.stringify({ limits, limiters: tools.limiters, cwd })})`

@@ -1,26 +1,19 @@
-import { spawnSync } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { clip, tools } from '../../test/clips.ts'
+import { allowsSandbox } from '../../test/machine.ts'
 import { probe } from '../probe/probe.ts'
 import type { MediaTools } from './binaries.ts'
 import { makeRenditions } from './make-renditions.ts'
 import { runFfmpeg } from './run-ffmpeg.ts'
-import { SANDBOX_PROGRAMS, SANDBOXES, type Sandbox, sandboxArgs } from './sandbox.ts'
+import { SANDBOX_PROGRAMS, SANDBOXES, type Sandbox } from './sandbox.ts'
 
 const directory = await mkdtemp(join(tmpdir(), 'sandbox-'))
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 const sandboxOf = (kind: Sandbox['kind']): Sandbox => ({ kind, path: `/usr/bin/${SANDBOX_PROGRAMS[kind]}` })
-
-/** Why the sandbox cannot be used on this machine; empty when it can. */
-function obstacleTo(sandbox: Sandbox): string {
-  const [command = '', ...args] = sandboxArgs(sandbox, { cwd: directory, writable: [directory] })
-  const { status, error, stderr } = spawnSync(command, [...args, 'true'], { encoding: 'utf8' })
-  return status === 0 ? '' : `${sandbox.path} does not work here: ${error?.message ?? stderr.trim()}`
-}
 
 async function make(sandbox: Sandbox | null) {
   const used: MediaTools = { ...tools, limiters: { ...tools.limiters, sandbox } }
@@ -32,18 +25,15 @@ async function make(sandbox: Sandbox | null) {
 }
 
 test.for(SANDBOXES)('a clip is probed and made in the sandbox of %s as it is without one', async (kind, { skip }) => {
-  const sandbox = sandboxOf(kind)
-  const obstacle = obstacleTo(sandbox)
-  skip(obstacle !== '', obstacle)
-  expect(await make(sandbox)).toEqual({ ...(await make(null)), warnings: [] })
+  skip(!allowsSandbox(kind), `${kind} does not work on this machine`)
+  expect(await make(sandboxOf(kind))).toEqual({ ...(await make(null)), warnings: [] })
 })
 
 test('in the sandbox of bwrap nothing can be written but the work directory, and nothing at all by a probe', async ({
   skip,
 }) => {
+  skip(!allowsSandbox('bwrap'), 'bwrap does not work on this machine')
   const sandbox = sandboxOf('bwrap')
-  const obstacle = obstacleTo(sandbox)
-  skip(obstacle !== '', obstacle)
   const cwd = await mkdtemp(join(directory, 'own-'))
   const foreign = join(directory, 'foreign')
   await writeFile(foreign, 'untouched')

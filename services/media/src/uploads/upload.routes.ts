@@ -12,7 +12,7 @@ import { apiError } from '../errors.ts'
 import { answerClip } from '../http/answer-clip.ts'
 import { requireToken } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
-import { receiveForm } from '../http/receive-form.ts'
+import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from '../http/receive-form.ts'
 import { errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
 import { readFormFields } from './form-fields.ts'
 
@@ -25,9 +25,6 @@ const UploadForm = Type.Object({
   attribution_user: Type.Optional(Type.String()),
   attribution_url: Type.Optional(Type.String()),
 })
-
-/** What a form adds to its file: boundaries, headers and fields. Told by Content-Length, more is refused unread. */
-const FORM_OVERHEAD_BYTES = 8 * 1024 * 1024
 
 export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config } = deps
@@ -52,19 +49,21 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     // The form is read by the handler, part by part; the schema above is documentation.
     validatorCompiler: () => () => true,
     onRequest: async (request, reply) => {
-      // Before it is counted: whoever is told to come back does not pay for it.
+      // Before it is counted, and without a look at the database.
       deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
       await deps.limits.count(request, reply, 'upload')
       if (!/^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')) {
         throw apiError('unsupported_media_type', { message: 'The Content-Type must be multipart/form-data.' })
       }
       if (Number(request.headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) {
-        throw apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
+        throw fileTooLarge(maxBytes)
       }
-      await refuseWhenBusy(deps)
+      await deps.limits.unlessSentAway(request, reply, 'upload', () => refuseWhenBusy(deps))
     },
     handler: (request, reply) =>
-      deps.uploads.run(() => receiveUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
+      deps.limits.unlessSentAway(request, reply, 'upload', () =>
+        deps.uploads.run(() => receiveUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
+      ),
   })
 }
 
@@ -75,7 +74,7 @@ async function receiveUpload(deps: Deps, request: FastifyRequest, reply: Fastify
   try {
     const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
     const form = await deps.work.withSpace(mostBytes, () =>
-      receiveForm(request, { path, maxBytes, signal: deps.hurry }),
+      receiveForm(request, { path, maxBytes, signal: deps.hurry, patience: deps.patience }),
     )
     if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
     if (form.file.bytes === 0) {

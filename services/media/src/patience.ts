@@ -1,0 +1,29 @@
+/**
+ * How long the service waits for others, in ms: values a test holds in its hand. They are not settings, because who runs
+ * the service has nothing to go by; what a proxy in front allows is shorter anyway.
+ */
+export interface Patience {
+  /** JSON bodies are small: half a minute is for a line that barely works, not for one that holds us up. */
+  slowBodyMs: number
+  /** A client that is still sending gets this long to notice the answer; closing at once could cost it the answer. */
+  unreadBodyMs: number
+  /** An upload is measured over this long, and given up when it was too slow. */
+  uploadWindowMs: number
+  /** No upload takes longer, whatever its speed: 150 MB in an hour are 42 KiB a second. */
+  uploadMs: number
+  /** An answer of which nothing is taken for this long holds a file, a buffer and a connection for nobody. */
+  stalledAnswerMs: number
+  /** From the start of a worker to its first round of housekeeping: what a crash left does not wait for long. */
+  firstHousekeepingMs: number
+  housekeepingEveryMs: number
+}
+
+export const PATIENCE: Patience = {
+  slowBodyMs: 30_000,
+  unreadBodyMs: 5_000,
+  uploadWindowMs: 30_000,
+  uploadMs: 3_600_000,
+  stalledAnswerMs: 30_000,
+  firstHousekeepingMs: 10_000,
+  housekeepingEveryMs: 300_000,
+}

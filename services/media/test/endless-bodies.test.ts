@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect } from 'vitest'
+import { startTestService, type TestService, test } from './service.ts'
+import { openUpload } from './slow-upload.ts'
+
+const noWorkers = { MEDIA_WORKERS_ENABLED: 'false' }
+const temporary = async (service: TestService) => (await service.listFiles()).filter((path) => path.startsWith('work/'))
+
+test('a form that never comes to its first part ends where the largest form would', async () => {
+  const service = await startTestService({ ...noWorkers, MEDIA_MAX_FILE_BYTES: '100000' })
+  const upload = openUpload(service.url, { token: service.token }, 'x')
+  let sent = 0
+  for (; !upload.isAnswered() && sent < 40_000_000; sent += 64_000) await upload.write(Buffer.alloc(64_000, 'x'))
+  expect(await upload.answer).toMatchObject({ status: 413, body: { error: { code: 'file_too_large' } } })
+  expect(sent).toBeLessThan(40_000_000)
+  upload.abort()
+  await service.close()
+})
+
+test('an upload that is quick enough at every moment, and never ends, is ended', async () => {
+  const service = await startTestService(noWorkers, { patience: { uploadMs: 500 } })
+  const upload = openUpload(service.url, { token: service.token })
+  const drip = setInterval(() => upload.write(Buffer.alloc(1_000)), 20)
+  expect(await upload.answer).toMatchObject({ status: 408, body: { error: { code: 'upload_too_slow' } } })
+  clearInterval(drip)
+  upload.abort()
+  await expect.poll(() => temporary(service)).toEqual([])
+  await service.close()
+})
+
+test('an upload that crawls is ended', async () => {
+  const service = await startTestService(noWorkers, { patience: { uploadWindowMs: 300 } })
+  const upload = openUpload(service.url, { token: service.token })
+  expect(await upload.answer).toMatchObject({ status: 408, body: { error: { code: 'upload_too_slow' } } })
+  upload.abort()
+  await expect.poll(() => temporary(service)).toEqual([])
+  await service.close()
+})
+
+test('a JSON body that does not come is ended', async () => {
+  const service = await startTestService(noWorkers, { patience: { slowBodyMs: 200 } })
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  socket.write(
+    `POST /media/import HTTP/1.1\r\nHost: a\r\nToken: ${service.token}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"source":',
+  )
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toMatch(/^HTTP\/1.1 408 [\s\S]*request_too_slow/)
+  socket.destroy()
+  await service.close()
+})
+
+test('the body of a request that was refused is not waited for', async () => {
+  const service = await startTestService(noWorkers, { patience: { unreadBodyMs: 200 } })
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
+  const ended = once(socket, 'close')
+  socket.write(
+    'POST /media/upload HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n' +
+      'Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n',
+  )
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toMatch(/^HTTP\/1.1 401 /)
+  await ended
+  await service.close()
+})

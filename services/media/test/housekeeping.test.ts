@@ -1,0 +1,98 @@
+import { mkdir, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { type BlobName, blobKey } from '../src/blobs/blob-storage.ts'
+import { cleanUp } from '../src/housekeeping.ts'
+import { startWorker } from '../src/worker.ts'
+import { gif } from './gif-bytes.ts'
+import { idIn, startTestService, type TestService, test } from './service.ts'
+
+const later = { prefer: 'respond-async' }
+const noWorkers = { MEDIA_WORKERS_ENABLED: 'false' }
+const often = { patience: { firstHousekeepingMs: 10, housekeepingEveryMs: 50 } }
+
+/** A file that nothing refers to; one that is a directory cannot be deleted. */
+async function leave(service: TestService, name: BlobName, isDirectory = false): Promise<void> {
+  const path = join(service.blobsDir, blobKey(name))
+  await mkdir(isDirectory ? path : join(path, '..'), { recursive: true })
+  if (!isDirectory) await writeFile(path, 'x')
+  await service.deps.pool.query(
+    `insert into blobs (sha256, extension, bytes, unreferenced_at) values (decode($1, 'hex'), $2, 1, $3)`,
+    [name.sha256, name.extension, service.clock.now()],
+  )
+}
+
+const numbered = (number: number): BlobName => ({ sha256: number.toString(16).padStart(64, '0'), extension: 'gif' })
+
+test('a worker tidies up by itself, soon after its start and again and again', async () => {
+  const service = await startTestService({}, often)
+  for (const number of [1, 2]) {
+    await leave(service, numbered(number))
+    service.clock.advance({ seconds: 601 })
+    await expect.poll(() => service.listFiles(), { timeout: 5_000 }).toEqual([])
+  }
+  await service.close()
+})
+
+test('a stop waits for what housekeeping has in hand', async () => {
+  const service = await startTestService(noWorkers, often)
+  const { deps, clock } = service
+  await leave(service, numbered(1))
+  clock.advance({ seconds: 601 })
+  const lock = await deps.pool.connect()
+  await lock.query('begin; lock table blobs in share mode')
+  const stop = await startWorker(deps)
+  const isWaiting = async () =>
+    (await deps.pool.query(`select from pg_locks where not granted and relation = 'blobs'::regclass`)).rowCount
+  await expect.poll(isWaiting).toBe(1)
+  const stopped = stop().then(() => 'stopped')
+  // All else that a stop waits for is over by then.
+  expect(await Promise.race([stopped, sleep(2_000, 'waiting')])).toBe('waiting')
+  await lock.query('rollback')
+  lock.release()
+  await stopped
+  expect(await service.listFiles()).toEqual([])
+  await service.close()
+})
+
+test('however much cannot be deleted, what can be is', async () => {
+  const service = await startTestService(noWorkers)
+  for (let number = 1; number <= 501; number++) await leave(service, numbered(number), true)
+  service.clock.advance({ seconds: 1 })
+  await leave(service, { sha256: 'f'.repeat(64), extension: 'gif' })
+  service.clock.advance({ seconds: 601 })
+  await cleanUp(service.deps)
+  expect(await service.listFiles()).toEqual([])
+  await service.close()
+}, 40_000)
+
+test('what a killed process left half-stored is removed after an hour', async () => {
+  const service = await startTestService(noWorkers)
+  const left = join(service.blobsDir, 'incoming', 'left')
+  await writeFile(left, 'x')
+  await cleanUp(service.deps)
+  expect(await service.listFiles()).toEqual(['incoming/left'])
+  const hourAgo = Date.now() / 1000 - 3_601
+  await utimes(left, hourAgo, hourAgo)
+  await cleanUp(service.deps)
+  expect(await service.listFiles()).toEqual([])
+  await service.close()
+})
+
+test('a failed clip is there for its owner for a week and gone without a trace after it', async () => {
+  const service = await startTestService(noWorkers)
+  const id = idIn(await service.upload(gif(70, 20, [{ delay: 10 }]), [], later))
+  await service.deps.pool.query(`update sources set state = 'failed', error_code = 'corrupt_media', finished_at = $1`, [
+    service.clock.now(),
+  ])
+  const status = async () => (await service.get(`/media/${id}`, { token: service.token })).status
+  service.clock.advance({ seconds: 7 * 86_400 - 1 })
+  await cleanUp(service.deps)
+  expect(await status()).toBe(200)
+  service.clock.advance({ seconds: 2 })
+  await cleanUp(service.deps)
+  expect(await status()).toBe(404)
+  expect(await service.countRows()).toEqual({ clips: 0, sources: 0 })
+  await service.close()
+})

@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { truncate } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished } from 'vitest'
+import { clip } from './clips.ts'
+import { idIn, startTestService, type TestService, test } from './service.ts'
+
+/** More than the buffers of both ends of a connection hold. */
+const LARGE = 48 * 1024 * 1024
+
+/** The path of a file so large that sending it needs a reader. */
+async function largeFile(service: TestService): Promise<string> {
+  const id = idIn(await service.upload(await clip('plain.gif')))
+  const [mp4 = ''] = (await service.listFiles()).filter((path) => path.endsWith('.mp4'))
+  await truncate(join(service.blobsDir, mp4), LARGE)
+  await service.deps.pool.query(`update renditions set bytes = $1 where kind = 'mp4'`, [LARGE])
+  return `/f/${id}.mp4`
+}
+
+/** Asks for the file and reads nothing of the answer. */
+function ask(service: TestService, path: string): Socket {
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+  onTestFinished(() => void socket.destroy())
+  return socket
+}
+
+const connectionsOf = ({ app: { server } }: TestService) =>
+  new Promise<number>((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  )
+
+test('readers that take nothing are let go, one that takes a little at a time gets all of its file', async () => {
+  const service = await startTestService({}, { patience: { stalledAnswerMs: 1_500 } })
+  const path = await largeFile(service)
+  const stalled = Array.from({ length: 20 }, () => ask(service, path))
+  const slow = ask(service, path)
+  let received = 0
+  // Three seconds at least, twice as long as anybody may stall.
+  let pauses = 0
+  for await (const chunk of slow) {
+    received += chunk.length
+    for (; pauses < (received / LARGE) * 60; pauses++) await sleep(50)
+  }
+  expect(received).toBeGreaterThan(LARGE)
+  expect(stalled.every((socket) => socket.bytesRead < LARGE)).toBe(true)
+  await expect.poll(() => connectionsOf(service), { timeout: 10_000 }).toBeLessThanOrEqual(1)
+  await service.close()
+}, 40_000)
+
+test('connections beyond the ceiling are closed at once, and those within are served', async () => {
+  const service = await startTestService({ MEDIA_MAX_CONNECTIONS: '3', MEDIA_WORKERS_ENABLED: 'false' })
+  const open = () => connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
+  const held = Array.from({ length: 3 }, open)
+  await expect.poll(() => connectionsOf(service)).toBe(3)
+  const refused = open()
+  await once(refused.resume(), 'close')
+  expect(held.some(({ closed }) => closed)).toBe(false)
+  held[0]?.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n')
+  expect(String((await once(held[0] as Socket, 'data'))[0])).toContain('HTTP/1.1 200')
+  for (const socket of held) socket.destroy()
+  await service.close()
+})
