@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
@@ -21,6 +23,32 @@ test('a client that goes away in the middle of its upload leaves no file and no 
   upload.abort()
   await expect.poll(() => temporary(service)).toEqual([])
   expect(await service.countRows()).toEqual(before)
+})
+
+const HALF_A_FILE = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nGIF89a'
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+
+test.each([
+  { how: 'ends after its headers', body: '', end: true },
+  { how: 'ends inside a field', body: '--b\r\nContent-Disposition: form-data; name="title"\r\n\r\nab', end: true },
+  { how: 'ends inside the header of a part', body: '--b\r\nContent-Dispo', end: true },
+  { how: 'begins with a chunk that is none', chunks: 'zz\r\n' },
+  { how: 'has one in the middle of the file', chunks: `${chunk(HALF_A_FILE)}zz\r\n` },
+  { how: 'has a chunk extension without end', chunks: `5;${'x'.repeat(40_000)}\r\n` },
+])('an upload that $how is over at once, for the share of its token too', async ({ body, chunks, end }) => {
+  const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_WORKERS_ENABLED: 'false' })
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
+  socket.resume()
+  const length = chunks === undefined ? 'Content-Length: 99999' : 'Transfer-Encoding: chunked'
+  const head = ['POST /media/upload HTTP/1.1', 'Host: x', `Token: ${service.token}`, length]
+  head.push('Content-Type: multipart/form-data; boundary=b')
+  socket.write(`${head.join('\r\n')}\r\n\r\n${chunks ?? body}`)
+  if (end) socket.end()
+  await once(socket, 'close')
+  const next = async () => (await service.upload(gif(50, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })).status
+  await expect.poll(next, { timeout: 4_000 }).toBe(201)
+  expect(await temporary(service)).toEqual([])
+  await service.close()
 })
 
 test('the byte over the limit ends the upload; the rest is neither kept nor waited for', async () => {

@@ -74,9 +74,9 @@ async function receiveUpload(deps: Deps, request: FastifyRequest, reply: Fastify
   const path = deps.work.newPath()
   try {
     const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
-    const form = await deps.work.withSpace(mostBytes, () =>
-      receiveForm(request, { path, maxBytes, signal: deps.hurry }),
-    )
+    // Until the form is whole a connection that ends, by the client or by a parser that refuses its bytes, ends it all.
+    const signal = AbortSignal.any([deps.hurry, gone])
+    const form = await deps.work.withSpace(mostBytes, () => receiveForm(request, { path, maxBytes, signal }))
     if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
     if (form.file.bytes === 0) {
       throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
