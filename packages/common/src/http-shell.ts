@@ -64,6 +64,11 @@ export function closeConnectionsOnStop(app: FastifyInstance): void {
   })
 }
 
+/** RFC 9110 10.1.1 lets a server pass over what it does not know; Node's own refusal has no body. It meets 100-continue. */
+export function ignoreExpectations(app: FastifyInstance): void {
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+}
+
 /** One line per request, when it is answered: the framework's own two cost twice as much and say the same. */
 export function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', (request, reply, done) => {

@@ -35,12 +35,16 @@ export interface WorkOptions {
 }
 
 export interface Queue {
-  /** Writes a job inside the caller's transaction; it is gone when the transaction rolls back. */
+  /**
+   * Writes a job inside the caller's transaction; it is gone when the transaction rolls back. Nobody begins it before
+   * `afterSeconds`.
+   */
   send(
     // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
     trx: Transaction<any>,
     name: string,
     data: object,
+    when?: { afterSeconds: number },
   ): Promise<void>
   /** Runs `handle` for each job; a thrown error means a retry. */
   work<Data extends object>(
@@ -108,8 +112,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     return rows[0].jobs as number
   }
   return {
-    send: async (trx, name, data) => {
-      await boss.send(name, data, { db: fromKysely(trx) })
+    send: async (trx, name, data, when) => {
+      await boss.send(name, data, { db: fromKysely(trx), startAfter: when?.afterSeconds ?? 0 })
     },
     work: async <Data extends object>(
       name: string,

@@ -8,6 +8,7 @@ import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
   closeConnectionsOnStop,
+  ignoreExpectations,
   logRequests,
   refuseWhileStopping,
   requestId,
@@ -74,6 +75,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   installErrorHandler(app, errorAnswers)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
   closeConnectionsOnStop(app)
+  ignoreExpectations(app)
   logRequests(app)
   secureHeaders(app)
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))

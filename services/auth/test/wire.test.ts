@@ -25,6 +25,11 @@ async function say(bytes: string) {
   return { head, status: Number(head.split(' ')[1]), body: body ? JSON.parse(body) : undefined }
 }
 
+test('an expectation that is none is ignored (RFC 9110 10.1.1)', async () => {
+  const { status } = await say('GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: x\r\n\r\n')
+  expect(status).toBe(200)
+})
+
 test.for<[string, string, number, string]>([
   ['no HTTP', 'hello\r\n\r\n', 400, 'validation_failed'],
   [

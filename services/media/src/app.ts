@@ -8,6 +8,7 @@ import { healthRoutes } from '@services/common/health'
 import {
   closeConnectionsOnStop,
   endSlowBodies,
+  ignoreExpectations,
   logRequests,
   refuseWhileStopping,
   requestId,
@@ -23,6 +24,7 @@ import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
+import { acceptEmptyDeletes } from './http/json-body.ts'
 import { answerProblems } from './http/problem-json.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
 import { endUnreadBodies } from './http/unread-body.ts'
@@ -59,11 +61,13 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   app.removeContentTypeParser('text/plain')
   // What comes beyond is closed by Node without a word: there is nothing left to read a request with.
   app.server.maxConnections = config.server.maxConnections
+  acceptEmptyDeletes(app)
 
   shareSerializers(app)
   installErrorHandler(app, answers)
   answerProblems(app)
   closeConnectionsOnStop(app)
+  ignoreExpectations(app)
   logRequests(app)
   const isStopping = () => deps.stopping.aborted
   refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))

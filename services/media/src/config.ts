@@ -168,6 +168,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       allowCidrs: values.IMPORT_ALLOW_CIDRS,
       denyCidrs: values.EGRESS_DENY_CIDRS,
       ports: values.IMPORT_PORTS,
+      ownPort: values.PORT,
       ownUrls: [values.BASE_URL, values.FILES_BASE_URL ?? values.BASE_URL],
     },
     worker: {

@@ -41,6 +41,13 @@ const recipes = {
   // Black but for the second half second of two: the typical frame is black, the one at a third is not.
   'mostly-dark.mp4': [...picture(2, ",lutyuv=y=16:u=128:v=128:enable='not(between(t,0.5,0.9))'"), ...x264],
   'fast.mp4': [...lavfi('testsrc2=s=160x120:r=120:d=1'), ...x264],
+  // Shorter than a frame of what is made of them.
+  '3-frames-in-3-ms.mp4': [...lavfi('testsrc2=s=160x120:r=1000:d=0.003'), ...x264],
+  '50-frames-in-50-us.mp4': [
+    ...lavfi('testsrc2=s=160x120:r=1000000:d=0.00005'),
+    ...[...x264, '-video_track_timescale', '1000000'],
+  ],
+  '1-frame-in-17-ms.mp4': [...lavfi('testsrc2=s=160x120:r=60'), ...x264, '-frames:v', '1'],
   'large.mp4': [...lavfi('testsrc2=s=2560x1440:r=10:d=0.5'), ...x264],
   'wide.mp4': [...lavfi('color=s=4098x32:r=5:d=0.4'), ...x264],
   'huge.mp4': [...lavfi('color=s=8192x8192:r=5:d=0.2'), ...x264],

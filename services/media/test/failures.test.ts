@@ -1,4 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
@@ -21,6 +23,32 @@ test('a client that goes away in the middle of its upload leaves no file and no 
   upload.abort()
   await expect.poll(() => temporary(service)).toEqual([])
   expect(await service.countRows()).toEqual(before)
+})
+
+const HALF_A_FILE = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nGIF89a'
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+
+test.each([
+  { how: 'ends after its headers', body: '', end: true },
+  { how: 'ends inside a field', body: '--b\r\nContent-Disposition: form-data; name="title"\r\n\r\nab', end: true },
+  { how: 'ends inside the header of a part', body: '--b\r\nContent-Dispo', end: true },
+  { how: 'begins with a chunk that is none', chunks: 'zz\r\n' },
+  { how: 'has one in the middle of the file', chunks: `${chunk(HALF_A_FILE)}zz\r\n` },
+  { how: 'has a chunk extension without end', chunks: `5;${'x'.repeat(40_000)}\r\n` },
+])('an upload that $how is over at once, for the share of its token too', async ({ body, chunks, end }) => {
+  const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_WORKERS_ENABLED: 'false' })
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {})
+  socket.resume()
+  const length = chunks === undefined ? 'Content-Length: 99999' : 'Transfer-Encoding: chunked'
+  const head = ['POST /media/upload HTTP/1.1', 'Host: x', `Token: ${service.token}`, length]
+  head.push('Content-Type: multipart/form-data; boundary=b')
+  socket.write(`${head.join('\r\n')}\r\n\r\n${chunks ?? body}`)
+  if (end) socket.end()
+  await once(socket, 'close')
+  const next = async () => (await service.upload(gif(50, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })).status
+  await expect.poll(next, { timeout: 4_000 }).toBe(201)
+  expect(await temporary(service)).toEqual([])
+  await service.close()
 })
 
 test('the byte over the limit ends the upload; the rest is neither kept nor waited for', async () => {
@@ -86,6 +114,58 @@ test('a clip that no try can make is failed for good, by the last try or in the 
     expect(body.success).toMatchObject({ state: 'failed', failure: { code: 'internal' } })
   }
   expect(await service.listFiles()).toEqual([])
+  await service.close()
+})
+
+/** The same service with an ffmpeg for which there is no room. */
+async function withFullDisk({ deps, blobsDir }: TestService) {
+  const path = join(blobsDir, 'ffmpeg')
+  await writeFile(path, '#!/bin/sh\necho No space left on device >&2\nexit 1\n', { mode: 0o755 })
+  return { ...deps, tools: { ...deps.tools, ffmpeg: { ...deps.tools.ffmpeg, path } } }
+}
+
+test('a full disk uses up no tries: the clip waits for room for a day, longer and longer', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { pool } = service.deps
+  await service.upload(gif(70, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })
+  const { rows } = await pool.query('select id from sources')
+  const deps = await withFullDisk(service)
+  const { retryLimit: retryCount } = TRANSCODE_QUEUE
+  const job = { id: 'x', data: { sourceId: rows[0].id }, retryCount, signal: new AbortController().signal }
+  const state = async () => (await pool.query('select state from sources')).rows[0].state
+  const tryOnce = async () => {
+    await pool.query('delete from media_queue.job')
+    await transcodeSource(deps, job)
+    const { rows: jobs } = await pool.query(
+      'select retry_count, round(extract(epoch from start_after - created_on))::int as wait from media_queue.job',
+    )
+    return jobs
+  }
+  expect(await tryOnce()).toEqual([{ retry_count: 0, wait: 10 }])
+  service.clock.advance({ seconds: 60 })
+  expect(await tryOnce()).toEqual([{ retry_count: 0, wait: 30 }])
+  service.clock.advance({ seconds: 86_300 })
+  expect(await tryOnce()).toEqual([{ retry_count: 0, wait: 600 }])
+  expect(await state()).toBe('processing')
+
+  // Somebody made room.
+  await pool.query('update media_queue.job set start_after = now()')
+  await service.startWorker()
+  await expect.poll(state, { timeout: 8_000 }).toBe('ready')
+  await service.close()
+})
+
+test('a clip for which there was no room for a day is given up', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { deps } = service
+  await service.upload(gif(71, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })
+  const { rows } = await deps.pool.query('select id from sources')
+  service.clock.advance({ seconds: 86_401 })
+  const { retryLimit: retryCount } = TRANSCODE_QUEUE
+  const job = { id: 'x', data: { sourceId: rows[0].id }, retryCount, signal: new AbortController().signal }
+  await transcodeSource(await withFullDisk(service), job)
+  const { rows: ended } = await deps.pool.query('select state, error_code from sources')
+  expect(ended).toEqual([{ state: 'failed', error_code: 'internal' }])
   await service.close()
 })
 

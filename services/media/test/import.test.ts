@@ -44,7 +44,7 @@ test('an address of a clip becomes a clip, with what was said about it', async (
     title: 'Imported',
     tags: ['a, b', 'c'],
     nsfw: true,
-    attribution: { site: 'https://example.com/', user: '@ada', url: null },
+    attribution: { site: 'https://example.com/', user: '@ada', url: 7 },
     colour: 'ignored',
   })
   expect(answer.status).toBe(422)
@@ -55,7 +55,7 @@ test('an address of a clip becomes a clip, with what was said about it', async (
     title: 'Imported',
     tags: ['a, b', 'c'],
     nsfw: true,
-    attribution: { site: 'https://example.com/', user: '@ada' },
+    attribution: { site: 'https://example.com/', user: '@ada', url: null },
     colour: 'ignored',
   })
   expect(right.status).toBe(201)

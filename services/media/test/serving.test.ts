@@ -98,6 +98,16 @@ describe('files', () => {
     expect(await statusWith({ 'if-modified-since': modified })).toBe(304)
     expect(await statusWith({ 'if-modified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' })).toBe(200)
     expect(await statusWith({ 'if-none-match': '"x"', 'if-modified-since': modified })).toBe(200)
+    for (const met of [etag, `"x", ${etag}`, '*']) expect(await statusWith({ 'if-match': met })).toBe(200)
+    // Strong comparison (RFC 9110 13.1.1), and before what the client has is looked at.
+    for (const other of ['"x"', `W/${etag}`]) {
+      expect(await statusWith({ 'if-match': other, 'if-none-match': etag, range: 'bytes=0-0' })).toBe(412)
+    }
+    const old = 'Thu, 01 Jan 1970 00:00:00 GMT'
+    expect(await statusWith({ 'if-unmodified-since': old })).toBe(412)
+    expect(await statusWith({ 'if-unmodified-since': modified })).toBe(200)
+    expect(await statusWith({ 'if-unmodified-since': 'no date' })).toBe(200)
+    expect(await statusWith({ 'if-match': etag, 'if-unmodified-since': old })).toBe(200)
     for (const [condition, status] of [
       [etag, 206],
       [modified, 206],

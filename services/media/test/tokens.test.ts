@@ -190,6 +190,10 @@ test('the command line makes, lists and revokes tokens', async ({ service }) => 
   const [list] = await Promise.all([
     media('tokens', 'list', '--json'),
     expect(media('tokens', 'create', '--scopes', 'everything')).rejects.toMatchObject({ code: 64 }),
+    expect(media('tokens', 'create', '--expires', '99999999999h')).rejects.toMatchObject({
+      code: 64,
+      stderr: expect.stringMatching(/--expires/),
+    }),
     expect(media('tokens', 'revoke', 'nonsense')).rejects.toMatchObject({ code: 64 }),
     expect(media('nonsense')).rejects.toMatchObject({ code: 64 }),
   ])

@@ -43,6 +43,20 @@ test.for<[string, string, number, string]>([
   expect(answer.head).toMatch(/^content-type: application\/json; charset=utf-8\r?$/im)
 })
 
+test('an expectation that is none is ignored (RFC 9110 10.1.1)', async ({ service }) => {
+  const head = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n'
+  expect((await say(service.url, `${head}Expect: x\r\n\r\n`)).status).toBe(200)
+})
+
+test('DELETE that names a type and sends no body has none, POST lacks one', async ({ service }) => {
+  const headers = { token: service.token, 'content-type': 'application/json' }
+  const code = async (method: string, path: string, body?: string) =>
+    (await service.call(method, path, { headers, ...(body === undefined ? {} : { body }) })).body.error.code
+  expect(await code('DELETE', '/media/00000000')).toBe('not_found')
+  expect(await code('DELETE', '/media/00000000', '{')).toBe('invalid_json')
+  expect(await code('POST', '/media/import', '')).toBe('invalid_json')
+})
+
 test('HTTP/1.0 needs no Host, and OPTIONS outside a preflight is no error', async ({ service }) => {
   expect((await say(service.url, 'GET /health HTTP/1.0\r\n\r\n')).status).toBe(200)
   expect((await service.call('OPTIONS', '/media/upload')).status).toBe(204)

@@ -10,7 +10,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { parseRange } from './byte-range.ts'
-import { isNotModified, mayContinue } from './preconditions.ts'
+import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
 
 const CONTENT_TYPES: Record<RenditionKind, string> = {
   gif: 'image/gif',
@@ -70,6 +70,7 @@ interface Wanted {
 async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, wanted: Wanted) {
   const { file } = wanted
   const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
+  if (!mayProceed(headers, validators)) return reply.code(412).header('content-length', 0).send()
   if (isNotModified(headers, validators)) {
     describeFile(reply, wanted)
     return reply.code(304).send()

@@ -6,6 +6,14 @@ export interface Validators {
   lastModified: Date
 }
 
+/** Whether the file is the one the client means (RFC 9110 13.1.1 and 13.1.4): If-Match decides alone where it is sent. */
+export function mayProceed(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
+  const meant = headers['if-match']
+  if (meant !== undefined) return meant.trim() === '*' || meant.split(',').some((tag) => tag.trim() === etag)
+  const since = Date.parse(headers['if-unmodified-since'] ?? '')
+  return Number.isNaN(since) || wholeSeconds(lastModified) <= since
+}
+
 /** Whether the client's copy is still good (RFC 9110 13.1.2 and 13.1.3): If-None-Match decides alone where it is sent. */
 export function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
   const known = headers['if-none-match']

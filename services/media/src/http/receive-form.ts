@@ -31,8 +31,8 @@ const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNam
  * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the rest into memory. Memory does not grow
  * with the file, and the byte that crosses `maxBytes` ends it; so does one too many outside the file, where the parser may
  * look for a boundary for ever. The caller removes the file, whatever happens here.
- * Throws file_too_large, malformed_multipart (also when the client goes away), invalid_request, upload_too_slow, or the
- * reason of `signal`.
+ * Throws file_too_large, malformed_multipart, invalid_request, upload_too_slow, or the reason of `signal`, which must tell
+ * the end of the connection: the parser does not.
  */
 export async function receiveForm(
   request: FastifyRequest,
@@ -40,6 +40,8 @@ export async function receiveForm(
 ): Promise<ReceivedForm> {
   const { path, maxBytes, signal, patience } = options
   const form: ReceivedForm = { fields: [], file: undefined }
+  // It may have ended while there was nobody to listen.
+  signal.throwIfAborted()
   const { socket } = request.raw
   const speed = watchSpeed(() => socket.bytesRead, patience)
   const size = new AbortController()

@@ -35,7 +35,9 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
     preValidation: async (request) => {
-      request.body = withoutNulls(request.body) as typeof request.body
+      const body = withoutNulls(request.body) as Record<string, unknown>
+      if (body.attribution) body.attribution = withoutNulls(body.attribution)
+      request.body = body as typeof request.body
     },
     handler: async (request, reply) => {
       const startedAt = Date.now()

@@ -20,30 +20,32 @@ import {
 import type { RenditionKind } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
+import { isDiskFull } from '../transcode/disk-full.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+import { waitForRoom } from './wait-for-room.ts'
 
 const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies RenditionKind[]
 
 /** Somebody watching wants a moving number, the database not one write per frame. */
 const PROGRESS_EVERY_MS = 1_000
 
-/** Refusals of the file are final at once; everything else is tried again, by another worker if this one dies. */
+/** Refusals of the file are final at once; a full disk is waited for; everything else is tried again, by another worker if this one dies. */
 export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
   const { log } = deps
   job.signal.throwIfAborted()
   const source = await findSource(deps.db, job.data.sourceId)
   if (source?.state !== 'processing') return
-  // A second try means that somebody died, perhaps on this machine.
-  if (job.retryCount > 0) await deps.work.sweep()
-
-  const directory = await deps.work.newDirectory()
+  let directory: string | undefined
   const startedAt = Date.now()
   running++
   try {
+    // A second try means that somebody died, perhaps on this machine.
+    if (job.retryCount > 0) await deps.work.sweep()
+    directory = await deps.work.newDirectory()
     const renditions = await transcode(deps, source, directory, job.signal)
     await storeRenditions(deps, source, renditions)
     const { warnings } = renditions
@@ -51,6 +53,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   } catch (err) {
     // Not ours any more: given back at a stop, or taken over by another worker.
     if (job.signal.aborted) throw err
+    if (isDiskFull(err) && (await waitForRoom(deps, source))) return
     const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
     if (!(err instanceof ApiError) && !isLastTry) throw err
     const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
@@ -59,7 +62,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     await failSource(deps, source.id, { code, details })
   } finally {
     running--
-    await rm(directory, { recursive: true, force: true })
+    if (directory) await rm(directory, { recursive: true, force: true })
   }
 }
 

@@ -90,7 +90,7 @@ test('a disk that is nearly full is told before it is full, and files on their w
   await expect(work.withSpace(Number.MAX_SAFE_INTEGER / 4, async () => 'never')).rejects.toMatchObject(full)
   await work.close()
 
-  const small = await openWorkDirectory(root, { freeBytesOf: async () => 1_000 })
+  const small = await openWorkDirectory(root, { freeBytesOf: async () => 64 * 1024 ** 2 + 1_000 })
   const gate = Promise.withResolvers<void>()
   const receiving = Array.from({ length: 3 }, () => small.withSpace(300, () => gate.promise))
   gate.resolve()
@@ -98,14 +98,18 @@ test('a disk that is nearly full is told before it is full, and files on their w
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
   await expect(small.withSpace(300, async () => Promise.reject(new Error('its own')))).rejects.toThrow('its own')
   expect(await small.withSpace(300, async () => 'room again')).toBe('room again')
+  // What is made of the smallest file may be large.
+  const fuller = await openWorkDirectory(root, { freeBytesOf: async () => 64 * 1024 ** 2 })
+  await expect(fuller.withSpace(1, async () => 'never')).rejects.toMatchObject(full)
+  await fuller.close()
   await small.close()
 })
 
 test('a full disk of the store is told as one of the work directory is', async () => {
-  const free: Record<string, number> = { [root]: 1_000, '/store': 100 }
+  const free: Record<string, number> = { [root]: 64 * 1024 ** 2 + 1_000, '/store': 64 * 1024 ** 2 + 100 }
   const work = await openWorkDirectory(root, { store: '/store', freeBytesOf: async (path) => free[path] ?? 0 })
   await expect(work.withSpace(300, async () => 'never')).rejects.toMatchObject({ code: 'unavailable' })
-  free['/store'] = 1_000
+  free['/store'] = 64 * 1024 ** 2 + 1_000
   expect(await work.withSpace(300, async () => 'room')).toBe('room')
   await work.close()
 })

@@ -30,6 +30,8 @@ const DEAD_AFTER_MS = 60 * 60 * 1000
 
 /** The file, its stored original, and what is made of it (contract/media.md 4.5). */
 const SPACE_PER_BYTE = 3
+/** A file of 200 bytes may be 4096 pixels wide: its raw poster alone takes 6 MB, and others are being made. */
+const LEAST_SPACE_BYTES = 64 * 1024 ** 2
 
 /** `store` is where what is made of the files goes, perhaps another disk. */
 export async function openWorkDirectory(
@@ -76,7 +78,7 @@ export async function openWorkDirectory(
     },
     withSpace: async (bytes, receive) => {
       for (const directory of new Set([root, store])) {
-        if ((await freeBytesOf(directory)) - promised < SPACE_PER_BYTE * bytes) {
+        if ((await freeBytesOf(directory)) - promised < LEAST_SPACE_BYTES + SPACE_PER_BYTE * bytes) {
           throw apiError('unavailable', { retryAfterSeconds: 60, cause: `the disk of ${directory} is nearly full` })
         }
       }

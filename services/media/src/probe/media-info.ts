@@ -34,6 +34,8 @@ export interface VideoInfo extends Picture {
   /** Indexes of ffmpeg's streams; a cover picture may come first. */
   videoStream: number
   audioStream: number | null
+  /** Too short to move in what is made of it: its first frame stands for STILL_SECONDS. Absent in rows of old. */
+  isStill?: boolean
   /** The first frame's time after the start of the file, where sound may begin earlier. */
   startSeconds: number
   /** The finest grid the frame times need; far above `fps` when they are irregular. */

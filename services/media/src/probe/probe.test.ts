@@ -41,6 +41,12 @@ test('frames of variable length are counted, and the longest is known', async ()
   expect(info.type !== 'gif' && info.longestFrameSeconds).toBeCloseTo(0.28, 3)
 })
 
+test('a clip of a few milliseconds is a still of a tenth of a second', async () => {
+  const still = { durationSeconds: 0.1, isStill: true }
+  expect(await probe(tools, await clip('50-frames-in-50-us.mp4'))).toMatchObject({ ...still, frames: 50 })
+  expect(await probe(tools, await clip('plain.mp4'))).toMatchObject({ durationSeconds: 2, isStill: false })
+})
+
 test('frames that an edit list hides do not count', async () => {
   expect(await probe(tools, await trimmedClip())).toMatchObject({ frames: 35, durationSeconds: 1.4 })
 })

@@ -11,6 +11,10 @@ const audioCodecs = /^(aac|mp3|opus|vorbis|flac|alac|ac3|eac3|pcm_(s16|s24)[lb]e
 /** contract/media.md 4.7: ffmpeg exits 0 on a file cut in the middle, so what is missing must be measured. */
 export const SMALLEST_WHOLE_PART = 0.9
 
+/** Below half a frame of the slowest GIF (a tenth of a second) no frame would be left of a clip; it is held so long. */
+const SHORTEST_MOVING_SECONDS = 0.05
+const STILL_SECONDS = 0.1
+
 /**
  * Turns ffprobe's report into a `VideoInfo`, or refuses the file: no_video_stream, unsupported_media_type (codec or
  * number of streams), dimensions_exceeded, duration_exceeded, too_many_frames, corrupt_media.
@@ -33,20 +37,23 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
   refuseTruncated(packets, timing, video, report)
 
+  const isStill = timing.durationSeconds < SHORTEST_MOVING_SECONDS
+  const durationSeconds = isStill ? STILL_SECONDS : timing.durationSeconds
   const audio = streams.find((stream) => stream.codec_type === 'audio' && audioCodecs.test(stream.codec_name ?? ''))
   const heard = audio && packets.some((packet) => packet.stream_index === audio.index)
   return {
     type,
     ...displayed,
-    durationSeconds: timing.durationSeconds,
+    durationSeconds,
     frames: timing.frames,
-    fps: timing.frames / timing.durationSeconds,
+    fps: timing.frames / durationSeconds,
+    isStill,
     hasAudio: Boolean(heard),
     codec: video.codec_name ?? '',
     videoStream: video.index,
     audioStream: heard ? audio.index : null,
     startSeconds: Math.max(0, timing.startSeconds - seconds(report.format?.start_time, 0)),
-    baseFps: readRatio(video.r_frame_rate) || timing.frames / timing.durationSeconds,
+    baseFps: readRatio(video.r_frame_rate) || timing.frames / durationSeconds,
     longestFrameSeconds: timing.longestFrameSeconds,
     lastFrameSeconds: timing.lastFrameSeconds,
     keyframes: shown.filter((packet) => packet.flags.includes('K')).length,

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { createGuard } from './ssrf-guard.ts'
 
@@ -197,6 +198,16 @@ describe('URLs', () => {
     }
     expect(guard.permits({ hostname: 'media.example', port: 8443 }, '8.8.8.8')).toBe(true)
     expect(guard.permits({ hostname: 'media.example', port: 80 }, '8.8.8.8')).toBe(false)
+  })
+
+  test('its own port on this machine is the service itself, however the way there is spelled', () => {
+    const guard = createGuard({ ownPort: 8082, allowCidrs: ['0.0.0.0/0', '::/0'] })
+    const own = Object.values(networkInterfaces()).flatMap((card) => card?.map(({ address }) => address) ?? [])
+    for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', '0.0.0.0', '::', ...own]) {
+      expect([address, guard.permits({ hostname: 'alias.example', port: 8082 }, address)]).toEqual([address, false])
+      expect(guard.permits({ hostname: 'alias.example', port: 8083 }, address)).toBe(true)
+    }
+    expect(guard.permits({ hostname: 'alias.example', port: 8082 }, '8.8.8.8')).toBe(true)
   })
 
   test('the service is no source of itself, whatever the port and the spelling of its name', () => {

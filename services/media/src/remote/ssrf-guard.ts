@@ -4,6 +4,7 @@
  * Where it is enforced: URLs in open-response.ts, addresses at the socket in guarded-connector.ts.
  */
 import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import { apiError } from '../errors.ts'
 
@@ -16,6 +17,8 @@ export interface GuardOptions {
   ports?: readonly number[]
   /** Addresses of this service: a clip is not imported from where it is served, least of all in a circle. */
   ownUrls?: readonly string[]
+  /** Where this service listens: on any address of this machine that is the service itself, whatever name led there. */
+  ownPort?: number
 }
 
 export interface Target {
@@ -63,6 +66,7 @@ export function createGuard(options: GuardOptions = {}): Guard {
   const permits = (target: Target, text: string): boolean => {
     const address = parseAddress(text)
     if (!address || isWithin(address, denied)) return false
+    if (target.port === options.ownPort && isOfThisMachine(address)) return false
     if (isWithin(address, allowed)) return true
     return isPublic(address) && !isWithin(address, internal) && isOrdinary(target)
   }
@@ -105,6 +109,13 @@ function isOrdinaryName(hostname: string): boolean {
   if (isIP(hostname)) return true
   const name = hostname.toLowerCase().replace(/\.+$/, '')
   return name.includes('.') && !PRIVATE_SUFFIXES.some((suffix) => name.endsWith(suffix))
+}
+
+/** Looked up each time: addresses come and go. */
+function isOfThisMachine(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (address.range() === 'loopback' || address.range() === 'unspecified') return true
+  const cards = Object.values(networkInterfaces()).flatMap((card) => card ?? [])
+  return cards.some((card) => parseAddress(card.address)?.toString() === address.toString())
 }
 
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {

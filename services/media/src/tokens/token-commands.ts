@@ -67,6 +67,9 @@ function toJson({ is_bootstrap: _hidden, ...token }: ApiToken) {
   return token
 }
 
+/** No date may lie beyond what dates can say. */
+const LONGEST_LIFE_SECONDS = 876_000 * 3600
+
 interface CreateOptions {
   name?: string | undefined
   scopes?: string | undefined
@@ -84,6 +87,8 @@ function readOptions(options: CreateOptions, now: Date): Parameters<typeof creat
   const seconds = options.expires === undefined ? undefined : parseDurationSeconds(options.expires)
   if (options.expires !== undefined && !seconds)
     throw new UsageError('--expires must be seconds or a duration such as 720h')
+  if (seconds !== undefined && seconds > LONGEST_LIFE_SECONDS)
+    throw new UsageError('--expires must be at most 876000h, which is 100 years')
   return {
     name: options.name?.trim() || 'unnamed',
     scopes,

@@ -2,6 +2,7 @@ import { ApiError } from '@services/common/errors'
 import { apiError } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { MediaTools } from './binaries.ts'
+import { isDiskFull } from './disk-full.ts'
 import { runLimits } from './rendition-plan.ts'
 import { type RunOutcome, runFfmpeg } from './run-ffmpeg.ts'
 
@@ -37,6 +38,8 @@ export async function encode(job: TranscodeJob, args: string[]): Promise<string>
       onProgress?.(ENCODE_FROM + (ENCODE_TO - ENCODE_FROM) * Math.min(1, seconds / info.durationSeconds))
     },
   })
+  // It may meet a full disk and be content.
+  if (outcome.state === 'done' && isDiskFull(outcome)) throw new Error('the disk is full', { cause: outcome })
   if (outcome.state === 'done') return outcome.stderr
   if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
   if (outcome.state === 'too-much-output') throw new Error('ffmpeg wrote too much')
@@ -49,7 +52,7 @@ export function mayTryAgain(job: TranscodeJob, error: unknown): error is Error {
 }
 
 /** Full disks and missing memory are no fault of the clip; neither is SIGKILL, which the memory killer sends. */
-const troubleOfOurs = /No space left|Cannot allocate memory|Permission denied|Read-only file system/
+const troubleOfOurs = /Cannot allocate memory|Permission denied|Read-only file system/
 
 /**
  * How a program ends that a file made crash, or write without end. It does so again on every machine: a clip that
@@ -57,8 +60,18 @@ const troubleOfOurs = /No space left|Cannot allocate memory|Permission denied|Re
  */
 const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGBUS', 'SIGXFSZ'])
 
-/** What to throw when the last try failed: corrupt_media if ffmpeg refused the file or crashed over it, else the error. */
+/** An output that is missing or is not what was planned: the file's doing, when ffmpeg is content the plain way too. */
+export class UnusableOutput extends Error {
+  override readonly name = 'UnusableOutput'
+}
+
+/**
+ * What to throw when the last try failed: corrupt_media if ffmpeg refused the file, crashed over it or made nothing
+ * usable of it, else the error.
+ */
 export function refuseAsCorrupt(error: unknown): unknown {
+  if (isDiskFull(error)) return error
+  if (error instanceof UnusableOutput) return apiError('corrupt_media', { cause: error })
   const run = error instanceof Error ? (error.cause as Partial<FailedRun> | undefined) : undefined
   if (run?.state !== 'failed') return error
   if (run.signal) return CRASHES.has(run.signal) ? apiError('corrupt_media', { cause: error }) : error

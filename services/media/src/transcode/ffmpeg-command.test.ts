@@ -14,6 +14,7 @@ const sdr: RenditionPlan = {
     flattenOnWhite: false,
     color: 'as-is',
     frameRate: null,
+    stillAtSeconds: null,
     holdsLastFrame: false,
     cutSeconds: 5.001,
     durationSeconds: 5,

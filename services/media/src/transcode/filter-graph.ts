@@ -24,9 +24,16 @@ export function pictureFilters(plan: RenditionPlan): string {
  * A held last frame is repeated without end before `fps` and cut after it. `fps` alone drops the last frame of a GIF,
  * because `overlay` forgets how long that one lasts; and `tpad` counts frames, of which a slow GIF has none in a second.
  */
-function frameTimes({ holdsLastFrame, frameRate, cutSeconds }: RenditionPlan): string[] {
+function frameTimes(plan: RenditionPlan): string[] {
+  const { holdsLastFrame, frameRate, cutSeconds, stillAtSeconds } = plan
   if (!frameRate) return []
   const rate = `fps=${frameRate.rate}`
+  if (stillAtSeconds !== null) {
+    const frames = Math.round(Number(frameRate.rate) * plan.durationSeconds)
+    // Counted, not timed: the steps of such a clip may be a millionth of a second. One more, because `fps` may lose it.
+    const times = `setpts=N/(${frameRate.rate}*TB)+${seconds(stillAtSeconds)}/TB`
+    return ['trim=end_frame=1', `loop=loop=${frames}:size=1`, times, rate, `trim=end_frame=${frames}`]
+  }
   return holdsLastFrame ? ['tpad=stop_mode=clone:stop=-1', rate, `trim=end=${seconds(cutSeconds)}`] : [rate]
 }
 

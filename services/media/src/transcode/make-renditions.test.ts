@@ -12,6 +12,7 @@ import { runFfprobe } from '../probe/ffprobe.ts'
 import type { MediaInfo, VideoInfo } from '../probe/media-info.ts'
 import { probe } from '../probe/probe.ts'
 import type { MediaTools } from './binaries.ts'
+import { isDiskFull } from './disk-full.ts'
 import { makeRenditions, type TranscodeOptions } from './make-renditions.ts'
 import { runFfmpeg } from './run-ffmpeg.ts'
 
@@ -99,6 +100,16 @@ describe.each([
         expect((await sharp(made.jpg.path).stats()).channels[0]?.mean).toBeGreaterThan(245)
       }
     })
+
+    test.each(['3-frames-in-3-ms.mp4', '50-frames-in-50-us.mp4', '1-frame-in-17-ms.mp4'] as const)(
+      'of %s: its first frame, for a tenth of a second',
+      async (name) => {
+        const made = await make(anyTools, await clip(name))
+        expect(made.warnings).toEqual([])
+        expect(await expectSound(made)).toMatchObject({ seconds: 0.1, frames: '3' })
+        expect((await inspect(made.gif.path)).streams).toMatchObject([{ nb_read_frames: '2' }])
+      },
+    )
 
     test('of high dynamic range: standard range that says so', async () => {
       const { mp4, webm } = await expectSound(await make(anyTools, await clip('hdr.mp4')))
@@ -216,6 +227,22 @@ describe('when ffmpeg fails', () => {
     await expectSound(made)
   })
 
+  test.each([
+    ['that wrote nothing', 'exit 0'],
+    ['that wrote what cannot be read', `for f in gif mp4 webm; do echo x >out.$f; done`],
+  ])('a success %s in the plain way too is the fault of the file', async (_, then) => {
+    const made = make(
+      await faulty('out.mp4', `${then}; ${tools.ffmpeg.path} "$@"; ${then}; exit 0`),
+      await clip('plain.mp4'),
+    )
+    await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
+  })
+
+  test('a success that says the disk is full is not the fault of the file', async () => {
+    const full = make(await faulty('', 'echo No space left on device >&2; exit 0'), await clip('plain.mp4'))
+    await expect(full).rejects.toSatisfy(isDiskFull)
+  })
+
   test('twice for the file: corrupt; twice by a crash too; killed or on a full disk: not the fault of the file', async () => {
     const path = await clip('plain.mp4')
     await expect(make(await faulty('', 'exit 1'), path)).rejects.toMatchObject({ code: 'corrupt_media' })
@@ -224,7 +251,7 @@ describe('when ffmpeg fails', () => {
     const killed = make(await faulty('', 'exit 137'), path)
     await expect(killed).rejects.toSatisfy((error) => !('code' in error) && /SIGKILL/.test(error.message))
     const full = make(await faulty('', 'echo No space left on device >&2; exit 1'), path)
-    await expect(full).rejects.toSatisfy((error) => !('code' in error))
+    await expect(full).rejects.toSatisfy((error) => !('code' in error) && isDiskFull(error))
   })
 })
 

@@ -3,7 +3,8 @@ import { join, resolve } from 'node:path'
 import { rewriteGif } from '../probe/gif-rewrite.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { MediaTools } from './binaries.ts'
-import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob } from './encode.ts'
+import { refuseFullDisk } from './disk-full.ts'
+import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob, UnusableOutput } from './encode.ts'
 import { overviewCommand, posterCommand, renditionsCommand, smallerGifCommand, workFiles } from './ffmpeg-command.ts'
 import { isWholePoster, makePoster } from './poster.ts'
 import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
@@ -92,18 +93,21 @@ async function encodeSimply(job: TranscodeJob, usual: RenditionPlan, warnings: s
   try {
     await encode(simple, renditionsCommand(job.tools.ffmpeg, plan, { threads: 1, gif, poster: true }))
     await choosePoster(simple, plan)
+    return await collect(simple, plan, warnings)
   } catch (error) {
+    if (error instanceof UnusableOutput) await refuseFullDisk(job.workDirectory)
     throw refuseAsCorrupt(error)
   }
-  return collect(simple, plan, warnings)
 }
 
 async function collect(job: TranscodeJob, plan: RenditionPlan, warnings: string[]): Promise<Renditions> {
   const { tools, info, signal, workDirectory: directory } = job
   if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), inWork(job, 'gif'))
-  const [seconds, gifSize, gif, jpg, mp4, webm] = await Promise.all([
+  const [seconds, gifSize] = await Promise.all([
     verifyVideos(tools, { directory, plan, info, signal }),
     verifyGif(inWork(job, 'gif')),
+  ])
+  const [gif, jpg, mp4, webm] = await Promise.all([
     hashFile(inWork(job, 'gif')),
     hashFile(inWork(job, 'jpg')),
     hashFile(inWork(job, 'mp4')),
@@ -126,9 +130,9 @@ async function collect(job: TranscodeJob, plan: RenditionPlan, warnings: string[
 /** A clip that begins black gets the frame at a third of its length, unless that one is darker still. */
 async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
   const [raw, jpg] = [inWork(job, 'poster'), inWork(job, 'jpg')]
-  if (!(await isWholePoster(raw, plan.video))) throw new Error('ffmpeg made no poster')
+  if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
   const first = await makePoster(raw, jpg, plan.video)
-  if (!first.dark) return
+  if (!first.dark || plan.stillAtSeconds !== null) return
 
   await rm(raw)
   await encode(job, posterCommand(plan, plan.durationSeconds / 3))

@@ -16,6 +16,8 @@ export interface RenditionPlan {
   color: 'rgb' | 'bt709' | 'pq' | 'hlg' | 'as-is'
   /** Frames per second as ffmpeg reads it, before scaling when it drops frames; null keeps the source's own times. */
   frameRate: { rate: string; dropsFrames: boolean } | null
+  /** When the one frame is shown of a clip too short to move; null for all others. */
+  stillAtSeconds: number | null
   /** Repeat the last frame up to the cut; otherwise ffmpeg gets its duration right by itself. */
   holdsLastFrame: boolean
   /** Where every output ends. */
@@ -37,6 +39,9 @@ const FAST_PIXELS = 1280 * 720
 /** 59.94 and 60 are the same rate to this rule, and so is a clip that measures 30.02. */
 const FPS_TOLERANCE = 1.02
 
+/** Dropping frames first, because all but one are dropped. */
+const STILL_RATE = { rate: String(USUAL_FPS), dropsFrames: true }
+
 const LONGEST_KEPT_FRAME_SECONDS = 0.5
 /** Nobody misses this much of the last frame. */
 const LONGEST_LOST_SECONDS = 0.05
@@ -54,7 +59,7 @@ export function planRenditions(info: MediaInfo, { canToneMap }: { canToneMap: bo
 
 function planFromVideo(info: VideoInfo, canToneMap: boolean): RenditionPlan {
   const video = fitVideo(info)
-  const frameRate = videoFrameRate(info, video)
+  const frameRate = info.isStill ? STILL_RATE : videoFrameRate(info, video)
   return {
     demuxer: demuxerOf[info.type],
     decoder: info.alpha ? alphaDecoder(info.codec) : null,
@@ -64,6 +69,7 @@ function planFromVideo(info: VideoInfo, canToneMap: boolean): RenditionPlan {
     flattenOnWhite: info.alpha,
     color: info.alpha ? 'rgb' : (canToneMap && info.hdr) || sdrColor(info),
     frameRate,
+    stillAtSeconds: info.isStill ? info.startSeconds : null,
     holdsLastFrame: frameRate !== null,
     cutSeconds: info.startSeconds + info.durationSeconds + CUT_MARGIN_SECONDS,
     durationSeconds: info.durationSeconds,
@@ -84,6 +90,7 @@ function planFromGif(info: GifInfo): RenditionPlan {
     video: fitVideo(info),
     flattenOnWhite: true,
     color: 'rgb',
+    stillAtSeconds: null,
     frameRate: { rate: `100/${info.tickCentiseconds}`, dropsFrames: false },
     holdsLastFrame: true,
     cutSeconds: info.durationSeconds,

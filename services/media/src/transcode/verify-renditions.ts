@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { ApiError } from '@services/common/errors'
 import { apiError } from '../errors.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
 import { measureGif } from '../probe/gif-info.ts'
@@ -9,6 +10,7 @@ import { defaultProbeLimits } from '../probe/limits.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import { SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
 import type { MediaTools } from './binaries.ts'
+import { UnusableOutput } from './encode.ts'
 import { workFiles } from './ffmpeg-command.ts'
 import type { Size } from './geometry.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
@@ -25,7 +27,7 @@ const DURATION_TOLERANCE_SECONDS = 0.1
 
 /**
  * Looks at what ffmpeg wrote, whose exit code 0 promises nothing. Returns the clip's length as decoded.
- * Throws corrupt_media when much of the source could not be decoded, and an Error when a file is not what was planned.
+ * Throws corrupt_media when much of the source could not be decoded, and UnusableOutput when a file is not what was planned.
  */
 export async function verifyVideos(
   tools: MediaTools,
@@ -46,7 +48,7 @@ export async function verifyVideos(
     throw apiError('corrupt_media', { details: { declared: info.durationSeconds, actual: mp4Seconds } })
   }
   if (Math.abs(mp4Seconds - webmSeconds) > DURATION_TOLERANCE_SECONDS + plan.cutSeconds - plan.durationSeconds) {
-    throw new Error(`mp4 lasts ${mp4Seconds} s and webm ${webmSeconds} s`)
+    throw new UnusableOutput(`mp4 lasts ${mp4Seconds} s and webm ${webmSeconds} s`)
   }
   return mp4Seconds
 }
@@ -63,20 +65,29 @@ async function verifyVideo(
     signal,
   }).catch((cause) => {
     signal?.throwIfAborted()
-    throw new Error(`${path} cannot be read`, { cause })
+    throw unreadable(path, cause)
   })
   const video = report.streams?.find((stream) => stream.codec_type === 'video')
   const matches = video?.codec_name === codec && video.width === size.width && video.height === size.height
-  if (!matches) throw new Error(`${path} is not ${codec} of ${size.width}x${size.height}`)
+  if (!matches) throw new UnusableOutput(`${path} is not ${codec} of ${size.width}x${size.height}`)
   return Number.parseFloat(video.duration ?? report.format?.duration ?? '0') || 0
 }
 
-/** The GIF's size, from its blocks. Throws an Error when it is not a whole GIF. */
+/** The GIF's size, from its blocks. Throws UnusableOutput when it is not a whole GIF. */
 export async function verifyGif(path: string): Promise<Size> {
   const { width, height } = await measureGif(path, { ...defaultProbeLimits, frames: 10_000 }).catch((cause) => {
-    throw new Error(`${path} cannot be read`, { cause })
+    throw unreadable(path, cause)
   })
   return { width, height }
+}
+
+/** Unless the reader itself was in trouble: killed, too slow, or kept from the file. */
+function unreadable(path: string, cause: unknown): Error {
+  const { code } = cause as { code?: string }
+  const isFault = code === 'ENOENT' || (cause instanceof ApiError && cause.status === 422)
+  return isFault
+    ? new UnusableOutput(`${path} cannot be read`, { cause })
+    : new Error(`${path} cannot be read`, { cause })
 }
 
 export async function hashFile(path: string): Promise<{ path: string; bytes: number; sha256: string }> {

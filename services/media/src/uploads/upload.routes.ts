@@ -73,8 +73,10 @@ async function receiveUpload(deps: Deps, request: FastifyRequest, reply: Fastify
   const path = deps.work.newPath()
   try {
     const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
+    // Until the form is whole a connection that ends, by the client or by a parser that refuses its bytes, ends it all.
+    const signal = AbortSignal.any([deps.hurry, gone])
     const form = await deps.work.withSpace(mostBytes, () =>
-      receiveForm(request, { path, maxBytes, signal: deps.hurry, patience: deps.patience }),
+      receiveForm(request, { path, maxBytes, signal, patience: deps.patience }),
     )
     if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
     if (form.file.bytes === 0) {

@@ -1,0 +1,28 @@
+import { lockProcessing, type Source } from '../clips/sources.store.ts'
+import type { Deps } from '../deps.ts'
+import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+
+/** Somebody is paged, sleeps, and makes room. */
+const ROOM_WITHIN_SECONDS = 86_400
+
+/** Half the time it waits already, so that a moment costs seconds and a night a few dozen tries. */
+const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
+
+/**
+ * Queues a source anew, for later, that a full disk kept from being made: it loses none of its tries, which are for
+ * faults. False when it has waited for a day.
+ */
+export async function waitForRoom(
+  { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,
+  source: Pick<Source, 'id' | 'created_at'>,
+): Promise<boolean> {
+  const age = (now().getTime() - source.created_at.getTime()) / 1000
+  if (age > ROOM_WITHIN_SECONDS) return false
+  const afterSeconds = Math.round(Math.min(LONGEST_WAIT_SECONDS, Math.max(SHORTEST_WAIT_SECONDS, age / 2)))
+  const job: TranscodeJob = { sourceId: source.id }
+  await db.transaction().execute(async (trx) => {
+    if (await lockProcessing(trx, source.id)) await queue.send(trx, TRANSCODE_QUEUE.name, job, { afterSeconds })
+  })
+  log.error({ sourceId: source.id, afterSeconds }, 'no room on the disk to make a clip, which waits for it')
+  return true
+}
