@@ -175,6 +175,11 @@ describe('refused, with nothing left behind', () => {
   })
 })
 
+test('50 frames in 50 millionths of a second are a tenth of a second', async ({ service }) => {
+  const { status, body } = await service.upload(await clip('50-frames-in-50-us.mp4'))
+  expect([status, body.success.meta]).toMatchObject([201, { duration: '0.1s', frames: '50' }])
+})
+
 test('30.04 seconds are still 30', async ({ service }) => {
   expect((await service.upload(await clip('just-30.mp4'))).status).toBe(201)
 })

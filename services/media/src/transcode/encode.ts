@@ -52,7 +52,7 @@ export function mayTryAgain(job: TranscodeJob, error: unknown): error is Error {
 }
 
 /** Full disks and missing memory are no fault of the clip; neither is SIGKILL, which the memory killer sends. */
-const troubleOfOurs = /Cannot allocate memory|Permission denied|Read-only file system/
+export const troubleOfOurs = /Cannot allocate memory|Permission denied|Read-only file system/
 
 /**
  * How a program ends that a file made crash, or write without end. It does so again on every machine: a clip that

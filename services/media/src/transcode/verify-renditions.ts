@@ -10,7 +10,7 @@ import { defaultProbeLimits } from '../probe/limits.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import { SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
 import type { MediaTools } from './binaries.ts'
-import { UnusableOutput } from './encode.ts'
+import { troubleOfOurs, UnusableOutput } from './encode.ts'
 import { workFiles } from './ffmpeg-command.ts'
 import type { Size } from './geometry.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
@@ -84,7 +84,8 @@ export async function verifyGif(path: string): Promise<Size> {
 /** Unless the reader itself was in trouble: killed, too slow, or kept from the file. */
 function unreadable(path: string, cause: unknown): Error {
   const { code } = cause as { code?: string }
-  const isFault = code === 'ENOENT' || (cause instanceof ApiError && cause.status === 422)
+  const isRefusal = cause instanceof ApiError && cause.status === 422 && !troubleOfOurs.test(String(cause.cause))
+  const isFault = code === 'ENOENT' || isRefusal
   return isFault
     ? new UnusableOutput(`${path} cannot be read`, { cause })
     : new Error(`${path} cannot be read`, { cause })
