@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { truncate } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { clip } from './clips.ts'
-import { idIn, startTestService, type TestService, test } from './service.ts'
+import { formOf, idIn, startTestService, type TestService, test } from './service.ts'
 
 /** More than the buffers of both ends of a connection hold. */
 const LARGE = 48 * 1024 * 1024
@@ -49,6 +50,23 @@ test('readers that take nothing are let go, one that takes a little at a time ge
   await expect.poll(() => connectionsOf(service), { timeout: 10_000 }).toBeLessThanOrEqual(1)
   await service.close()
 }, 40_000)
+
+test('an answer that has not begun is waited for, also behind another one on its connection', async () => {
+  const service = await startTestService(
+    { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '1s' },
+    { patience: { stalledAnswerMs: 200 } },
+  )
+  const form = new Response(await formOf(await clip('plain.gif')))
+  const body = Buffer.from(await form.arrayBuffer())
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  socket.write(
+    `GET /health/live HTTP/1.1\r\nHost: a\r\n\r\nPOST /media/upload HTTP/1.1\r\nHost: a\r\nToken: ${service.token}\r\n` +
+      `Content-Type: ${form.headers.get('content-type')}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`,
+  )
+  socket.write(body)
+  expect(await text(socket)).toMatch(/HTTP\/1.1 200[\s\S]*HTTP\/1.1 201/)
+  await service.close()
+})
 
 test('connections beyond the ceiling are closed at once, and those within are served', async () => {
   const service = await startTestService({ MEDIA_MAX_CONNECTIONS: '3', MEDIA_WORKERS_ENABLED: 'false' })
