@@ -14,7 +14,7 @@ const LARGE = 48 * 1024 * 1024
 /** The path of a file so large that sending it needs a reader. */
 async function largeFile(service: TestService): Promise<string> {
   const id = idIn(await service.upload(await clip('plain.gif')))
-  const [mp4 = ''] = (await service.listFiles()).filter((path) => path.endsWith('.mp4'))
+  const [mp4 = ''] = (await service.traces()).files.filter((path) => path.endsWith('.mp4'))
   await truncate(join(service.blobsDir, mp4), LARGE)
   await service.deps.pool.query(`update renditions set bytes = $1 where kind = 'mp4'`, [LARGE])
   return `/f/${id}.mp4`
@@ -34,20 +34,20 @@ const connectionsOf = ({ app: { server } }: TestService) =>
   )
 
 test('readers that take nothing are let go, one that takes a little at a time gets all of its file', async () => {
-  const service = await startTestService({}, { patience: { stalledAnswerMs: 1_500 } })
+  const service = await startTestService({}, { patience: { stalledAnswerMs: 4_000 } })
   const path = await largeFile(service)
   const stalled = Array.from({ length: 20 }, () => ask(service, path))
   const slow = ask(service, path)
   let received = 0
-  // Three seconds at least, twice as long as anybody may stall.
+  // Six seconds at least, longer than anybody may stall.
   let pauses = 0
   for await (const chunk of slow) {
     received += chunk.length
-    for (; pauses < (received / LARGE) * 60; pauses++) await sleep(50)
+    for (; pauses < (received / LARGE) * 120; pauses++) await sleep(50)
   }
   expect(received).toBeGreaterThan(LARGE)
   expect(stalled.every((socket) => socket.bytesRead < LARGE)).toBe(true)
-  await expect.poll(() => connectionsOf(service), { timeout: 10_000 }).toBeLessThanOrEqual(1)
+  await expect.poll(() => connectionsOf(service), { timeout: 15_000 }).toBeLessThanOrEqual(1)
   await service.close()
 }, 40_000)
 
