@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { truncate } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { clip } from './clips.ts'
-import { idIn, startTestService, type TestService, test } from './service.ts'
+import { formOf, idIn, startTestService, type TestService, test } from './service.ts'
 
 /** More than the buffers of both ends of a connection hold. */
 const LARGE = 48 * 1024 * 1024
@@ -13,7 +14,7 @@ const LARGE = 48 * 1024 * 1024
 /** The path of a file so large that sending it needs a reader. */
 async function largeFile(service: TestService): Promise<string> {
   const id = idIn(await service.upload(await clip('plain.gif')))
-  const [mp4 = ''] = (await service.listFiles()).filter((path) => path.endsWith('.mp4'))
+  const [mp4 = ''] = (await service.traces()).files.filter((path) => path.endsWith('.mp4'))
   await truncate(join(service.blobsDir, mp4), LARGE)
   await service.deps.pool.query(`update renditions set bytes = $1 where kind = 'mp4'`, [LARGE])
   return `/f/${id}.mp4`
@@ -33,22 +34,39 @@ const connectionsOf = ({ app: { server } }: TestService) =>
   )
 
 test('readers that take nothing are let go, one that takes a little at a time gets all of its file', async () => {
-  const service = await startTestService({}, { patience: { stalledAnswerMs: 1_500 } })
+  const service = await startTestService({}, { patience: { stalledAnswerMs: 4_000 } })
   const path = await largeFile(service)
   const stalled = Array.from({ length: 20 }, () => ask(service, path))
   const slow = ask(service, path)
   let received = 0
-  // Three seconds at least, twice as long as anybody may stall.
+  // Six seconds at least, longer than anybody may stall.
   let pauses = 0
   for await (const chunk of slow) {
     received += chunk.length
-    for (; pauses < (received / LARGE) * 60; pauses++) await sleep(50)
+    for (; pauses < (received / LARGE) * 120; pauses++) await sleep(50)
   }
   expect(received).toBeGreaterThan(LARGE)
   expect(stalled.every((socket) => socket.bytesRead < LARGE)).toBe(true)
-  await expect.poll(() => connectionsOf(service), { timeout: 10_000 }).toBeLessThanOrEqual(1)
+  await expect.poll(() => connectionsOf(service), { timeout: 15_000 }).toBeLessThanOrEqual(1)
   await service.close()
 }, 40_000)
+
+test('an answer that has not begun is waited for, also behind another one on its connection', async () => {
+  const service = await startTestService(
+    { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '1s' },
+    { patience: { stalledAnswerMs: 200 } },
+  )
+  const form = new Response(await formOf(await clip('plain.gif')))
+  const body = Buffer.from(await form.arrayBuffer())
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  socket.write(
+    `GET /health/live HTTP/1.1\r\nHost: a\r\n\r\nPOST /media/upload HTTP/1.1\r\nHost: a\r\nToken: ${service.token}\r\n` +
+      `Content-Type: ${form.headers.get('content-type')}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`,
+  )
+  socket.write(body)
+  expect(await text(socket)).toMatch(/HTTP\/1.1 200[\s\S]*HTTP\/1.1 201/)
+  await service.close()
+})
 
 test('connections beyond the ceiling are closed at once, and those within are served', async () => {
   const service = await startTestService({ MEDIA_MAX_CONNECTIONS: '3', MEDIA_WORKERS_ENABLED: 'false' })
