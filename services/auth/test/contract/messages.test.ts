@@ -21,7 +21,12 @@ const test = base.extend<object & { closed: TestService }>({
   ],
 })
 
-const settled = (service: TestService) => expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
+/** Requests are answered and their mails gone. */
+async function settled({ deps }: TestService) {
+  for (const queue of ['message-requests', 'mail']) {
+    await expect.poll(() => deps.queue.depth(queue), { timeout: 5_000 }).toBe(0)
+  }
+}
 
 const rowOf = (service: TestService, column: 'email' | 'phone', value: string) =>
   service.deps.db.selectFrom('users').selectAll().where(column, '=', value).executeTakeFirstOrThrow()
