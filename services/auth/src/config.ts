@@ -1,6 +1,7 @@
 // The settings: what each subject reads, checks and makes of them is one file of config/, guessed from the variable's name.
 // The one rule: nothing else reads the environment. Code receives the part it needs (`config.smtp`), checked and in seconds.
 import { ConfigError, type Environment, readVariables, type Values, type Variables } from '@services/common/config'
+import { telemetrySettings } from '@services/common/telemetry-settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
 import { databaseSettings, databaseVariables } from './config/database.ts'
 import {
@@ -21,7 +22,7 @@ import { signupSettings, signupVariables } from './config/signup.ts'
 import { smsSettings, smsVariables, smsWarnings } from './config/sms.ts'
 import { smsGatewayProblems, smsGatewaySettings, smsGatewayVariables } from './config/sms-gateways.ts'
 import { smtpProblems, smtpSettings, smtpVariables } from './config/smtp.ts'
-import { telemetrySettings, telemetryVariables } from './config/telemetry.ts'
+import { telemetryVariables } from './config/telemetry.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `AUTH_<NAME>`, then as bare `<NAME>`. */
 export const variables = {

@@ -143,18 +143,14 @@ describe('a start that cannot work', () => {
     const { port } = blocker.address() as { port: number }
     const alone = start(['src/main.ts'], { AUTH_PORT: String(port) })
     const several = start(['src/main.ts'], { AUTH_PORT: String(port), AUTH_WEB_CONCURRENCY: '2' })
-    const metrics = start(['src/main.ts'], {
+    const scraped = {
       AUTH_METRICS_ENABLED: 'true',
       AUTH_METRICS_EXPORTER: 'prometheus',
       AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
       AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
-    })
-    const worker = start(['src/cli.ts', 'worker'], {
-      AUTH_METRICS_ENABLED: 'true',
-      AUTH_METRICS_EXPORTER: 'prometheus',
-      AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
-      AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
-    })
+    }
+    const metrics = start(['src/main.ts'], scraped)
+    const worker = start(['src/cli.ts', 'worker'], scraped)
     for (const { exit } of [alone, several, metrics, worker]) expect(await exit).toEqual([1, null])
     expect(alone.output()).toContain(`Port ${port} is in use. Set AUTH_PORT to another one.`)
     for (const { output } of [metrics, worker]) {

@@ -16,6 +16,7 @@ import {
   type Variables,
 } from '@services/common/config'
 import { LOG_LEVELS } from '@services/common/logger'
+import { metricsVariables, telemetrySettings } from '@services/common/telemetry-settings'
 import ipaddr from 'ipaddr.js'
 import { LARGEST_SIDE } from './transcode/hardening.ts'
 
@@ -114,17 +115,7 @@ export const variables = {
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
   LOG_FILE: text('File that log lines are appended to instead of standard output.'),
   TRACING_ENABLED: boolean('Export traces; the `OTEL_*` variables say where.', { default: 'false' }),
-  METRICS_ENABLED: boolean('Export metrics.', { default: 'false' }),
-  METRICS_EXPORTER: oneOf(['opentelemetry', 'prometheus'], 'Pushed by OTLP, or scraped.', { default: 'opentelemetry' }),
-  OTEL_EXPORTER_PROMETHEUS_HOST: text('Address of the Prometheus endpoint.', { default: '0.0.0.0' }),
-  OTEL_EXPORTER_PROMETHEUS_PORT: port('Port of the Prometheus endpoint, served at `/`.', { default: '9101' }),
-  DEBUG: parsed(
-    'boolean',
-    'More detail from the telemetry SDK.',
-    { default: 'false' },
-    // DEBUG is also the switch of other libraries, which put names in it: only true is ours.
-    (value) => /^(true|1)$/i.test(value),
-  ),
+  ...metricsVariables('9101'),
 } satisfies Variables
 
 export type RawConfig = Values<typeof variables>
@@ -193,12 +184,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       parallel: values.PARALLEL_PER_TOKEN,
     },
     log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
-    telemetry: {
-      tracing: values.TRACING_ENABLED,
-      metrics: values.METRICS_ENABLED ? values.METRICS_EXPORTER : (false as const),
-      prometheus: { host: values.OTEL_EXPORTER_PROMETHEUS_HOST, port: values.OTEL_EXPORTER_PROMETHEUS_PORT },
-      debug: values.DEBUG,
-    },
+    telemetry: telemetrySettings(values),
   }
 }
 
