@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
@@ -111,6 +112,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     const { rows } = await boss.getDb().executeSql(text, [name])
     return rows[0].jobs as number
   }
+  const worked = new Set<string>()
   return {
     send: async (trx, name, data, when) => {
       await boss.send(name, data, { db: fromKysely(trx), startAfter: when?.afterSeconds ?? 0 })
@@ -140,6 +142,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         })
       }
       // A worker each, because waking one of a group wakes always the same.
+      worked.add(name)
       for (let slot = 0; slot < work.concurrency; slot++) await openSlot()
     },
     has: async (trx, name, data) => {
@@ -151,7 +154,14 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
     waiting: (name) => count(name, 'active'),
     depth: (name) => count(name, 'completed'),
-    stop: (graceMs) => boss.stop({ graceful: true, timeout: graceMs, close: true }),
+    stop: async (graceMs) => {
+      // Not pg-boss' own waiting, which looks twice a second whether its workers are done.
+      const patience = new AbortController()
+      const outOfPatience = sleep(graceMs, undefined, { signal: patience.signal }).catch(() => {})
+      await Promise.race([Promise.all([...worked].map((name) => boss.offWork(name))), outOfPatience])
+      patience.abort()
+      await boss.stop({ graceful: false, close: true })
+    },
   }
 }
 

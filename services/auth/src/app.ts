@@ -15,7 +15,7 @@ import {
   requireOneHost,
   secureHeaders,
 } from '@services/common/http-shell'
-import { shareSerializers } from '@services/common/share-serializers'
+import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { ownSessionsRoutes } from './account/sessions.routes.ts'
@@ -67,11 +67,11 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     logController: new LogController({ disableRequestLogging: true }),
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200, ignoreTrailingSlash: true },
+    schemaController: sharedCompilers,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
 
   answerWithin(app, config.server.maxRequestSeconds * 1000)
-  shareSerializers(app)
   installErrorHandler(app, errorAnswers)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
   closeConnectionsOnStop(app)

@@ -106,7 +106,7 @@ test('a database that is not there is said in one line', async () => {
 
 describe('keys generate', () => {
   test.for(['RS256', 'ES256', 'EdDSA'])('%s: the result is a value for AUTH_JWT_KEYS that signs', async (alg) => {
-    const { code, stdout, stderr } = await auth(['keys', 'generate', '--alg', alg, '--kid', 'first'])
+    const { code, stdout, stderr } = await authHere(['keys', 'generate', '--alg', alg, '--kid', 'first'])
     expect(code).toBe(0)
     expect(stderr).toContain('To replace keys')
     expect(JSON.parse(stdout).keys).toMatchObject([{ kid: 'first', alg, key_ops: ['sign', 'verify'] }])
@@ -121,7 +121,7 @@ describe('keys generate', () => {
   })
 
   test('RS256 and an id of its own without options', async () => {
-    const made = await Promise.all([auth(['keys', 'generate']), auth(['keys', 'generate', '--json'])])
+    const made = [await authHere(['keys', 'generate']), await authHere(['keys', 'generate', '--json'])]
     const [first, second] = made.map(({ stdout }) => JSON.parse(stdout).keys[0])
     expect([first.alg, first.kty, second.alg]).toEqual(['RS256', 'RSA', 'RS256'])
     expect(first.kid).not.toBe(second.kid)
@@ -131,7 +131,7 @@ describe('keys generate', () => {
 
 describe('tokens admin', () => {
   test('a token of the service, for ten minutes and of no user', async ({ service }) => {
-    const { code, stdout, stderr } = await auth(['tokens', 'admin'])
+    const { code, stdout, stderr } = await authHere(['tokens', 'admin'])
     expect(code).toBe(0)
     const token = stdout.trim()
     const claims = decodeJwt(token)
@@ -147,12 +147,12 @@ describe('tokens admin', () => {
   })
 
   test('for no role but those of admins', async () => {
-    const { code, stderr } = await auth(['tokens', 'admin', '--role', 'authenticated'])
+    const { code, stderr } = await authHere(['tokens', 'admin', '--role', 'authenticated'])
     expect([code, stderr]).toEqual([64, expect.stringContaining('--role must be one of AUTH_JWT_ADMIN_ROLES')])
   })
 
   test('with another role and without an end when that is asked for', async () => {
-    const { stdout, stderr } = await auth([
+    const { stdout, stderr } = await authHere([
       'tokens',
       'admin',
       '--role',
@@ -212,9 +212,9 @@ describe('users import and export', () => {
     const lines = `${await line('one@example.com')}\nnonsense\n${await line('two@example.com')}\n`
     const file = join(tmpdir(), `users-${crypto.randomUUID()}.jsonl`)
     await writeFile(file, lines)
-    const dry = await auth(['users', 'import', file, '--dry-run'], settings)
+    const dry = await authHere(['users', 'import', file, '--dry-run'], settings)
     expect(dry).toMatchObject({ code: 1, stdout: expect.stringContaining('2 would be imported') })
-    const piped = await auth(['users', 'import', '-', '--json'], settings, lines)
+    const piped = await authHere(['users', 'import', '-', '--json'], settings, lines)
     expect(piped).toMatchObject({ code: 1, stderr: expect.stringContaining('line 2: is not valid JSON') })
     expect(JSON.parse(piped.stdout)).toMatchObject({
       lines: 3,
@@ -223,10 +223,10 @@ describe('users import and export', () => {
       refused: 1,
       dry_run: false,
     })
-    const again = await auth(['users', 'import', '-'], settings, lines.replace('nonsense', ''))
+    const again = await authHere(['users', 'import', '-'], settings, lines.replace('nonsense', ''))
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('2 already there, 0 refused') })
     for (const { stdout, stderr } of [dry, piped, again]) expect(stdout + stderr).not.toContain('@example.com')
-    expect(await auth(['users', 'import', '/does/not/exist'], settings)).toMatchObject({
+    expect(await authHere(['users', 'import', '/does/not/exist'], settings)).toMatchObject({
       code: 1,
       stdout: '',
       stderr: expect.stringContaining('cannot read'),
@@ -237,13 +237,13 @@ describe('users import and export', () => {
   test('what is exported here is imported elsewhere, and users sign in there', async ({ service }) => {
     const { url } = service.deps.config.database
     const { userId } = await service.signedIn('exported@example.com', 'the first password')
-    const without = await auth(['users', 'export'], { AUTH_DATABASE_URL: url })
+    const without = await authHere(['users', 'export'], { AUTH_DATABASE_URL: url })
     expect(without.stdout).toContain('exported@example.com')
     expect(without.stdout).not.toContain('argon2')
-    const whole = await auth(['users', 'export', '--with-hashes'], { AUTH_DATABASE_URL: url })
+    const whole = await authHere(['users', 'export', '--with-hashes'], { AUTH_DATABASE_URL: url })
     const elsewhere = await startTestService()
     const settings = { AUTH_DATABASE_URL: elsewhere.deps.config.database.url }
-    expect(await auth(['users', 'import', '-'], settings, whole.stdout)).toMatchObject({ code: 0 })
+    expect(await authHere(['users', 'import', '-'], settings, whole.stdout)).toMatchObject({ code: 0 })
     const credentials = { email: 'exported@example.com', password: 'the first password' }
     const { status, body } = await elsewhere.post('/token?grant_type=password', credentials)
     expect([status, body.user.id]).toEqual([200, userId])
@@ -262,12 +262,12 @@ describe('users import and export', () => {
   test('tables with a prefix are imported into as well', async () => {
     const database = await createDatabase()
     const settings = { AUTH_DATABASE_URL: database.url, AUTH_DB_NAMESPACE: 'acme' }
-    expect(await auth(['migrate'], settings)).toMatchObject({ code: 0, stdout: expect.stringContaining('applied') })
+    expect(await authHere(['migrate'], settings)).toMatchObject({ code: 0, stdout: expect.stringContaining('applied') })
     const lines = await line('prefixed@example.com')
-    expect(await auth(['users', 'import', '-'], settings, lines)).toMatchObject({ code: 0 })
-    const exported = await auth(['users', 'export'], settings)
+    expect(await authHere(['users', 'import', '-'], settings, lines)).toMatchObject({ code: 0 })
+    const exported = await authHere(['users', 'export'], settings)
     expect(JSON.parse(exported.stdout)).toMatchObject({ email: 'prefixed@example.com' })
-    const other = await auth(['users', 'export'], { AUTH_DATABASE_URL: database.url })
+    const other = await authHere(['users', 'export'], { AUTH_DATABASE_URL: database.url })
     expect(other).toMatchObject({ code: 0, stdout: '' })
     await database.drop()
   }, 30_000)
@@ -276,17 +276,17 @@ describe('users import and export', () => {
 test('migrate says what it applied, in words and as JSON', async () => {
   const database = await createDatabase()
   const settings = { AUTH_DATABASE_URL: database.url, AUTH_DB_NAMESPACE: 'fresh' }
-  const pending = await auth(['migrate', '--dry-run', '--json'], settings)
+  const pending = await authHere(['migrate', '--dry-run', '--json'], settings)
   expect(JSON.parse(pending.stdout)[0]).toMatchObject({
     name: '0001-accounts',
     sql: expect.stringContaining('fresh_users'),
   })
-  const before = await auth(['migrate', 'status', '--json'], settings)
+  const before = await authHere(['migrate', 'status', '--json'], settings)
   expect(JSON.parse(before.stdout)[0]).toEqual({ name: '0001-accounts', applied_at: null })
-  const applied = await auth(['migrate', '--json'], settings)
+  const applied = await authHere(['migrate', '--json'], settings)
   expect(JSON.parse(applied.stdout).applied).toContain('0001-accounts')
-  expect(JSON.parse((await auth(['migrate', '--json'], settings)).stdout)).toEqual({ applied: [] })
-  const after = await auth(['migrate', 'status', '--json'], settings)
+  expect(JSON.parse((await authHere(['migrate', '--json'], settings)).stdout)).toEqual({ applied: [] })
+  const after = await authHere(['migrate', 'status', '--json'], settings)
   expect(JSON.parse(after.stdout)[0].applied_at).toMatch(/^\d{4}-/)
   await database.drop()
 }, 30_000)

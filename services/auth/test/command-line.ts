@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { runCommand } from '@services/common/cli'
@@ -26,22 +27,38 @@ export async function auth(
   return { code, stdout, stderr }
 }
 
-/** The same in this process, a hundred times as fast: for what needs neither input nor anything that must be closed. */
-export async function authHere(args: string[], settings: Record<string, string> = {}) {
-  for (const [name, value] of Object.entries(processEnvironment(settings))) vi.stubEnv(name, value)
+/**
+ * The same in this process, many times as fast: for all that is not about the process itself. One at a time, because
+ * environment and streams are those of the process and the logger writes past the captured ones.
+ */
+export async function authHere(args: string[], settings: Record<string, string> = {}, input: string | Buffer = '') {
+  for (const [name, value] of Object.entries(processEnvironment({ AUTH_LOG_LEVEL: 'fatal', ...settings })))
+    vi.stubEnv(name, value)
   const written = { stdout: '', stderr: '' }
   const capture = (name: 'stdout' | 'stderr') =>
     vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
       written[name] += chunk
       return true
     })
-  const captures = [capture('stdout'), capture('stderr')]
+  const stdin = Readable.from([Buffer.from(input)]) as unknown as typeof process.stdin
+  const leaving = new Error('the command left the process')
+  const stubs = [
+    capture('stdout'),
+    capture('stderr'),
+    vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin),
+    vi.spyOn(process, 'exit').mockImplementation((code) => {
+      process.exitCode = code
+      throw leaving
+    }),
+  ]
   try {
-    await runCommand('auth', commands, args)
+    await runCommand('auth', commands, args).catch((error) => {
+      if (error !== leaving) throw error
+    })
     return { code: process.exitCode ?? 0, ...written }
   } finally {
     process.exitCode = undefined
     vi.unstubAllEnvs()
-    for (const each of captures) each.mockRestore()
+    for (const stub of stubs) stub.mockRestore()
   }
 }

@@ -7,7 +7,7 @@ import { bearer, startTestService, type TestService } from './service.ts'
 
 /** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure names the seed and the path to its case. */
 const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
-const RUNS = Number(process.env.HOSTILE_RUNS ?? 150)
+const RUNS = Number(process.env.HOSTILE_RUNS ?? 100)
 
 /** All requests are made, or it is a failure; a slow machine needs about 50 ms for one. */
 const LIMIT = { interruptAfterTimeLimit: RUNS * 400, markInterruptAsFailure: true }

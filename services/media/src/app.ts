@@ -15,7 +15,7 @@ import {
   requireOneHost,
   secureHeaders,
 } from '@services/common/http-shell'
-import { shareSerializers } from '@services/common/share-serializers'
+import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { clipRoutes } from './clips/clip.routes.ts'
@@ -56,6 +56,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     frameworkErrors: answerUnreadableAddress(answers),
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
+    schemaController: sharedCompilers,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
   app.removeContentTypeParser('text/plain')
@@ -63,7 +64,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   app.server.maxConnections = config.server.maxConnections
   acceptEmptyDeletes(app)
 
-  shareSerializers(app)
   installErrorHandler(app, answers)
   answerProblems(app)
   closeConnectionsOnStop(app)

@@ -51,7 +51,9 @@ export interface Deps {
 }
 
 /** What a test or `serve` holds in its own hand. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'stopping' | 'hurry'>> & { patience?: Partial<Patience> }
+export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry'>> & {
+  patience?: Partial<Patience>
+}
 
 /** ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. */
 const PROBES = { atOnce: 4, waiting: 200, waitMs: 15_000 }
@@ -103,9 +105,9 @@ export async function openDeps(
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
   const patience = { ...PATIENCE, ...overrides.patience }
-  // Independent of the database, and the slowest part of a start: eight short processes.
+  // Independent of the database, and the slowest part of a start: seven short processes.
   const opening = Promise.all([
-    resolveTools(ffmpeg),
+    overrides.tools ?? resolveTools(ffmpeg),
     createDiskBlobs(storage.blobsDir),
     openWorkDirectory(storage.workDir, { store: storage.blobsDir }),
   ])

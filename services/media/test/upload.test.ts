@@ -55,7 +55,7 @@ test.for([
 test('an upload leaves nothing behind that listens to the stop of the process', async ({ service }) => {
   const any = vi.spyOn(AbortSignal, 'any')
   const { hurry } = service.deps
-  await service.upload(newGif(), [], { prefer: 'respond-async' })
+  const accepted = await service.upload(newGif(), [], { prefer: 'respond-async' })
   await service.upload(Buffer.from('no clip'))
   const made = any.mock.calls.map(([signals], call) => ({
     signals,
@@ -65,6 +65,9 @@ test('an upload leaves nothing behind that listens to the stop of the process', 
   expect(ofUploads).toHaveLength(2)
   for (const { signal } of ofUploads) expect(getEventListeners(signal, 'abort')).toEqual([])
   any.mockRestore()
+  const state = async () =>
+    (await service.get(`/media/${idIn(accepted)}`, { token: service.token })).body.success?.state
+  await expect.poll(state, { timeout: 8_000 }).toBe('ready')
 })
 
 describe('refused, with nothing left behind', () => {

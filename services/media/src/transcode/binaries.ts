@@ -89,9 +89,8 @@ const embeddedFfprobe = async () =>
 /** Throws with the reason when the binary does not start or lacks an encoder that every clip needs. */
 async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
   await makeExecutable(path)
-  const [version, libavcodec, encoders, filters] = await Promise.all([
-    readVersion(path),
-    libavcodecVersion(path),
+  const [versions, encoders, filters] = await Promise.all([
+    output(path, '-version'),
     listNames(path, '-encoders'),
     listNames(path, '-filters'),
   ])
@@ -102,10 +101,10 @@ async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
   }
   firstOf('libx264')
   firstOf('aac')
-  const { major, minor } = libavcodec
+  const { major, minor } = libavcodecIn(versions)
   return {
     path,
-    version,
+    version: versionIn(versions),
     origin,
     isOld: major < OLDEST_SYSTEM_LIBAVCODEC,
     frameRateModeFlag: major > 59 || (major === 59 && minor >= 37) ? '-fps_mode' : '-vsync',
@@ -117,15 +116,13 @@ async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
 
 async function describeFfprobe(path: string, origin: Origin): Promise<Ffprobe> {
   await makeExecutable(path)
-  return { path, version: await readVersion(path), origin }
+  return { path, version: versionIn(await output(path, '-version')), origin }
 }
 
-async function readVersion(path: string): Promise<string> {
-  return /version (\S+)/.exec(await output(path, '-version'))?.[1] ?? 'unknown'
-}
+const versionIn = (text: string): string => /version (\S+)/.exec(text)?.[1] ?? 'unknown'
 
-async function libavcodecVersion(path: string): Promise<{ major: number; minor: number }> {
-  const found = /libavcodec\s+(\d+)\.\s*(\d+)/.exec(await output(path, '-version'))
+function libavcodecIn(text: string): { major: number; minor: number } {
+  const found = /libavcodec\s+(\d+)\.\s*(\d+)/.exec(text)
   return { major: Number(found?.[1] ?? 0), minor: Number(found?.[2] ?? 0) }
 }
 
