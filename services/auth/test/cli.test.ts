@@ -79,6 +79,10 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
   })
 })
 
+test('version is the version and nothing else', async () => {
+  expect((await authHere(['version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
 test('--json prints one JSON value and nothing else', async () => {
   const results = await Promise.all(
     [
@@ -288,5 +292,7 @@ test('migrate says what it applied, in words and as JSON', async () => {
   expect(JSON.parse((await authHere(['migrate', '--json'], settings)).stdout)).toEqual({ applied: [] })
   const after = await authHere(['migrate', 'status', '--json'], settings)
   expect(JSON.parse(after.stdout)[0].applied_at).toMatch(/^\d{4}-/)
+  expect((await authHere(['migrate', 'status'], settings)).stdout).toMatch(/^\d{4}-.* 0001-accounts$/m)
+  expect((await authHere(['migrate', '--dry-run'], settings)).stdout).toBe('')
   await database.drop()
 }, 30_000)

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { processEnvironment } from './process-environment.ts'
-import { createDatabase } from './service.ts'
+import { createDatabase, linkPath } from './service.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 let database: Awaited<ReturnType<typeof createDatabase>>
@@ -47,6 +47,8 @@ function start(args: string[], settings: Record<string, string | undefined> = {}
   return { child, exit: once(child, 'exit'), output: () => output, until }
 }
 
+type SignInAnswer = Record<'access_token' | 'refresh_token', string>
+
 const LISTENING = /Server listening at (http:[^"]+)"/
 
 async function serve(settings = {}) {
@@ -58,10 +60,13 @@ async function serve(settings = {}) {
 const signUp = (base: string, email: string) =>
   fetch(`${base}/signup`, { method: 'POST', body: JSON.stringify({ email, password: 'correct horse' }) })
 
-test('SIGTERM lets requests in flight finish or answers them a clear 503, and exits 0', async () => {
+test('SIGTERM lets requests in flight finish or answers them a clear 503, and exits 0 beside connections without one', async () => {
   const { base, child, exit } = await serve({ AUTH_PASSWORD_HASH_MEMORY_KIB: '32768' })
+  const openedAheadOfNeed = connect(Number(new URL(base).port), '127.0.0.1')
+  await once(openedAheadOfNeed, 'connect')
   const requests = Array.from({ length: 30 }, (_, index) => signUp(base, `flight-${index}@example.com`))
   await requests[0]
+  const stopped = performance.now()
   child.kill('SIGTERM')
   const answers = await Promise.allSettled(requests)
   for (const answer of answers) {
@@ -71,19 +76,10 @@ test('SIGTERM lets requests in flight finish or answers them a clear 503, and ex
   }
   expect(answers.filter((answer) => answer.status === 'fulfilled').length).toBeGreaterThan(5)
   expect(await exit).toEqual([0, null])
-}, 40_000)
-
-test('connections opened ahead of need do not hold up a stop', async () => {
-  const { base, child, exit } = await serve()
-  const { port } = new URL(base)
-  const idle = connect(Number(port), '127.0.0.1')
-  await once(idle, 'connect')
-  const stopped = performance.now()
-  child.kill('SIGTERM')
-  expect(await exit).toEqual([0, null])
+  // A connection nobody closes would be waited for until patience ends.
   expect(performance.now() - stopped).toBeLessThan(5_000)
-  idle.destroy()
-})
+  openedAheadOfNeed.destroy()
+}, 40_000)
 
 test('a mail accepted by a service that is killed at once is delivered by the next', async () => {
   await mailbox.refuse()
@@ -183,44 +179,33 @@ describe('a start that cannot work', () => {
   })
 })
 
-test('migrate, migrate status and --dry-run tell what they do', async () => {
-  const run = async (...args: string[]) => {
-    const { exit, output } = start(['src/cli.ts', ...args])
-    expect(await exit).toEqual([0, null])
-    return output()
-  }
-  expect(await run('migrate', 'status')).toMatch(/^\d{4}-.* 0001-accounts$/m)
-  expect(await run('migrate', '--dry-run')).toBe('')
-  expect(await run('--help')).toContain('migrate status')
-  expect(await run('version')).toMatch(/^\d+\.\d+\.\d+\n$/)
-})
-
 test('logs hold no address, no password, no token', async () => {
-  const { base, output, child, exit } = await serve({ AUTH_LOG_LEVEL: 'debug', AUTH_MAILER_AUTOCONFIRM: 'true' })
-  const { access_token: accessToken, refresh_token: refreshToken } = (await (
-    await signUp(base, 'private@example.com')
-  ).json()) as Record<string, string>
+  const { base, output, child, exit } = await serve({ AUTH_LOG_LEVEL: 'debug' })
+  const signIn = async (password: string) => {
+    const body = JSON.stringify({ email: 'private@example.com', password })
+    return (await fetch(`${base}/token?grant_type=password`, { method: 'POST', body })).json()
+  }
+  await signUp(base, 'private@example.com')
+  const link = linkPath((await mailbox.waitFor('private@example.com')).text)
+  await fetch(base + link, { redirect: 'manual' })
+  const { access_token: accessToken, refresh_token: refreshToken } = (await signIn('correct horse')) as SignInAnswer
   await fetch(`${base}/user`, { headers: { authorization: `Bearer ${accessToken}` } })
   await fetch(`${base}/verify?type=signup&token=secret-link-token`, { redirect: 'manual' })
-  await fetch(`${base}/token?grant_type=password`, {
-    method: 'POST',
-    body: '{"email":"private@example.com","password":"wrong secret"}',
-  })
+  await signIn('wrong secret')
   await mailbox.answer(550)
-  await signUp(base, 'private@example.com')
-  const { base: other, ...confirming } = await serve({ AUTH_LOG_LEVEL: 'debug' })
-  await signUp(other, 'mailed@example.com')
-  await expect.poll(() => output() + confirming.output(), { timeout: 10_000 }).toContain('job failed')
+  await signUp(base, 'mailed@example.com')
+  await expect.poll(output, { timeout: 10_000 }).toContain('job failed')
   child.kill('SIGTERM')
   await exit
   expect(output()).toContain('"audit":"login"')
-  expect(output() + confirming.output()).not.toContain('mailed@example.com')
   for (const secret of [
     'private@example.com',
+    'mailed@example.com',
     'correct horse',
     'wrong secret',
     accessToken,
     refreshToken,
+    new URL(link, base).searchParams.get('token') as string,
     'secret-link-token',
   ]) {
     expect(output()).not.toContain(secret)

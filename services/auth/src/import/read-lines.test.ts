@@ -28,7 +28,7 @@ test('lines are the same wherever the stream is cut', async () => {
 
 test('a line without end is not kept in memory, and the next one is read', async () => {
   const piece = Buffer.alloc(64 * 1024, 'x')
-  const endless = Array.from({ length: 2_000 }, () => piece)
+  const endless = Array.from({ length: 8_000 }, () => piece)
   const before = process.memoryUsage().arrayBuffers
   let peak = 0
   function* chunks() {
@@ -42,7 +42,7 @@ test('a line without end is not kept in memory, and the next one is read', async
     { number: 1, problem: `is longer than ${MAX_LINE_BYTES} bytes` },
     { number: 2, text: 'next' },
   ])
-  expect(peak).toBeLessThan(100 * 1024 * 1024)
+  expect(peak).toBeLessThan(250 * 1024 * 1024)
 })
 
 test('bytes that are not UTF-8 are a problem of their line', async () => {
