@@ -1,6 +1,6 @@
 // The time a request has. The one rule: once it was answered that it took too long, it changes nothing any more.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RequestTimeout } from './errors.ts'
 
 export interface Deadline {
@@ -43,6 +43,7 @@ export function answerWithin(app: FastifyInstance, ms: number): void {
       deadline.isOver = true
       for (const abandon of deadline.running) abandon()
       if (reply.sent) return
+      whisperOf(reply)
       if (reply.raw.headersSent) reply.raw.destroy()
       else (deadline.answer ?? ((timeout) => reply.send(timeout)))(new RequestTimeout(deadline.readsBody))
     }, ms).unref()
@@ -62,4 +63,13 @@ export function answerWithin(app: FastifyInstance, ms: number): void {
     clearTimeout(requests.get(request)?.timer)
     done()
   })
+}
+
+/**
+ * What a hook or handler still throws was brought about by the deadline, which has a line of its own: Fastify, which logs by
+ * `reply.log`, would call it an error of the code. Ours is `request.log`.
+ */
+function whisperOf(reply: FastifyReply): void {
+  const { debug } = reply.log
+  reply.log = Object.assign(Object.create(reply.log), { warn: debug, error: debug })
 }

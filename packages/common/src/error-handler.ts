@@ -71,7 +71,9 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
 /** What a failure is answered with, logged at the level it deserves; for routes that answer by something else than an error. */
 export function explainFailure(error: unknown, request: FastifyRequest, answers: ErrorAnswers): ApiError {
   const answer = toApiError(error as FastifyError, request, answers)
-  if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
+  // Whatever it waited for has lines of its own; of one request nobody learns more than that it was slow.
+  if (error instanceof RequestTimeout && answer.status === 504) request.log.warn('request took too long')
+  else if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
   else if (answer.cause) request.log[levelOf(answer)]({ code: answer.code, err: answer.cause }, 'request refused')
   return answer
 }
