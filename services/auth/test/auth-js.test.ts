@@ -1,53 +1,54 @@
-import { AuthClient } from '@supabase/auth-js'
-import { expect } from 'vitest'
-import { linkPath, test } from './service.ts'
+// Every method of the public client that belongs to our endpoints, called against the running service. What is called
+// where: ./auth-js/. What the library has and we have not, with the reason: the end of this file.
+import { AuthAdminApi, AuthClient } from '@supabase/auth-js'
+import { expect, test } from 'vitest'
+import './auth-js/admin.ts'
+import './auth-js/codes.ts'
+import './auth-js/mail-links.ts'
+import './auth-js/sessions.ts'
+import { called } from './auth-js/client.ts'
 
-test('@supabase/auth-js signs up, signs in, refreshes, reads and updates the user and signs out', async ({
-  service,
-}) => {
-  const url = await service.app.listen({ port: 0, host: '127.0.0.1' })
-  const store = new Map<string, string>()
-  const client = new AuthClient({
-    url,
-    autoRefreshToken: false,
-    persistSession: true,
-    storage: {
-      getItem: (key) => store.get(key) ?? null,
-      setItem: (key, value) => void store.set(key, value),
-      removeItem: (key) => void store.delete(key),
-    },
-  })
-  const email = 'client@example.com'
-  const password = 'correct horse'
+/** Methods, or whole groups of them, that come with endpoints of their own. */
+const NOT_OURS_YET: Record<string, string> = {
+  signInWithOAuth: 'external sign-in',
+  signInWithIdToken: 'external sign-in',
+  signInWithSSO: 'external sign-in',
+  signInWithWeb3: 'external sign-in',
+  linkIdentity: 'external sign-in',
+  unlinkIdentity: 'external sign-in',
+  mfa: 'second factors',
+  'admin.mfa': 'second factors',
+  passkey: 'passkeys',
+  signInWithPasskey: 'passkeys',
+  registerPasskey: 'passkeys',
+  'admin.passkey': 'passkeys',
+  oauth: 'we are no OAuth server',
+  'admin.oauth': 'we are no OAuth server',
+  'admin.customProviders': 'external sign-in: providers are settings',
+}
 
-  const signUp = await client.signUp({ email, password, options: { data: { name: 'Ada' } } })
-  expect(signUp.error).toBeNull()
-  expect(signUp.data).toMatchObject({ session: null, user: { email, user_metadata: { name: 'Ada' } } })
+/** Private, as the types of the library say, although not by their names. */
+const PRIVATE = ['signInWithEthereum', 'signInWithSolana', 'linkIdentityOAuth', 'linkIdentityIdToken', 'fetchJwk']
 
-  const early = await client.signInWithPassword({ email, password })
-  expect(early.error).toMatchObject({ status: 400, code: 'email_not_confirmed' })
-
-  const mail = await service.mailbox.waitFor(email)
-  const token = new URLSearchParams(linkPath(mail.text).split('?')[1]).get('token') as string
-  const verified = await client.verifyOtp({ type: 'email', token_hash: token })
-  expect(verified).toMatchObject({ error: null, data: { user: { email } } })
-
-  const signIn = await client.signInWithPassword({ email, password })
-  expect(signIn).toMatchObject({ error: null, data: { user: { email }, session: { token_type: 'bearer' } } })
-  const firstToken = signIn.data.session?.refresh_token
-
-  const refreshed = await client.refreshSession()
-  expect(refreshed.error).toBeNull()
-  expect(refreshed.data.session?.refresh_token).not.toBe(firstToken)
-
-  expect(await client.getUser()).toMatchObject({ error: null, data: { user: { email } } })
-  const updated = await client.updateUser({ data: { name: 'Ada L.' }, password: 'a new horse' })
-  expect(updated).toMatchObject({ error: null, data: { user: { user_metadata: { name: 'Ada L.' } } } })
-  const weak = await client.updateUser({ password: '123' })
-  expect(weak.error).toMatchObject({ name: 'AuthWeakPasswordError', reasons: ['length'] })
-
-  expect(await client.signOut()).toEqual({ error: null })
-  const after = await client.signInWithPassword({ email, password })
-  expect(after.error).toMatchObject({ status: 400, code: 'invalid_credentials' })
-  expect((await client.signInWithPassword({ email, password: 'a new horse' })).error).toBeNull()
+test('each method of the library is called above, or is one that is not ours yet', () => {
+  const unexplained = [
+    ...publicOf(new AuthClient({ url: 'http://127.0.0.1' })),
+    ...publicOf(new AuthAdminApi({ url: 'http://127.0.0.1' }), 'admin.'),
+  ].filter((name) => !called.has(name) && !(name in NOT_OURS_YET))
+  expect(unexplained).toEqual([])
+  expect(Object.keys(NOT_OURS_YET).filter((name) => called.has(name))).toEqual([])
 })
+
+/** Public methods of an object and its groups of methods, which have no class of their own. */
+function publicOf(object: object, path = ''): string[] {
+  const prototype = Object.getPrototypeOf(object)
+  const methods = Object.entries(Object.getOwnPropertyDescriptors(prototype))
+    .filter(([name, { value }]) => typeof value === 'function' && name !== 'constructor' && !name.startsWith('_'))
+    .map(([name]) => name)
+    .filter((name) => !PRIVATE.includes(name))
+  const groups = Object.entries(object)
+    .filter(([name]) => name !== 'admin' && name !== 'storage')
+    .filter(([, value]) => Object.values(value ?? {}).some((member) => typeof member === 'function'))
+    .map(([name]) => name)
+  return [...methods, ...groups].map((name) => path + name)
+}
