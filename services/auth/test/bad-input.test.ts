@@ -154,6 +154,7 @@ describe('errors', () => {
     },
   )
 
+  // contract/auth-core.md 18, BUG1.
   test('an unexpected one answers an id and nothing else', async ({ service }) => {
     const { deps } = service
     const { newId } = deps

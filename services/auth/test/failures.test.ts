@@ -78,6 +78,7 @@ test('one-time tokens are stored only as hashes', async ({ service }) => {
   expect(rows.some((row) => row.token_hash?.toString('base64url') === token)).toBe(false)
 })
 
+// Strangers queue too: section 18's list has sign-ins of unknown users that are faster, for lack of a hash.
 test('more sign-ins than the queue holds are told to come back; the rest get right answers', async () => {
   const service = await startTestService({ AUTH_PASSWORD_HASH_MEMORY_KIB: '4096' })
   await service.signedIn('burst@example.com')

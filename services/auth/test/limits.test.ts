@@ -26,8 +26,9 @@ test('replicas count together, per trusted address', async () => {
   await database.drop()
 })
 
-test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted', async () => {
+test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted, before the trusted header', async () => {
   const service = await startTestService({
+    ...HEADER,
     AUTH_SECURITY_SB_FORWARDED_FOR_ENABLED: 'true',
     AUTH_RATE_LIMIT_VERIFY: '2',
   })
@@ -38,6 +39,12 @@ test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted', 
   const statuses = []
   for (let i = 0; i < 3; i++) statuses.push((await verify({ 'sb-forwarded-for': '192.0.2.1, 10.0.0.1' })).status)
   expect(statuses).toEqual([403, 403, 429])
+  const both = (forwarded: string, address: string) =>
+    verify({ 'sb-forwarded-for': forwarded, 'x-real-address': address })
+  expect((await both('192.0.2.1', '192.0.2.7')).status).toBe(429)
+  expect((await both('192.0.2.2', '192.0.2.7')).status).toBe(403)
+  // What is no address gives none, and the header counts.
+  for (const status of [403, 403, 429]) expect((await both('nonsense', '192.0.2.8')).status).toBe(status)
   await service.close()
 })
 

@@ -196,6 +196,7 @@ test('a change of number is sent to the new one and takes effect with its code',
   })
 })
 
+// Of section 18's list: two users with one pending number.
 test('a number that two users want goes to who proves it, by the code sent to them', async ({ phone }) => {
   const wanted = freshPhone()
   const first = await signedIn(phone, freshPhone())
@@ -211,6 +212,7 @@ test('a number that two users want goes to who proves it, by the code sent to th
   expect((await phone.service.get('/user', first.auth)).body).toMatchObject({ new_phone: wanted })
 })
 
+// contract/auth-core.md 18, BUG8.
 test('resend sends a pending code again, by the type that is pending', async ({ phone }) => {
   const number = freshPhone()
   await phone.service.post('/signup', { phone: number, password })

@@ -121,6 +121,7 @@ describe('PUT /user', () => {
     expect(await service.put('/user', body, auth)).toMatchObject({ status, body: { error_code: code } })
   })
 
+  // Of section 18's list: a nonce burned before later checks.
   test('where reauthentication is required, a password needs the right nonce', async () => {
     const service = await startTestService({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' })
     const { auth } = await service.signedIn('nonce@example.com')

@@ -75,6 +75,7 @@ test.for<[string, string[]]>([
   expect(await actions(`query=${encodeURIComponent(query)}`)).toEqual(found)
 })
 
+// contract/auth-core.md 18, BUG11.
 test.for([
   'query=login',
   'query=ip:1',

@@ -12,6 +12,7 @@ const signIn = (service: TestService, email: string, password: string) =>
   service.post('/token?grant_type=password', { email, password })
 
 describe('POST /admin/users', () => {
+  // Of section 18's list: email_verified of the identity.
   test('makes a user with identity, providers, role, metadata and the confirmations asked for', async ({ service }) => {
     const admin = await asAdmin(service)
     const email = freshEmail()
@@ -196,6 +197,7 @@ const hashes = [
 ]
 const tooMuchWork = '$argon2id$v=19$m=4194304,t=2,p=1$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA'
 
+// contract/auth-core.md 18, BUG12: the hashes.
 test.for<[string, object, number, string]>([
   ['no address', { password: 'x' }, 400, 'validation_failed'],
   ['empty addresses', { email: '', phone: '' }, 400, 'validation_failed'],

@@ -84,6 +84,7 @@ describe('POST /admin/generate_link', () => {
     expect((await service.get('/user', auth)).body.email).toBe('link-old@example.com')
   })
 
+  // contract/auth-core.md 18, BUG14.
   test('both links of a change of address, made before either is followed, change it', async ({ service }) => {
     const { auth } = await service.signedIn('both-old@example.com')
     const order = { email: 'both-old@example.com', new_email: 'both-new@example.com' }

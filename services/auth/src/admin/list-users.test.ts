@@ -94,6 +94,7 @@ describe('GET /admin/users by page', () => {
   })
 })
 
+// Of section 18's list: wildcards.
 describe('filter', () => {
   plain.for<[string, string[]]>([
     ['ada@', ['ada']],
@@ -113,6 +114,7 @@ describe('filter', () => {
   })
 })
 
+// contract/auth-core.md 18, BUG11.
 test400([
   'page=0',
   'page=-1',

@@ -72,6 +72,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect(service.mailbox.messages()).toEqual([])
   })
 
+  // Of section 18's list: providers left stale.
   test('a phone number for a user who had none makes an identity and a provider', async ({ service }) => {
     const { put, user } = await setUp(service)
     const phone = freshPhone()
@@ -207,6 +208,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await signIn(service, user.email, 'correct horse')).status).toBe(200)
   })
 
+  // contract/auth-core.md 18, BUG13.
   test('an address of somebody else is refused by name, not with 500', async ({ service }) => {
     const { admin, put, get, user } = await setUp(service)
     const other = await admin.create({ email: freshEmail(), phone: freshPhone() })

@@ -71,6 +71,7 @@ describe('POST /otp with an e-mail address', () => {
     expect((await service.post('/otp', { email: 'spaced@example.com' })).status).toBe(200)
   })
 
+  // contract/auth-core.md 18, BUG7.
   test('with autoconfirm a new account is confirmed, gets a link and no session of its own', async () => {
     const service = await startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true' })
     await service.post('/otp', { email: 'auto@example.com' })

@@ -116,6 +116,7 @@ describe('an address that exists', () => {
 })
 
 describe('with autoconfirm', () => {
+  // Of section 18's list: email_verified of the identity.
   test('the answer is a session and no mail is sent', async ({ autoconfirm }) => {
     const { status, body } = await autoconfirm.post('/signup', { email: 'auto@example.com', password })
     expect(status).toBe(200)
@@ -162,7 +163,14 @@ test('an anonymous user is signed in at once, if the service allows it', async (
   expect(anonymous).toMatchObject({
     status: 200,
     body: {
-      user: { is_anonymous: true, email: '', identities: [], user_metadata: { theme: 'dark' }, app_metadata: {} },
+      user: {
+        is_anonymous: true,
+        email: '',
+        phone: '',
+        identities: [],
+        user_metadata: { theme: 'dark' },
+        app_metadata: {},
+      },
     },
   })
   await allowing.close()

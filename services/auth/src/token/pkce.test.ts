@@ -64,6 +64,7 @@ describe('a link asked for with a code challenge', () => {
     expect(fragmentOf(answer)).toMatchObject({ error: 'access_denied', error_code: 'otp_expired', sb: '' })
   })
 
+  // contract/auth-core.md 18, BUG6.
   test('may be clicked long after it was asked for: the code lives from the click', async ({ service }) => {
     const { verifier, pkce } = challenge()
     await service.post('/signup', { email: 'slow@example.com', password, ...pkce })
@@ -125,6 +126,7 @@ describe('a code', () => {
     })
   })
 
+  // Of section 18's list: the exchange ignores bans.
   test('of a user banned meanwhile is refused', async ({ service }) => {
     const { code, verifier } = await signedUp(service, 'banned-code@example.com')
     const banned_until = new Date(service.clock.now().getTime() + 60_000)

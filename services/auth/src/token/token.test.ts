@@ -136,6 +136,7 @@ describe('refreshing', () => {
     expect(sessions.map((session) => session.refresh_counter).toSorted()).toEqual([0, 5])
   })
 
+  // contract/auth-core.md 18, BUG4.
   test('twenty refreshes of one token at once get the same child', async ({ service }) => {
     const { refreshToken } = await service.signedIn()
     const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(service, refreshToken)))
@@ -183,9 +184,14 @@ describe('refreshing', () => {
     const service = await startTestService({ AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' })
     const { refreshToken: first } = await service.signedIn()
     const second = (await refresh(service, first)).body.refresh_token
+    expect((await refresh(service, first)).body.refresh_token).toBe(second)
     service.clock.advance({ seconds: 11 })
     expect((await refresh(service, first)).body.error_code).toBe('refresh_token_already_used')
-    expect((await refresh(service, second)).status).toBe(200)
+    const third = (await refresh(service, second)).body.refresh_token
+    // Two behind, and within the interval.
+    expect((await refresh(service, first)).body.error_code).toBe('refresh_token_already_used')
+    expect((await refresh(service, second)).body.refresh_token).toBe(third)
+    expect((await refresh(service, third)).status).toBe(200)
     await service.close()
   })
 

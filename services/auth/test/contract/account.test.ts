@@ -33,6 +33,7 @@ describe('who calls GET /user', () => {
     }
   })
 
+  // Of section 18's list: a token without a session.
   test('may have a token without a session, with an empty or the nil one, which reads and changes nothing', async ({
     service,
   }) => {

@@ -53,6 +53,7 @@ describe('checks come in the order of the contract', () => {
   })
 })
 
+// Of section 18's list.
 test('create_user false with a malformed address is a malformed address', async ({ service }) => {
   const answer = await service.post('/otp', { email: 'nobody', create_user: false })
   expect(answer).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
@@ -77,6 +78,7 @@ describe('a second link for an address never confirmed', () => {
   })
 })
 
+// Of section 18's list: a random password that breaks the rules.
 test('a sign-up by code needs no password that the rules would accept', async () => {
   const service = await startTestService({ ...PHONES, AUTH_PASSWORD_REQUIRED_CHARACTERS: 'abc:ABC:0123456789:!' })
   expect(await service.post('/otp', { phone: PHONE })).toMatchObject({ status: 200, body: {} })

@@ -46,6 +46,7 @@ describe('an invited address', () => {
   })
 })
 
+// contract/auth-core.md 18, BUG5.
 describe('a made-up answer tells nothing of the account there is', () => {
   test('however much has happened to it', async ({ service }) => {
     const email = 'busy@example.com'
@@ -178,6 +179,7 @@ describe('anonymous sign-ups', () => {
   })
 })
 
+// Of section 18's list: a unique index over all audiences.
 describe('one address in two audiences', () => {
   const OTHER = { 'x-jwt-aud': 'other' }
 

@@ -60,6 +60,7 @@ describe('a refresh token', () => {
     await service.close()
   })
 
+  // contract/auth-core.md 18, BUG4.
   test('used again and again within its interval does not prolong it', async ({ service }) => {
     const { refreshToken: first } = await service.signedIn()
     await refresh(service, first)

@@ -150,7 +150,7 @@ describe('every kind', () => {
 })
 
 describe('wrong, expired and unknown get one answer', () => {
-  test.for(['signup', 'invite', 'recovery', 'magiclink', 'email'])(
+  test.for(['signup', 'invite', 'recovery', 'magiclink', 'email_change', 'email'])(
     'as a code of type %s',
     async (type, { service }) => {
       const kind = type === 'email' ? 'signup' : type
@@ -229,6 +229,7 @@ describe('the redirect', () => {
     }
   })
 
+  // contract/auth-core.md 18, BUG10.
   test('of an error replaces the fragment and leaves the query alone; spaces are encoded once', async ({ service }) => {
     const answer = await follow(
       service,
@@ -268,6 +269,7 @@ describe('the redirect', () => {
     expect(fragment).not.toHaveProperty('error')
   })
 
+  // contract/auth-core.md 18, BUG10.
   test('of an unexpected failure says that it is ours, and nothing of its cause', async ({ service }) => {
     const link = await recovery(service)
     const { newId } = service.deps
@@ -331,6 +333,7 @@ describe('a change of address', () => {
     expect(await row()).toEqual({ ...before, email: to, email_change: null })
   })
 
+  // contract/auth-core.md 18, BUG9.
   test('begun in the PKCE flow takes one code once, whichever comes first', async ({ service }) => {
     for (const isCurrentFirst of [true, false]) {
       const { from, to, current, next, row } = await order(service, PKCE)
@@ -348,6 +351,7 @@ describe('a change of address', () => {
   })
 })
 
+// contract/auth-core.md 18, BUG3.
 test('what is used ends every other link and code of its user, both ways in', async ({ service }) => {
   const email = freshEmail()
   const next = freshEmail()
