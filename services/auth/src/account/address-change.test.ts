@@ -1,5 +1,14 @@
 import { describe, expect } from 'vitest'
-import { codeIn, fragmentOf, linkPath, startTestService, type TestService, test, tokenIn } from '../../test/service.ts'
+import {
+  codeIn,
+  fragmentOf,
+  linkPath,
+  queryOf,
+  startTestService,
+  type TestService,
+  test,
+  tokenIn,
+} from '../../test/service.ts'
 
 let counter = 0
 
@@ -166,10 +175,25 @@ test('the current password is demanded where that is set, but not of who came by
     body: { error_code: 'current_password_invalid' },
   })
   expect((await change({ current_password: 'correct horse' })).status).toBe(200)
-  service.mailbox.clear()
-  await service.post('/recover', { email: 'careful@example.com' })
-  const mail = await service.mailbox.waitFor('careful@example.com')
-  const { access_token: token } = fragmentOf(await service.get(linkPath(mail.text)))
-  expect((await change({ password: 'one more horse' }, { authorization: `Bearer ${token}` })).status).toBe(200)
+  const verifier = 'v'.repeat(43)
+  const pkce = { code_challenge: verifier, code_challenge_method: 'plain' }
+  for (const [path, flow] of [
+    ['/recover', {}],
+    ['/otp', {}],
+    ['/recover', pkce],
+    ['/otp', pkce],
+  ] as const) {
+    service.mailbox.clear()
+    await service.post(path, { email: 'careful@example.com', ...flow })
+    const followed = await service.get(linkPath((await service.mailbox.waitFor('careful@example.com')).text))
+    const { code: auth_code } = queryOf(followed)
+    const token = auth_code
+      ? (await service.post('/token?grant_type=pkce', { auth_code, code_verifier: verifier })).body.access_token
+      : fragmentOf(followed).access_token
+    const came = { authorization: `Bearer ${token}` }
+    const next = `one more horse ${path} ${Object.keys(flow).length}`
+    expect((await change({ password: next }, came)).status).toBe(200)
+    service.clock.advance({ seconds: 61 })
+  }
   await service.close()
 })
