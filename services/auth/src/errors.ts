@@ -23,6 +23,7 @@ export const errorCatalogue = {
   not_admin: { status: 403, message: 'This operation is for admins' },
   invalid_credentials: { status: 400, message: 'Invalid login credentials' },
   phone_not_confirmed: { status: 400, message: 'Phone not confirmed' },
+  email_address_not_authorized: { status: 400, message: 'This service sends no mail to this address' },
   email_exists: { status: 422, message: 'A user with this email address has already been registered' },
   phone_exists: { status: 422, message: 'A user with this phone number has already been registered' },
   current_password_required: { status: 400, message: 'Changing the password needs the current one' },
