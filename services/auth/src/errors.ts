@@ -26,7 +26,7 @@ export const errorCatalogue = {
   email_address_not_authorized: { status: 400, message: 'This service sends no mail to this address' },
   email_exists: { status: 422, message: 'A user with this email address has already been registered' },
   phone_exists: { status: 422, message: 'A user with this phone number has already been registered' },
-  current_password_required: { status: 400, message: 'Changing the password needs the current one' },
+  current_password_required: { status: 400, message: 'Changing the password or an address needs the current password' },
   current_password_invalid: { status: 400, message: 'The current password is wrong' },
   flow_state_not_found: { status: 404, message: 'This code is not known, or was used before' },
   flow_state_expired: { status: 422, message: 'This code has expired, start again' },

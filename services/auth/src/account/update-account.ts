@@ -31,6 +31,7 @@ import { findUserById, lockUser, setPassword, touchUser, type User } from '../us
 import {
   type CheckedPassword,
   changeTry,
+  checkCurrentPassword,
   checkNewPassword,
   requireAddressForPassword,
   requireFitPassword,
@@ -70,10 +71,7 @@ export async function updateAccount(
   await checkChanges(deps, user, changes)
   return withChangesCounted(deps, user, addressesToProve(deps, user, changes), async () => {
     // Last of all that may refuse, because its refusal tells of the password in use.
-    const password =
-      changes.password === undefined
-        ? undefined
-        : await checkNewPassword(deps, caller, { ...changes, password: changes.password })
+    const password = await checkPasswords(deps, caller, changes)
     const updated = await deps.db.transaction().execute(async (trx) => {
       const now = deps.now()
       await lockUser(trx, user.id)
@@ -131,6 +129,14 @@ async function canBeProven(deps: Deps, user: User, address: Address): Promise<bo
 
 /** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
 const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous && config.mail.autoconfirm
+
+/** What the new password, or a new address without one, needs of the present password. */
+async function checkPasswords(deps: Deps, caller: Caller, changes: AccountChanges) {
+  const { password, email, phone } = changes
+  if (password !== undefined) return checkNewPassword(deps, caller, { ...changes, password })
+  if (email || phone) await checkCurrentPassword(deps, caller, changes)
+  return undefined
+}
 
 async function changePassword(
   deps: Deps,
