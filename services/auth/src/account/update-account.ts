@@ -150,7 +150,7 @@ async function changePassword(
     throw apiError('reauthentication_not_valid')
   }
   await setPassword(trx, user.id, passwordHash, deps.now())
-  await endTokens(trx, user.id, deps.now())
+  await endTokens(trx, user.id, 'all', deps.now())
   await endSessions(trx, user.id, 'others', sessionId)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
   await notify(deps, trx, user, 'password_changed_notification', {})

@@ -2,7 +2,7 @@ import { type AuditLog, audit, logAudit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { countReuseDetected } from '../metrics.ts'
-import { forgetChanges } from '../one-time-tokens/end-tokens.ts'
+import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { signAccessToken } from '../sessions/access-token.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
@@ -77,7 +77,7 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
       await lockUser(trx, session.user_id)
       if (!(await endReusedSession(trx, token.sessionId, token.counter))) return false
       // Nor come back by an address of theirs that still waits for its code.
-      await forgetChanges(trx, session.user_id, now)
+      await endTokens(trx, session.user_id, 'changes', now)
       const actor = { ...session, id: session.user_id }
       await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })
       return true
