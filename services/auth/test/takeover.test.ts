@@ -558,6 +558,15 @@ test.for(['phone_change', 'email_change'])(
   },
 )
 
+test('signing out everywhere leaves a recovery link good that is on its way to the owner', async ({ service }) => {
+  const { auth } = await service.signedIn('on-its-way@example.com', OWNERS)
+  const before = await service.mailbox.waitFor('on-its-way@example.com')
+  await service.post('/recover', { email: 'on-its-way@example.com' })
+  const { text } = await service.mailbox.waitFor('on-its-way@example.com', { after: before })
+  expect((await service.post('/logout', {}, auth)).status).toBe(204)
+  expect(fragmentOf(await service.get(linkPath(text)))).toMatchObject({ type: 'recovery' })
+})
+
 describe('where the current password is demanded a stolen session', () => {
   const begin = () => startChanging({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
 
