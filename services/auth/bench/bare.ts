@@ -27,6 +27,7 @@ export async function bareRotations(url: string, users: BenchUser[]) {
       reusableSince: new Date(Date.now() - 10_000),
       startedAfter: null,
       activeAfter: null,
+      singlePerUser: false,
       userAgent: null,
       ip: '127.0.0.1',
       auditId: randomUUID(),
@@ -61,7 +62,7 @@ export async function bareRotations(url: string, users: BenchUser[]) {
 /** The statement behind GET /user, sent through `pg` alone. */
 export async function bareSelects(url: string, users: BenchUser[]) {
   const [sampleId, sampleSession] = [randomUUID(), randomUUID()]
-  const query = await capture(url, (db) => findCaller(db, sampleId, sampleSession))
+  const query = await capture(url, (db) => findCaller(db, sampleId, sampleSession, { singlePerUser: false }))
   const pool = new pg.Pool({ connectionString: url, max: users.length })
   const run = async (index = 0) => {
     const values = query.parameters.map((value) => (value === sampleId ? users[index]?.id : value))

@@ -77,6 +77,15 @@ test('the prefixed name wins over the bare one, the environment over the file, a
   expect(read({ AUTH_PORT: '' }, { AUTH_PORT: '4' })).toBe(4)
 })
 
+test.each([',', ' , ', 'somebody', 'a@example.com;b@example.com', 'Somebody <a@example.com>'])(
+  'a list of authorized addresses that is none (%j) is refused, not read as no list',
+  (value) => {
+    const problems = problemsOf({ AUTH_EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: value })
+    expect(problems).toEqual([expect.stringMatching(/^AUTH_EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES must /)])
+    expect(problems.join()).not.toMatch(/somebody|example/i)
+  },
+)
+
 test('durations are seconds or 1h30m', () => {
   const lifetime = (value: string) => readConfig({ ...REQUIRED, AUTH_JWT_EXP: value }).config.jwt.lifetimeSeconds
   expect([lifetime('60'), lifetime('1h30m'), lifetime('90s'), lifetime('1.5h')]).toEqual([60, 5400, 90, 5400])

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { startTestService } from '../test/service.ts'
+import { describe, expect, test } from 'vitest'
+import { startTestService, type TestService, toSignedIn } from '../test/service.ts'
 import { deleteExpired } from './housekeeping.ts'
 
 test('inactive sessions go, in bounded rounds of which each goes on where the last one stopped', async () => {
@@ -45,3 +45,126 @@ test('a wish for another address goes two days after its link, a live one stays'
   expect(await wishOf(live.userId)).toBe('wanted-now@example.com')
   await service.close()
 })
+
+describe('anonymous users', () => {
+  const DAY = 86_400
+  const open = (settings: Record<string, string> = {}) =>
+    startTestService({
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+      AUTH_ANONYMOUS_USERS_MAX_IDLE: '720h',
+      AUTH_WORKERS_ENABLED: 'false',
+      ...settings,
+    })
+  const signUp = async (service: TestService) => toSignedIn((await service.post('/signup', {})).body)
+  const later = (service: TestService, days: number) => service.clock.advance({ seconds: days * DAY })
+  const tidyUp = ({ deps }: TestService, walk = {}) => deleteExpired(deps, deps.log, walk)
+  const isThere = async (service: TestService, { userId }: { userId: string }) =>
+    (await service.get(`/admin/users/${userId}`, service.admin)).status === 200
+
+  test('go so long after the last sign of them, with all they had; whoever refreshed or changed anything since stays', async () => {
+    const service = await open()
+    const [idle, refreshing, changing] = [await signUp(service), await signUp(service), await signUp(service)]
+    const [named, imported] = [await signUp(service), await signUp(service)]
+    const set = (values: object, { userId }: { userId: string }) =>
+      service.deps.db.updateTable('users').set(values).where('id', '=', userId).execute()
+    await set({ is_anonymous: false }, named)
+    later(service, 20)
+    const grant = { refresh_token: refreshing.refreshToken }
+    expect((await service.post('/token?grant_type=refresh_token', grant)).status).toBe(200)
+    expect((await service.put('/user', { data: { cart: 1 } }, (await refreshed(service, changing)).auth)).status).toBe(
+      200,
+    )
+    const fresh = await signUp(service)
+    await set({ last_sign_in_at: service.clock.now() }, imported)
+    // Only the change is left as a sign of life.
+    await service.deps.db.deleteFrom('sessions').where('user_id', '=', changing.userId).execute()
+    later(service, 10)
+    await tidyUp(service)
+    expect(await isThere(service, idle)).toBe(true)
+    service.clock.advance({ seconds: 1 })
+    await tidyUp(service)
+    expect(await isThere(service, idle)).toBe(false)
+    for (const one of [refreshing, changing, imported, named, fresh]) expect(await isThere(service, one)).toBe(true)
+    const { rows } = await service.deps.pool.query('select from sessions where user_id = $1', [idle.userId])
+    expect(rows).toEqual([])
+    later(service, 20)
+    await tidyUp(service)
+    for (const one of [refreshing, changing, imported, fresh]) expect(await isThere(service, one)).toBe(false)
+    expect(await isThere(service, named)).toBe(true)
+    await service.close()
+  })
+
+  test.for<[string, Record<string, string>, boolean]>([
+    ['unset', { AUTH_ANONYMOUS_USERS_MAX_IDLE: '' }, true],
+    ['shorter', { AUTH_ANONYMOUS_USERS_MAX_IDLE: '1h' }, false],
+  ])('stay or go as the setting says: %s', async ([, settings, stays]) => {
+    const service = await open(settings)
+    const idle = await signUp(service)
+    later(service, stays ? 10_000 : 1)
+    await tidyUp(service)
+    expect(await isThere(service, idle)).toBe(stays)
+    await service.close()
+  })
+
+  test('stay where anonymous sign-in is off', async () => {
+    const service = await open()
+    const idle = await signUp(service)
+    later(service, 31)
+    const off = {
+      ...service.deps,
+      config: { ...service.deps.config, signup: { ...service.deps.config.signup, anonymous: false } },
+    }
+    await deleteExpired(off, off.log)
+    expect(await isThere(service, idle)).toBe(true)
+    await service.close()
+  })
+
+  test('are looked through along an index, in bounded rounds of which each goes on where the last one stopped', async () => {
+    const service = await open()
+    const { pool } = service.deps
+    const ago = (days: number) => new Date(service.clock.now().getTime() - days * DAY * 1000)
+    const insert = (ageDays: number, idleDays: number, count: number) =>
+      pool.query(
+        `insert into users (id, aud, role, is_anonymous, created_at, updated_at)
+          select gen_random_uuid(), 'authenticated', 'authenticated', true, $1, $2 from generate_series(1, $3)`,
+        [ago(ageDays), ago(idleDays), count],
+      )
+    const count = async () => Number((await pool.query('select count(*) from users')).rows[0].count)
+    await insert(90, 1, 50_000)
+    await insert(80, 40, 1_500)
+    await pool.query('analyze users')
+    const usesIndex = async () => {
+      const used = `select idx_scan > 0 as used from pg_stat_user_indexes where indexrelname = 'users_anonymous_idx'`
+      return (await pool.query(used)).rows[0].used
+    }
+    expect(await usesIndex()).toBe(false)
+    const walk = {}
+    await tidyUp(service, walk)
+    expect(await count()).toBe(51_500)
+    await tidyUp(service, walk)
+    expect(await count()).toBe(50_000)
+    await expect.poll(usesIndex).toBe(true)
+    await service.close()
+  }, 30_000)
+
+  test('who come back while they are being deleted stay', async () => {
+    const service = await open()
+    const idle = await signUp(service)
+    later(service, 31)
+    const client = await service.deps.pool.connect()
+    await client.query('begin')
+    await client.query('update sessions set refreshed_at = $1 where user_id = $2', [service.clock.now(), idle.userId])
+    const tidied = tidyUp(service)
+    const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+    await expect.poll(async () => (await service.deps.pool.query(waits)).rowCount).toBe(1)
+    await client.query('commit')
+    client.release()
+    await tidied
+    expect(await isThere(service, idle)).toBe(true)
+    await service.close()
+  })
+})
+
+async function refreshed(service: TestService, { refreshToken }: { refreshToken: string }) {
+  return toSignedIn((await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })).body)
+}

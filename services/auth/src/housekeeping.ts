@@ -7,6 +7,7 @@ import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
 import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
 import { deleteExpiredSessions, deleteInactiveSessions, type SessionPlace } from './sessions/sessions.store.ts'
 import { forgetExpiredWishes } from './users/addresses.store.ts'
+import { deleteIdleAnonymousUsers, type UserPlace } from './users/anonymous-users.store.ts'
 
 /** Failed messages wait this long for an admin. */
 const KEEP_FAILED_SECONDS = 30 * 86_400
@@ -28,9 +29,10 @@ export function startHousekeeping(deps: Deps, log: Logger): () => void {
   return () => clearInterval(timer)
 }
 
-/** How far the sessions have been looked through for inactive ones; the next round goes on there. */
+/** How far sessions and anonymous users have been looked through for inactive ones; the next round goes on there. */
 interface Walk {
-  after?: SessionPlace | undefined
+  sessions?: SessionPlace | undefined
+  anonymousUsers?: UserPlace | undefined
 }
 
 export async function deleteExpired({ db, now, config }: Deps, log: Logger, walk: Walk = {}): Promise<void> {
@@ -55,8 +57,17 @@ export async function deleteExpired({ db, now, config }: Deps, log: Logger, walk
     sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),
     'inactive sessions': async () => {
       if (!inactiveSince) return 0
-      walk.after = await deleteInactiveSessions(db, inactiveSince, walk.after, BATCH)
-      return walk.after ? BATCH : 0
+      walk.sessions = await deleteInactiveSessions(db, inactiveSince, walk.sessions, BATCH)
+      return walk.sessions ? BATCH : 0
+    },
+    'anonymous users': async () => {
+      const { anonymous, anonymousMaxIdleSeconds } = config.signup
+      if (!anonymous || anonymousMaxIdleSeconds === 0) return 0
+      const idleSince = ago(anonymousMaxIdleSeconds)
+      const { deleted, next } = await deleteIdleAnonymousUsers(db, idleSince, walk.anonymousUsers, BATCH)
+      if (deleted > 0) log.info({ deleted }, 'idle anonymous users deleted')
+      walk.anonymousUsers = next
+      return next ? BATCH : 0
     },
   }
   for (const [what, deleteBatch] of Object.entries(steps)) {

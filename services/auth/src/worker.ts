@@ -21,7 +21,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   const templates = openMailTemplates(deps)
   const mailer = createMailer(config.smtp)
   const channels: Channels = {
-    mail: mailChannel(templates, mailer),
+    mail: mailChannel(deps.config, templates, mailer),
     sms: smsChannel(config, createSmsSender(config.sms, log)),
   }
   void templates.loadRemote()

@@ -3,7 +3,17 @@ import { createHash, randomBytes } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { describe, expect } from 'vitest'
 import { startSmsGateways } from './far-sides/sms-gateways.ts'
-import { type Answer, codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
+import {
+  type Answer,
+  codeIn,
+  fragmentOf,
+  linkPath,
+  queryOf,
+  startTestService,
+  type TestService,
+  test,
+  tokenIn,
+} from './service.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
@@ -536,7 +546,7 @@ test.for(['phone_change', 'email_change'])(
     })
     const wish = type === 'phone_change' ? { phone: '4915100000044' } : { email: 'attached@example.com' }
     const { auth } = await service.signedIn('guarded@example.com', OWNERS)
-    await service.put('/user', wish, auth)
+    await service.put('/user', { ...wish, current_password: OWNERS }, auth)
     const token = await codeAt(Object.values(wish)[0] as string)
     const { body } = await service.post('/verify', { type, ...wish, token })
     expect(decodeJwt(body.access_token).amr).toMatchObject([{ method: type }])
@@ -547,6 +557,81 @@ test.for(['phone_change', 'email_change'])(
     await close()
   },
 )
+
+test('signing out everywhere leaves a recovery link good that is on its way to the owner', async ({ service }) => {
+  const { auth } = await service.signedIn('on-its-way@example.com', OWNERS)
+  const before = await service.mailbox.waitFor('on-its-way@example.com')
+  await service.post('/recover', { email: 'on-its-way@example.com' })
+  const { text } = await service.mailbox.waitFor('on-its-way@example.com', { after: before })
+  expect((await service.post('/logout', {}, auth)).status).toBe(204)
+  expect(fragmentOf(await service.get(linkPath(text)))).toMatchObject({ type: 'recovery' })
+})
+
+describe('where the current password is demanded a stolen session', () => {
+  const begin = () => startChanging({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
+
+  test.for([{ phone: '4915100000045' }, { email: 'thiefs-own@example.com' }])(
+    'attaches no address to recover by without it: %o',
+    async (wish) => {
+      const { service, codeAt, close } = await begin()
+      const { auth, userId } = await service.signedIn('robbed@example.com', OWNERS)
+      for (const [guess, code] of [
+        [{}, 'current_password_required'],
+        [{ current_password: '' }, 'current_password_required'],
+        [{ current_password: STRANGERS }, 'current_password_invalid'],
+      ] as const) {
+        expect(await service.put('/user', { ...wish, ...guess }, auth)).toMatchObject({
+          status: 400,
+          body: { error_code: code },
+        })
+      }
+      const { body } = await service.get(`/admin/users/${userId}`, service.admin)
+      expect(body).toMatchObject({ email: 'robbed@example.com', phone: '' })
+      for (const wished of ['new_email', 'new_phone']) expect(body).not.toHaveProperty(wished)
+      expect((await service.put('/user', { ...wish, current_password: OWNERS }, auth)).status).toBe(200)
+      expect(await codeAt(Object.values(wish)[0] as string)).toBeTruthy()
+      await close()
+    },
+  )
+
+  test('guesses at it no faster than at a sign-in', async () => {
+    const { service, close } = await begin()
+    const { auth } = await service.signedIn('guessed-at@example.com', OWNERS)
+    const change = async (current_password: string) =>
+      (await service.put('/user', { phone: '4915100000046', current_password }, auth)).status
+    for (let i = 0; i < 5; i++) expect(await change(`guess ${i}`)).toBe(400)
+    expect(await change(OWNERS)).toBe(429)
+    await close()
+  })
+
+  test('changes the rest without it, and repeats the address there is', async () => {
+    const { service, close } = await begin()
+    const { auth } = await service.signedIn('same@example.com', OWNERS)
+    const changes = { email: 'SAME@example.com', data: { name: 'Ada' } }
+    expect((await service.put('/user', changes, auth)).status).toBe(200)
+    await close()
+  })
+
+  test('is no matter where the session began with a mailed link, or the account has no password', async () => {
+    const { service, codeAt, close } = await begin()
+    const put = (changes: object, token: string) => service.put('/user', changes, { authorization: `Bearer ${token}` })
+    const byLink = async (email: string) => {
+      service.mailbox.clear()
+      await service.post('/otp', { email })
+      const answer = await service.get(linkPath((await service.mailbox.waitFor(email)).text))
+      return fragmentOf(answer).access_token as string
+    }
+    await service.signedIn('forgot@example.com', OWNERS)
+    expect((await put({ phone: '4915100000047' }, await byLink('forgot@example.com'))).status).toBe(200)
+
+    const email = 'without-2@example.com'
+    expect((await put({ email }, await byLink('without@example.com'))).status).toBe(200)
+    const { body } = await service.post('/verify', { type: 'email_change', email, token: await codeAt(email) })
+    expect(decodeJwt(body.access_token).amr).toMatchObject([{ method: 'email_change' }])
+    expect((await put({ phone: '4915100000048' }, body.access_token)).status).toBe(200)
+    await close()
+  })
+})
 
 test.for(['AUTH_SESSIONS_TIMEBOX', 'AUTH_SESSIONS_INACTIVITY_TIMEOUT'])(
   'a session past its %s changes nothing any more',

@@ -58,19 +58,43 @@ export async function checkNewPassword(
   const { config, db, passwords, limits } = deps
   const nonceHash = config.passwords.requireReauthentication ? await checkNonce(deps, user, nonce) : undefined
   const current = await findPasswordHash(db, user.id)
-  const cameThroughMailbox = session?.amr.some(({ method }) => MAILBOX_METHODS.includes(method))
-  const tried = changeTry(user, clientAddress)
-  const mustKnow = config.passwords.requireCurrent && !cameThroughMailbox
-  if (current && mustKnow) {
-    if (!currentPassword) throw apiError('current_password_required')
-    const isRight = await limits.passwordTry(tried, () => passwords.verify(current, currentPassword))
-    if (!isRight) throw apiError('current_password_invalid')
-  }
+  const mustKnow = mustKnowPassword(deps, session)
+  if (current && mustKnow) await requireRightPassword(deps, user, current, { currentPassword, clientAddress })
   if (current) {
     const isSame = () => passwords.verify(current, password)
+    const tried = changeTry(user, clientAddress)
     if (await (mustKnow ? isSame() : limits.passwordTry(tried, isSame))) throw apiError('same_password')
   }
   return { passwordHash: await passwords.hash(password), nonceHash }
+}
+
+/**
+ * Asks for the current password where a new one would need it: whoever stole a session could otherwise attach an address of
+ * their own and recover the account by that. Accounts without a password have none to ask for.
+ */
+export async function checkCurrentPassword(
+  deps: Deps,
+  { user, session }: Caller,
+  given: Pick<NewPassword, 'currentPassword' | 'clientAddress'>,
+): Promise<void> {
+  if (!mustKnowPassword(deps, session)) return
+  const current = await findPasswordHash(deps.db, user.id)
+  if (current) await requireRightPassword(deps, user, current, given)
+}
+
+const mustKnowPassword = ({ config }: Deps, session: Caller['session']): boolean =>
+  config.passwords.requireCurrent && !session?.amr.some(({ method }) => MAILBOX_METHODS.includes(method))
+
+async function requireRightPassword(
+  { passwords, limits }: Deps,
+  user: User,
+  current: string,
+  { currentPassword, clientAddress }: Pick<NewPassword, 'currentPassword' | 'clientAddress'>,
+): Promise<void> {
+  if (!currentPassword) throw apiError('current_password_required')
+  const tried = changeTry(user, clientAddress)
+  const isRight = await limits.passwordTry(tried, () => passwords.verify(current, currentPassword))
+  if (!isRight) throw apiError('current_password_invalid')
 }
 
 /**

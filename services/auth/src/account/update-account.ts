@@ -8,8 +8,14 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { putProvenIdentity } from '../identities/identities.store.ts'
 import { notify, notifyPhoneChange } from '../mail/notify.ts'
-import { sendEmailChange, sendPhoneChange, withChangesCounted } from '../one-time-messages/address-change.ts'
+import {
+  askedAddresses,
+  sendEmailChange,
+  sendPhoneChange,
+  withChangesCounted,
+} from '../one-time-messages/address-change.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { requireAuthorized } from '../one-time-messages/message-budget.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -25,6 +31,7 @@ import { findUserById, lockUser, setPassword, touchUser, type User } from '../us
 import {
   type CheckedPassword,
   changeTry,
+  checkCurrentPassword,
   checkNewPassword,
   requireAddressForPassword,
   requireFitPassword,
@@ -62,12 +69,9 @@ export async function updateAccount(
   // Before anything is looked up: the answer tells whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
   await checkChanges(deps, user, changes)
-  return withChangesCounted(deps, user, recipientsOf(deps, user, changes), async () => {
+  return withChangesCounted(deps, user, addressesToProve(deps, user, changes), async () => {
     // Last of all that may refuse, because its refusal tells of the password in use.
-    const password =
-      changes.password === undefined
-        ? undefined
-        : await checkNewPassword(deps, caller, { ...changes, password: changes.password })
+    const password = await checkPasswords(deps, caller, changes)
     const updated = await deps.db.transaction().execute(async (trx) => {
       const now = deps.now()
       await lockUser(trx, user.id)
@@ -91,12 +95,12 @@ export async function updateAccount(
   })
 }
 
-/** Who gets a message that asks to agree to the changes. */
-function recipientsOf(deps: Deps, user: User, { email, phone }: AccountChanges): Address[] {
-  const recipients: Address[] = []
-  if (email && !changesEmailAtOnce(deps, user)) recipients.push({ channel: 'email', value: email })
-  if (phone && !deps.config.sms.autoconfirm) recipients.push({ channel: 'phone', value: phone })
-  return recipients
+/** The new addresses that become the user's only when whoever has them agrees. */
+function addressesToProve(deps: Deps, user: User, { email, phone }: AccountChanges): Address[] {
+  const wanted: Address[] = []
+  if (email && !changesEmailAtOnce(deps, user)) wanted.push({ channel: 'email', value: email })
+  if (phone && !deps.config.sms.autoconfirm) wanted.push({ channel: 'phone', value: phone })
+  return wanted
 }
 
 /** Everything that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
@@ -105,6 +109,8 @@ async function checkChanges(deps: Deps, user: User, changes: AccountChanges): Pr
   if (password !== undefined) await requireFitPassword(deps, password)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   if (password !== undefined) requireAddressForPassword(user, changes)
+  // Before it is told whether an address is taken.
+  requireAuthorized(deps, askedAddresses(deps, user, addressesToProve(deps, user, changes)))
   if (changes.email && !(await canBeProven(deps, user, { channel: 'email', value: changes.email }))) {
     await refuseTakenEmail(deps.db, changes.email, user.aud, user.id)
   }
@@ -124,6 +130,14 @@ async function canBeProven(deps: Deps, user: User, address: Address): Promise<bo
 /** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
 const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous && config.mail.autoconfirm
 
+/** What the new password, or a new address without one, needs of the present password. */
+async function checkPasswords(deps: Deps, caller: Caller, changes: AccountChanges) {
+  const { password, email, phone } = changes
+  if (password !== undefined) return checkNewPassword(deps, caller, { ...changes, password })
+  if (email || phone) await checkCurrentPassword(deps, caller, changes)
+  return undefined
+}
+
 async function changePassword(
   deps: Deps,
   trx: Transaction<DB>,
@@ -136,7 +150,7 @@ async function changePassword(
     throw apiError('reauthentication_not_valid')
   }
   await setPassword(trx, user.id, passwordHash, deps.now())
-  await endTokens(trx, user.id, deps.now())
+  await endTokens(trx, user.id, 'all', deps.now())
   await endSessions(trx, user.id, 'others', sessionId)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
   await notify(deps, trx, user, 'password_changed_notification', {})

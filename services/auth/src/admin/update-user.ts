@@ -7,7 +7,7 @@ import {
   setIdentityEmailVerified,
   setIdentityPhoneVerified,
 } from '../identities/identities.store.ts'
-import { endTokens, forgetChanges } from '../one-time-tokens/end-tokens.ts'
+import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { endSessions } from '../sessions/sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
@@ -70,8 +70,8 @@ export async function updateUser(
       await endSessions(trx, userId, 'global', '')
     }
     if (checked.passwordHash || changesAddress(user, checked) || checked.emailConfirm || checked.phoneConfirm) {
-      await endTokens(trx, userId, now)
-    } else if (checked.bannedUntil) await forgetChanges(trx, userId, now)
+      await endTokens(trx, userId, 'all', now)
+    } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
     await changeMetadata(trx, user, checked, now)
     const updated = (await findUserById(trx, userId)) as User
     requireModestMetadata(updated.user_metadata)

@@ -1,5 +1,6 @@
 import { boolean, duration, integer, parsed, text, type Values, type Variables } from '@services/common/config'
 import { parseRates } from '../limits/rate.ts'
+import { parseAuthorizedAddresses } from '../mail/authorized-addresses.ts'
 import { checkSubject } from '../mail/check-template.ts'
 import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from '../mail/kinds.ts'
 import { isLocale } from '../mail/locale.ts'
@@ -10,6 +11,12 @@ import type { smtpVariables } from './smtp.ts'
 const NOTIFICATIONS = Object.keys(NOTIFICATION_KINDS) as (keyof typeof NOTIFICATION_KINDS)[]
 
 export const mailVariables = {
+  EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: parsed(
+    'list',
+    'Mail goes to these addresses alone, with any `+label`; other requests for one are refused. Unset: to all.',
+    {},
+    parseAuthorizedAddresses,
+  ),
   MAILER_SIGN_IN_LINK_MAX_FREQUENCY: duration('Least time between sign-in or recovery mails to one address.', {
     default: '60',
   }),
@@ -90,6 +97,7 @@ export const mailVariables = {
 export function mailSettings(values: Values<typeof mailVariables & Pick<typeof smtpVariables, 'SMTP_MAX_FREQUENCY'>>) {
   const settings: Record<string, unknown> = values
   return {
+    authorizedAddresses: values.EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES,
     autoconfirm: values.MAILER_AUTOCONFIRM,
     minGapSeconds: values.SMTP_MAX_FREQUENCY,
     signInLinkGapSeconds: values.MAILER_SIGN_IN_LINK_MAX_FREQUENCY,

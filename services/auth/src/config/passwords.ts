@@ -23,7 +23,7 @@ export const passwordVariables = {
     default: 'false',
   }),
   SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: boolean(
-    'A new password needs the current one, but for sessions begun by a mailed link or code.',
+    'A new password, e-mail address or number needs the current password, but for sessions begun by a link or code.',
     { default: 'false' },
   ),
 } satisfies Variables

@@ -8,6 +8,9 @@ export const sessionVariables = {
   ),
   SESSIONS_TIMEBOX: duration('Sessions end this long after sign-in.', { positive: true }),
   SESSIONS_INACTIVITY_TIMEOUT: duration('Sessions end this long after their last refresh.', { positive: true }),
+  SESSIONS_SINGLE_PER_USER: boolean('Only the newest session of a user can be used.', {
+    default: 'false',
+  }),
 } satisfies Variables
 
 export const sessionSettings = (values: Values<typeof sessionVariables>) => ({
@@ -15,4 +18,5 @@ export const sessionSettings = (values: Values<typeof sessionVariables>) => ({
   reuseIntervalSeconds: values.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL,
   timeboxSeconds: values.SESSIONS_TIMEBOX,
   inactivitySeconds: values.SESSIONS_INACTIVITY_TIMEOUT,
+  singlePerUser: values.SESSIONS_SINGLE_PER_USER,
 })

@@ -16,6 +16,10 @@ export const signupVariables = {
     default: 'true',
   }),
   EXTERNAL_ANONYMOUS_USERS_ENABLED: boolean('Anonymous sign-in.', { default: 'false' }),
+  ANONYMOUS_USERS_MAX_IDLE: duration(
+    'Anonymous users are deleted this long after their last sign-in, refresh or change, as `720h`; 0: never.',
+    { default: '0', max: '87600h' },
+  ),
 } satisfies Variables
 
 export const signupSettings = (values: Values<typeof signupVariables> & PhoneReach) => ({
@@ -26,4 +30,5 @@ export const signupSettings = (values: Values<typeof signupVariables> & PhoneRea
   // Without a gateway a code could reach nobody.
   phone: values.EXTERNAL_PHONE_ENABLED && canReachPhones(values),
   anonymous: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
+  anonymousMaxIdleSeconds: values.ANONYMOUS_USERS_MAX_IDLE,
 })

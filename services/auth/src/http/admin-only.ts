@@ -64,7 +64,7 @@ async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<void> 
   const sessionId = sessionIdOf(claims)
   if (!sessionId) return
   if (!claims.sub || !UUID.test(claims.sub)) throw apiError('bad_jwt')
-  const session = await findSessionWithUser(deps.db, sessionId)
+  const session = await findSessionWithUser(deps.db, sessionId, deps.config.sessions)
   if (!session || session.user_id !== claims.sub) throw apiError('session_not_found')
   if (session.banned_until && session.banned_until > deps.now()) throw apiError('user_banned')
   // A token outlives the role it was issued with.

@@ -34,7 +34,7 @@ export function requireUser(app: FastifyInstance, deps: UserDeps): void {
     if (!claims.sub) throw apiError('bad_jwt')
     if (!UUID.test(claims.sub)) throw apiError('bad_jwt', { status: 400 })
     const liveId = sessionIdOf(claims)
-    const caller = await findCaller(deps.db, claims.sub, liveId)
+    const caller = await findCaller(deps.db, claims.sub, liveId, deps.config.sessions)
     if (!caller) throw apiError('user_not_found')
     const { user, session } = caller
     if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')

@@ -39,6 +39,9 @@ export async function consume(limiter: Limiter, key: string, code: ErrorCode): P
   } catch (refusal) {
     if (!(refusal instanceof RateLimiterRes)) throw refusal
     countLimitHit(limiter.keyPrefix)
+    // Unless memory refused it, the refused one was counted as well. Left so it would take the place that the rest of a request
+    // gives back: of two mails refused at the second, none leaves and none stays counted.
+    if (refusal.consumedPoints > 0) await limiter.reward(key).catch(() => {})
     throw apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)) })
   }
 }

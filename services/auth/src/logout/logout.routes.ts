@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { errorResponses } from '../http/shapes.ts'
-import { forgetChanges } from '../one-time-tokens/end-tokens.ts'
+import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { endSessions, type LogoutScope } from '../sessions/sessions.store.ts'
 import { lockUser } from '../users/users.store.ts'
 
@@ -39,7 +39,7 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         await lockUser(trx, user.id)
         await endSessions(trx, user.id, scope, sessionId)
         // Who signs out others may do so because one of them is no friend.
-        if (scope !== 'local') await forgetChanges(trx, user.id, deps.now())
+        if (scope !== 'local') await endTokens(trx, user.id, 'changes', deps.now())
         await audit(deps, trx, request.log, { action: 'logout', actor: user })
       })
       return reply.code(204).send(null)

@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
+import { isAuthorizedAddress } from './authorized-addresses.ts'
 import type { MailVariables, NOTIFICATION_KINDS } from './kinds.ts'
 import { pickLocale } from './locale.ts'
 import { type NewMail, queueMail } from './queue-mail.ts'
@@ -16,8 +17,8 @@ type Kind = keyof typeof NOTIFICATION_KINDS
 type Details<K extends Kind> = Omit<MailVariables[K], 'SiteURL' | 'Email' | 'Data'>
 
 /**
- * Tells a user by mail of a change to their account, where the setting of the kind wants it and there is an address and a mail server. It
- * goes out with the change: both are committed or neither. `to`: another address than the user's own.
+ * Tells a user by mail of a change to their account, where the setting of the kind wants it and there is an address that mail may go to and a mail
+ * server. It goes out with the change: both are committed or neither. `to`: another address than the user's own.
  */
 export async function notify<K extends Kind>(
   deps: NotifyDeps,
@@ -28,7 +29,7 @@ export async function notify<K extends Kind>(
   to = user.email,
 ): Promise<void> {
   const { mail, siteUrl, smtp } = deps.config
-  if (!to || !mail.notifications[kind] || !hasMailServer(smtp)) return
+  if (!to || !mail.notifications[kind] || !hasMailServer(smtp) || !isAuthorizedAddress(mail, to)) return
   const variables = { SiteURL: siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...details }
   const locale = pickLocale(mail, { metadata: user.user_metadata })
   await queueMail(deps, trx, {

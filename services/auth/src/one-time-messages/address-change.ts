@@ -21,13 +21,25 @@ const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change
  */
 export function withChangesCounted<Result>(
   deps: BudgetDeps & SendGapDeps,
-  user: Pick<User, 'id'>,
-  recipients: readonly Address[],
+  user: Pick<User, 'id' | 'email'>,
+  wanted: readonly Address[],
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const gaps = recipients.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
-  return withinGaps(deps, gaps, () => withMessagesCounted(deps, recipients, work))
+  const gaps = wanted.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
+  return withinGaps(deps, gaps, () => withMessagesCounted(deps, askedAddresses(deps, user, wanted), work))
 }
+
+/** Whoever gets a message for changes to the wanted addresses: those, and the current one where it must agree too. */
+export const askedAddresses = (
+  deps: { config: Pick<Config, 'mail'> },
+  user: Pick<User, 'email'>,
+  wanted: readonly Address[],
+): Address[] =>
+  wanted.flatMap((to) =>
+    to.channel === 'email' && user.email && needsBothAddresses(deps, user)
+      ? [to, { channel: 'email', value: user.email }]
+      : [to],
+  )
 
 type ChangeDeps = SendGapDeps & LinkMailDeps
 

@@ -49,6 +49,53 @@ describe('a PUT /user that sends nothing spends nothing:', () => {
   })
 })
 
+describe('of a secured change of address both mails count:', () => {
+  const begin = async (settings: Record<string, string>) => {
+    const { service, messages } = await open({ AUTH_MAILER_AUTOCONFIRM: 'false', ...settings })
+    const { auth } = await service.signedIn('current@example.com')
+    const change = (email: string) => service.put('/user', { email }, auth)
+    return { service, messages, change }
+  }
+  const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
+
+  test('with one mail left for all users neither leaves, and it stays for somebody else', async () => {
+    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+    expect(await change('next@example.com')).toMatchObject(refused)
+    expect(await messages()).toBe(1)
+    expect((await service.post('/signup', { email: 'other@example.com', password })).status).toBe(200)
+    await service.close()
+  })
+
+  test('with two left both leave, and then there is none', async () => {
+    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
+    expect((await change('next@example.com')).status).toBe(200)
+    expect(await messages()).toBe(3)
+    expect(await service.post('/signup', { email: 'other@example.com', password })).toMatchObject(refused)
+    await service.close()
+  })
+
+  test('the current address has its share too', async () => {
+    const { service, messages, change } = await begin({ AUTH_MAILER_MAX_PER_ADDRESS: '2/24h' })
+    expect((await change('next-1@example.com')).status).toBe(200)
+    service.clock.advance({ seconds: 901 })
+    expect(await change('next-2@example.com')).toMatchObject(refused)
+    expect(await messages()).toBe(3)
+    await service.close()
+  })
+
+  test('sent again they count again', async () => {
+    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '6' })
+    expect((await change('next@example.com')).status).toBe(200)
+    service.clock.advance({ seconds: 901 })
+    const again = { type: 'email_change', email: 'current@example.com' }
+    expect((await service.post('/resend', again)).status).toBe(200)
+    await expect.poll(messages).toBe(5)
+    expect((await service.post('/signup', { email: 'other-1@example.com', password })).status).toBe(200)
+    expect(await service.post('/signup', { email: 'other-2@example.com', password })).toMatchObject(refused)
+    await service.close()
+  })
+})
+
 test('an invitation that is refused spends no mail', async () => {
   const { service, newUser } = await open({ AUTH_RATE_LIMIT_EMAIL_SENT: '1', AUTH_WORKERS_ENABLED: 'false' })
   const { body } = await service.get('/user', await newUser())

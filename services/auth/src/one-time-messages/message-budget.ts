@@ -1,20 +1,21 @@
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
 import { type GiveBack, whileCounted } from '../limits/limiter.ts'
+import { isAuthorizedAddress } from '../mail/authorized-addresses.ts'
 import { hasMailServer } from '../mail/smtp.ts'
 import type { SmsGuards } from '../sms/sms-guards.ts'
 import { testCodeOf } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 
 export interface BudgetDeps {
-  config: Pick<Config, 'sms' | 'smtp'>
+  config: Pick<Config, 'mail' | 'sms' | 'smtp'>
   limits: { mailSent(to: string): Promise<GiveBack>; changeResent(): Promise<GiveBack> }
   smsGuards: SmsGuards
   now: () => Date
 }
 
 /**
- * Runs `work` with a message to each recipient counted against what may be sent: mails by address and of all users together, SMS by number,
+ * Whatever sends a link or code passes here. Runs `work` with a message to each recipient counted against what may be sent: mails by address and of all users together, SMS by number,
  * block of numbers and day. Asked before the account is looked up, or the refusal would tell who has one. Nothing is counted
  * when one of them cannot be sent to, and nothing stays counted when `work` throws: no message left then.
  */
@@ -35,13 +36,30 @@ export function withMessagesCounted<Result>(
   )
 }
 
-/** The same for a change that a stranger asks to be sent again: where to, only the worker knows, which counts it there. */
-export const withResendCounted = <Result>(deps: BudgetDeps, work: () => Promise<Result>): Promise<Result> =>
-  whileCounted([() => deps.limits.changeResent()], work)
+/**
+ * The same for a change that a stranger asks to be sent again: where to, only the worker knows, which counts it there. The
+ * caller is only told about the address they named.
+ */
+export async function withResendCounted<Result>(
+  deps: BudgetDeps,
+  named: Address,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  requireAuthorized(deps, [named])
+  return whileCounted([() => deps.limits.changeResent()], work)
+}
+
+/** Throws when mail may not go to one of the addresses; says nothing about who has it. */
+export function requireAuthorized({ config }: { config: Pick<Config, 'mail'> }, recipients: readonly Address[]): void {
+  for (const { channel, value } of recipients) {
+    if (channel === 'email' && !isAuthorizedAddress(config.mail, value)) throw apiError('email_address_not_authorized')
+  }
+}
 
 /** Throws when no message can go there, whoever asks. */
 function requireWay({ config, smsGuards }: BudgetDeps, { channel, value }: Address): void {
   if (channel === 'email') {
+    requireAuthorized({ config }, [{ channel, value }])
     if (hasMailServer(config.smtp)) return
     throw apiError('email_provider_disabled', { message: 'There is no mail server to send by' })
   }

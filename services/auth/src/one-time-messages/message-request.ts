@@ -65,7 +65,7 @@ export async function requestMessage(
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
   await withinGaps(deps, [{ kind: gap, key: address.value }], () =>
-    isChange(request) ? withResendCounted(deps, note) : withMessagesCounted(deps, [address], note),
+    isChange(request) ? withResendCounted(deps, address, note) : withMessagesCounted(deps, [address], note),
   )
   return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }

@@ -10,19 +10,15 @@ export const CHANGE_PURPOSES = {
   phone_change: ['phone_change'],
 } as const satisfies Record<string, readonly TokenPurpose[]>
 
-/** Ends every link and code of a user, and forgets the changes of address they were for. */
-export async function endTokens(trx: Transaction<DB>, userId: string, now: Date): Promise<void> {
-  await deleteOneTimeTokens(trx, userId)
-  await deleteAuthCodes(trx, userId)
-  await forgetWishes(trx, userId, now)
-}
+type TokenScope = 'all' | 'changes'
 
 /**
- * Forgets the changes of address a user asked for, with their links and codes: whoever is put out must not come back by an
- * address of their own that still waits for its code. Links and codes to addresses the user has stay good.
+ * Ends links and codes of a user, and forgets the changes of address they asked for: whoever is put out must not come back by
+ * an address of their own that still waits for its code. With `changes` links and codes to addresses the user has stay good;
+ * what a followed PKCE link is exchanged through ends with either.
  */
-export async function forgetChanges(trx: Transaction<DB>, userId: string, now: Date): Promise<void> {
-  await deleteOneTimeTokens(trx, userId, Object.values(CHANGE_PURPOSES).flat())
+export async function endTokens(trx: Transaction<DB>, userId: string, scope: TokenScope, now: Date): Promise<void> {
+  await deleteOneTimeTokens(trx, userId, scope === 'all' ? undefined : Object.values(CHANGE_PURPOSES).flat())
   await deleteAuthCodes(trx, userId)
   await forgetWishes(trx, userId, now)
 }

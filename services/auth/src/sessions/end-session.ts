@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
-import { forgetChanges } from '../one-time-tokens/end-tokens.ts'
+import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { lockUser } from '../users/users.store.ts'
 import { endSession, endSessions } from './sessions.store.ts'
 
@@ -22,7 +22,7 @@ export async function endOneSession(
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
     if (!(await endSession(trx, owner.id, sessionId))) throw sessionNotFound()
-    await forgetChanges(trx, owner.id, deps.now())
+    await endTokens(trx, owner.id, 'changes', deps.now())
     await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { session_id: sessionId } })
   })
 }
@@ -31,7 +31,7 @@ export async function endOneSession(
 export async function endAllSessions(deps: EndDeps, log: AuditLog, actor: Actor, owner: Owner): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
-    await forgetChanges(trx, owner.id, deps.now())
+    await endTokens(trx, owner.id, 'changes', deps.now())
     const sessions = await endSessions(trx, owner.id, 'global', '')
     if (sessions > 0) await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { sessions } })
   })

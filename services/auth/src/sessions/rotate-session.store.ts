@@ -2,6 +2,7 @@ import { prepared } from '@services/common/prepared'
 import { type Kysely, sql } from 'kysely'
 import type { Aal, AmrEntry, DB, Metadata } from '../db/tables.ts'
 import { toUser, type User, userJson } from '../users/users.store.ts'
+import { isReplaced } from './sessions.store.ts'
 
 export interface Rotation {
   sessionId: string
@@ -12,6 +13,8 @@ export interface Rotation {
   /** Sessions begun, or last refreshed, before these moments have expired. */
   startedAfter: Date | null
   activeAfter: Date | null
+  /** Only the newest session of a user is refreshed. */
+  singlePerUser: boolean
   userAgent: string | null
   ip: string | null
   /** null: no audit row. */
@@ -72,6 +75,7 @@ const rotate = prepared((db: Kysely<DB>, rotation: Rotation) => {
         .where((eb) => eb.or([eb('sessions.not_after', 'is', null), eb('sessions.not_after', '>', rotation.now)]))
         .where(isAfter('sessions.created_at', rotation.startedAfter))
         .where(isAfter('sessions.refreshed_at', rotation.activeAfter))
+        .where(sql<boolean>`not ${isReplaced(rotation.singlePerUser)}`)
         .returning([
           'sessions.id as session_id',
           'sessions.user_id',

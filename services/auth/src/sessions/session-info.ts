@@ -27,8 +27,10 @@ export async function listLiveSessions(
   { db, now, config }: { db: Kysely<DB>; now: () => Date; config: { sessions: SessionLimits } },
   userId: string,
 ) {
+  const { singlePerUser } = config.sessions
   const sessions = await listSessions(db, userId, MAX_SHOWN)
   return sessions
+    .map((session, index) => ({ ...session, is_replaced: singlePerUser && index > 0 }))
     .filter((session) => whyEnded(session, config.sessions, now()) === undefined)
     .map((session) => ({
       id: session.id,

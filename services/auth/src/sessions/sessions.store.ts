@@ -4,7 +4,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { Aal, AmrEntry, DB, Metadata } from '../db/tables.ts'
 import { toUser, userJson } from '../users/users.store.ts'
-import type { SessionTimes } from './session-limits.ts'
+import type { SessionLimits, SessionTimes } from './session-limits.ts'
 
 export interface NewSession {
   id: string
@@ -92,8 +92,20 @@ const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
     .returning('sessions.id')
 })
 
+/**
+ * Whether a newer sign-in of its user replaced the session in `sessions`, where only the newest counts. Asked and not stored:
+ * of sign-ins at once none sees the others, and all of them agree on the order. Between two of one moment ids decide.
+ */
+export const isReplaced = (singlePerUser: boolean) => sql<boolean>`(${singlePerUser}::boolean and exists (
+  select from ${sql.table('sessions')} newer where newer.user_id = ${sql.ref('sessions.user_id')}
+    and (newer.created_at, newer.id) > (${sql.ref('sessions.created_at')}, ${sql.ref('sessions.id')})))`
+
 /** For telling a caller why the rotation refused. */
-export function findSessionWithUser(db: Kysely<DB>, id: string) {
+export function findSessionWithUser(
+  db: Kysely<DB>,
+  id: string,
+  { singlePerUser }: Pick<SessionLimits, 'singlePerUser'>,
+) {
   return db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
@@ -108,6 +120,7 @@ export function findSessionWithUser(db: Kysely<DB>, id: string) {
       'users.email',
       'users.phone',
       'users.user_metadata',
+      isReplaced(singlePerUser).as('is_replaced'),
     ])
     .where('sessions.id', '=', id)
     .executeTakeFirst()
@@ -135,7 +148,7 @@ export async function endSessions(trx: Transaction<DB>, userId: string, scope: L
   return Number(numDeletedRows)
 }
 
-/** A user's sessions, newest first. */
+/** A user's sessions, newest first, in the order of `isReplaced`. */
 export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
   return db
     .selectFrom('sessions')
@@ -171,15 +184,26 @@ interface FoundSession extends SessionTimes {
 }
 
 /** The caller of a request: the user and, while its row is there, the token's session, in one statement. */
-export async function findCaller(db: Kysely<DB>, userId: string, sessionId: string | undefined) {
-  const [row] = await selectCaller(db, { userId, sessionId: sessionId ?? null })
+export async function findCaller(
+  db: Kysely<DB>,
+  userId: string,
+  sessionId: string | undefined,
+  { singlePerUser }: Pick<SessionLimits, 'singlePerUser'>,
+) {
+  const [row] = await selectCaller(db, { userId, sessionId: sessionId ?? null, singlePerUser })
   if (!row) return undefined
-  const { session_id: id, aal, amr, session_created_at: created_at, refreshed_at, not_after } = row
-  const session = id && { id, aal, amr, created_at, refreshed_at, not_after }
+  const { session_id: id, aal, amr, session_created_at: created_at, refreshed_at, not_after, is_replaced } = row
+  const session = id && { id, aal, amr, created_at, refreshed_at, not_after, is_replaced }
   return { user: toUser(row.user), session: session ? (session as FoundSession) : undefined }
 }
 
-const selectCaller = prepared((db: Kysely<DB>, caller: { userId: string; sessionId: string | null }) =>
+interface CallerClaims {
+  userId: string
+  sessionId: string | null
+  singlePerUser: boolean
+}
+
+const selectCaller = prepared((db: Kysely<DB>, caller: CallerClaims) =>
   db
     .selectFrom('users')
     .leftJoin('sessions', (join) =>
@@ -192,6 +216,7 @@ const selectCaller = prepared((db: Kysely<DB>, caller: { userId: string; session
       'sessions.created_at as session_created_at',
       'sessions.refreshed_at',
       'sessions.not_after',
+      isReplaced(caller.singlePerUser).as('is_replaced'),
     ])
     .select(userJson)
     .where('users.id', '=', caller.userId),

@@ -2,7 +2,7 @@ import { type AuditLog, audit, logAudit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { countReuseDetected } from '../metrics.ts'
-import { forgetChanges } from '../one-time-tokens/end-tokens.ts'
+import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { signAccessToken } from '../sessions/access-token.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
@@ -47,6 +47,7 @@ function rotate(deps: Deps, token: RefreshToken, client: Client) {
     reusableSince: secondsBefore(now, sessions.reuseIntervalSeconds),
     startedAfter: sessions.timeboxSeconds === undefined ? null : secondsBefore(now, sessions.timeboxSeconds),
     activeAfter: sessions.inactivitySeconds === undefined ? null : secondsBefore(now, sessions.inactivitySeconds),
+    singlePerUser: sessions.singlePerUser,
     userAgent: client.userAgent,
     ip: client.ip,
     auditId: deps.config.auditInDatabase ? deps.newId() : null,
@@ -56,12 +57,15 @@ function rotate(deps: Deps, token: RefreshToken, client: Client) {
 /** Finds out why the rotation refused and throws it; returns only when the session moved in between. */
 async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<void> {
   const now = deps.now()
-  const session = await findSessionWithUser(deps.db, token.sessionId)
+  const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
   if (session.banned_until && session.banned_until > now) throw apiError('user_banned', { status: 400 })
   const end = whyEnded(session, deps.config.sessions, now)
   if (end === 'inactive') {
     throw apiError('session_expired', { message: 'The session has expired after inactivity, sign in again' })
+  }
+  if (end === 'replaced') {
+    throw apiError('session_expired', { message: 'The session has ended with a newer sign-in, sign in again' })
   }
   if (end) throw apiError('session_expired')
   const verdict = judgeRefusal(token.counter, session.refresh_counter)
@@ -73,7 +77,7 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
       await lockUser(trx, session.user_id)
       if (!(await endReusedSession(trx, token.sessionId, token.counter))) return false
       // Nor come back by an address of theirs that still waits for its code.
-      await forgetChanges(trx, session.user_id, now)
+      await endTokens(trx, session.user_id, 'changes', now)
       const actor = { ...session, id: session.user_id }
       await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })
       return true

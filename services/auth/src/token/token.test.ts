@@ -213,6 +213,60 @@ describe('refreshing', () => {
     await service.close()
   })
 
+  describe('with one session per user', () => {
+    const single = { AUTH_SESSIONS_SINGLE_PER_USER: 'true' }
+    const replaced = {
+      status: 400,
+      body: { error_code: 'session_expired', msg: 'The session has ended with a newer sign-in, sign in again' },
+    }
+    const again = async (service: TestService, email: string) =>
+      toSignedIn((await service.post('/token?grant_type=password', { email, password })).body)
+    const later = (service: TestService, email: string) => {
+      service.clock.advance({ seconds: 1 })
+      return again(service, email)
+    }
+
+    test('only the newest is refreshed, however fresh an older one is, and others keep theirs', async () => {
+      const service = await startTestService(single)
+      for (const email of ['single@example.com', 'other@example.com']) await service.signedIn(email, password)
+      const other = await later(service, 'other@example.com')
+      const first = await later(service, 'single@example.com')
+      const { refresh_token: fresh } = (await refresh(service, first.refreshToken)).body
+      const newest = await later(service, 'single@example.com')
+      expect(await refresh(service, fresh)).toMatchObject(replaced)
+      const next = await refresh(service, newest.refreshToken)
+      expect(next.status).toBe(200)
+      expect(await refresh(service, fresh)).toMatchObject(replaced)
+      expect((await refresh(service, next.body.refresh_token)).status).toBe(200)
+      expect((await refresh(service, other.refreshToken)).status).toBe(200)
+      await service.close()
+    })
+
+    test('an older one reads the account while its token lives, changes nothing and is not listed', async () => {
+      const service = await startTestService(single)
+      const first = await service.signedIn('single@example.com', password)
+      const newest = await later(service, 'single@example.com')
+      expect((await service.get('/user', first.auth)).status).toBe(200)
+      expect(await service.put('/user', { data: { late: true } }, first.auth)).toMatchObject({
+        status: 403,
+        body: { error_code: 'session_not_found' },
+      })
+      expect((await service.get('/user/sessions', newest.auth)).body).toMatchObject([{ current: true }])
+      expect((await service.put('/user', { data: { late: false } }, newest.auth)).status).toBe(200)
+      await service.close()
+    })
+
+    test('of sign-ins in the same moment exactly one is left', async () => {
+      const service = await startTestService(single)
+      await service.signedIn('single@example.com')
+      service.clock.advance({ seconds: 1 })
+      const all = await Promise.all(Array.from({ length: 8 }, () => again(service, 'single@example.com')))
+      const statuses = await Promise.all(all.map(async (one) => (await refresh(service, one.refreshToken)).status))
+      expect(statuses.toSorted()).toEqual([200, ...Array(7).fill(400)])
+      await service.close()
+    })
+  })
+
   test('a banned user cannot refresh until the ban is over', async ({ service }) => {
     const { refreshToken, userId } = await service.signedIn()
     const bannedUntil = new Date(service.clock.now().getTime() + 60_000)

@@ -50,7 +50,7 @@ export async function confirm(
   const { user } = redemption
   const effect = await EFFECTS[redemption.token.purpose](deps, trx, redemption, log)
   if (!effect) return undefined
-  await endTokens(trx, user.id, deps.now())
+  await endTokens(trx, user.id, 'all', deps.now())
   await refreshProviders(trx, user.id, deps.now())
   const confirmed = (await findUserById(trx, user.id)) as User
   await audit(deps, trx, log, { ...effect, actor: confirmed })

@@ -203,7 +203,8 @@ describe('a new password', () => {
     const { auth } = await service.signedIn('from@example.com')
     const verifier = 'v'.repeat(43)
     const code_challenge = createHash('sha256').update(verifier).digest('base64url')
-    await service.put('/user', { email: 'to@example.com', code_challenge, code_challenge_method: 's256' }, auth)
+    const pkce = { code_challenge, code_challenge_method: 's256' }
+    await service.put('/user', { email: 'to@example.com', current_password: 'correct horse', ...pkce }, auth)
     const { text } = await service.mailbox.waitFor('to@example.com')
     const { code } = queryOf(await service.get(linkPath(text)))
     const { body } = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
