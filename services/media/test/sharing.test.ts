@@ -7,7 +7,7 @@ import { scrambled } from './scrambled.ts'
 import { type Answer, BASE_URL, idIn, startTestService, type TestService, test } from './service.ts'
 
 const KINDS = ['gif', 'jpg', 'mp4', 'webm']
-const isStored = (path: string) => /\.(gif|jpg|mp4|webm|source)$/.test(path)
+const isStored = (path: string) => !path.startsWith('work/') && /\.(gif|jpg|mp4|webm|source)$/.test(path)
 const remove = (service: TestService, id: string) =>
   service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
 const jobs = async (service: TestService) =>
