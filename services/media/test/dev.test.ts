@@ -12,9 +12,10 @@ import { eventually } from './service-process.ts'
 /** As from a terminal: a process group of its own, and no setting that a developer's shell or this run may hold. */
 async function startDev(dataDir: string) {
   const port = await findFreePort()
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, ['src/dev.ts'], {
     cwd: new URL('..', import.meta.url).pathname,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, DEV_DATA_DIR: dataDir, MEDIA_PORT: String(port) },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, DEV_DATA_DIR: dataDir, MEDIA_PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })

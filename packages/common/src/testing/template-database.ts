@@ -10,8 +10,7 @@ export async function cloneTemplate(
   name: string,
   migrateTemplate: (url: string) => Promise<void>,
 ): Promise<{ url: string; drop(): Promise<void> }> {
-  const admin = new pg.Client({ connectionString: serverUrl })
-  await admin.connect()
+  const admin = await adminsOf(serverUrl).connect()
   try {
     await admin.query('select pg_advisory_lock(hashtext($1))', [name])
     const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [name])
@@ -20,17 +19,36 @@ export async function cloneTemplate(
     await admin.query(`create database ${clone} template ${name} ${await copyingFiles(admin)}`)
     return { url: databaseUrl(serverUrl, clone), drop: () => dropDatabase(serverUrl, clone) }
   } finally {
-    await admin.end()
+    await admin.query('select pg_advisory_unlock_all()')
+    admin.release()
   }
 }
 
+const pools = new Map<string, pg.Pool>()
+
+/** Connections for making and dropping databases, kept while there is something to do: a new one costs as much as a clone. */
+function adminsOf(serverUrl: string): pg.Pool {
+  const known = pools.get(serverUrl)
+  if (known) return known
+  const pool = new pg.Pool({ connectionString: serverUrl, idleTimeoutMillis: 2_000, allowExitOnIdle: true })
+  // The server of the tests is stopped while they are idle.
+  pool.on('error', () => {})
+  pools.set(serverUrl, pool)
+  return pool
+}
+
 /** Writing a clone through the log, which is of use after a crash alone, costs twice as much. PostgreSQL 15 brought the choice. */
-async function copyingFiles(admin: pg.Client): Promise<string> {
+async function copyingFiles(admin: pg.ClientBase): Promise<string> {
   const { rows } = await admin.query(`select current_setting('server_version_num')::int >= 150000 as choose`)
   return rows[0].choose ? 'strategy file_copy' : ''
 }
 
-async function createTemplate(admin: pg.Client, serverUrl: string, name: string, fill: (url: string) => Promise<void>) {
+async function createTemplate(
+  admin: pg.ClientBase,
+  serverUrl: string,
+  name: string,
+  fill: (url: string) => Promise<void>,
+) {
   const draft = `${name}_draft`
   await admin.query(`drop database if exists ${draft} with (force)`)
   await admin.query(`create database ${draft}`)
@@ -40,13 +58,7 @@ async function createTemplate(admin: pg.Client, serverUrl: string, name: string,
 }
 
 async function dropDatabase(serverUrl: string, name: string) {
-  const admin = new pg.Client({ connectionString: serverUrl })
-  await admin.connect()
-  try {
-    await admin.query(`drop database if exists ${name} with (force)`)
-  } finally {
-    await admin.end()
-  }
+  await adminsOf(serverUrl).query(`drop database if exists ${name} with (force)`)
 }
 
 function databaseUrl(serverUrl: string, name: string): string {
