@@ -20,18 +20,21 @@ export async function bareArgon2(): Promise<() => Promise<void>> {
 export async function bareRotations(url: string, users: BenchUser[]) {
   const COUNTER = 770_001
   const query = await capture(url, (db) =>
-    rotateSession(db, {
-      sessionId: randomUUID(),
-      counter: COUNTER,
-      now: new Date(),
-      reusableSince: new Date(Date.now() - 10_000),
-      startedAfter: null,
-      activeAfter: null,
-      singlePerUser: false,
-      userAgent: null,
-      ip: '127.0.0.1',
-      auditId: randomUUID(),
-    }),
+    rotateSession(
+      db,
+      {
+        sessionId: randomUUID(),
+        counter: COUNTER,
+        now: new Date(),
+        reusableSince: new Date(Date.now() - 10_000),
+        startedAfter: null,
+        activeAfter: null,
+        userAgent: null,
+        ip: '127.0.0.1',
+        auditId: randomUUID(),
+      },
+      { singlePerUser: false },
+    ),
   )
   const pool = new pg.Pool({ connectionString: url, max: users.length })
   const sessions = users.map(() => randomUUID())

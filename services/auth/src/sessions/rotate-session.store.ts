@@ -2,6 +2,7 @@ import { prepared } from '@services/common/prepared'
 import { type Kysely, sql } from 'kysely'
 import type { Aal, AmrEntry, DB, Metadata } from '../db/tables.ts'
 import { toUser, type User, userJson } from '../users/users.store.ts'
+import type { SessionLimits } from './session-limits.ts'
 import { isReplaced } from './sessions.store.ts'
 
 export interface Rotation {
@@ -13,8 +14,6 @@ export interface Rotation {
   /** Sessions begun, or last refreshed, before these moments have expired. */
   startedAfter: Date | null
   activeAfter: Date | null
-  /** Only the newest session of a user is refreshed. */
-  singlePerUser: boolean
   userAgent: string | null
   ip: string | null
   /** null: no audit row. */
@@ -34,14 +33,19 @@ export interface RotatedSession {
  * is one behind and was replaced within the reuse interval: nothing changes, the successor is handed out again (so that
  * twenty parallel refreshes of one token, which queue at the row's lock, get one child). Anything else: no row.
  */
-export async function rotateSession(db: Kysely<DB>, rotation: Rotation): Promise<RotatedSession | undefined> {
+export async function rotateSession(
+  db: Kysely<DB>,
+  rotation: Rotation,
+  { singlePerUser }: Pick<SessionLimits, 'singlePerUser'>,
+): Promise<RotatedSession | undefined> {
+  const rotate = singlePerUser ? rotateNewest : rotateAny
   const [row] = await rotate(db, rotation)
   if (!row) return undefined
   const { session_id, aal, amr, refresh_counter } = row
   return { id: session_id, aal, amr, refresh_counter, user: toUser(row.user) }
 }
 
-const rotate = prepared((db: Kysely<DB>, rotation: Rotation) => {
+const rotationQuery = (singlePerUser: boolean) => (db: Kysely<DB>, rotation: Rotation) => {
   const presented = sql<number>`${rotation.counter}::bigint`
   const isCurrent = sql<boolean>`${sql.ref('sessions.refresh_counter')} = ${presented}`
   return db
@@ -75,7 +79,7 @@ const rotate = prepared((db: Kysely<DB>, rotation: Rotation) => {
         .where((eb) => eb.or([eb('sessions.not_after', 'is', null), eb('sessions.not_after', '>', rotation.now)]))
         .where(isAfter('sessions.created_at', rotation.startedAfter))
         .where(isAfter('sessions.refreshed_at', rotation.activeAfter))
-        .where(sql<boolean>`not ${isReplaced(rotation.singlePerUser)}`)
+        .where(sql<boolean>`not ${isReplaced(singlePerUser)}`)
         .returning([
           'sessions.id as session_id',
           'sessions.user_id',
@@ -108,7 +112,10 @@ const rotate = prepared((db: Kysely<DB>, rotation: Rotation) => {
     .innerJoin('users', 'users.id', 'rotated.user_id')
     .select(['rotated.session_id', 'rotated.aal', 'rotated.amr', 'rotated.refresh_counter'])
     .select(userJson)
-})
+}
+
+const rotateAny = prepared(rotationQuery(false))
+const rotateNewest = prepared(rotationQuery(true))
 
 /** Without a limit (null) every time passes. */
 const isAfter = (column: string, limit: Date | null) =>

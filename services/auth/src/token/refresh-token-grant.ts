@@ -40,18 +40,18 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
 function rotate(deps: Deps, token: RefreshToken, client: Client) {
   const now = deps.now()
   const { sessions } = deps.config
-  return rotateSession(deps.db, {
+  const rotation = {
     sessionId: token.sessionId,
     counter: token.counter,
     now,
     reusableSince: secondsBefore(now, sessions.reuseIntervalSeconds),
     startedAfter: sessions.timeboxSeconds === undefined ? null : secondsBefore(now, sessions.timeboxSeconds),
     activeAfter: sessions.inactivitySeconds === undefined ? null : secondsBefore(now, sessions.inactivitySeconds),
-    singlePerUser: sessions.singlePerUser,
     userAgent: client.userAgent,
     ip: client.ip,
     auditId: deps.config.auditInDatabase ? deps.newId() : null,
-  })
+  }
+  return rotateSession(deps.db, rotation, sessions)
 }
 
 /** Finds out why the rotation refused and throws it; returns only when the session moved in between. */
