@@ -141,8 +141,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
           return results
         })
       }
-      // A worker each, because waking one of a group wakes always the same.
       worked.add(name)
+      // A worker each, because waking one of a group wakes always the same.
       for (let slot = 0; slot < work.concurrency; slot++) await openSlot()
     },
     has: async (trx, name, data) => {

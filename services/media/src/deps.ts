@@ -105,7 +105,7 @@ export async function openDeps(
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
   const patience = { ...PATIENCE, ...overrides.patience }
-  // Independent of the database, and the slowest part of a start: seven short processes.
+  // Independent of the database, and the slowest part of a start: several short processes.
   const opening = Promise.all([
     overrides.tools ?? resolveTools(ffmpeg),
     createDiskBlobs(storage.blobsDir),

@@ -19,8 +19,7 @@ export async function cloneTemplate(
     await admin.query(`create database ${clone} template ${name} ${await copyingFiles(admin)}`)
     return { url: databaseUrl(serverUrl, clone), drop: () => dropDatabase(serverUrl, clone) }
   } finally {
-    await admin.query('select pg_advisory_unlock_all()')
-    admin.release()
+    await admin.query('select pg_advisory_unlock_all()').finally(() => admin.release())
   }
 }
 

@@ -47,7 +47,8 @@ interface CheckedUpdate extends UserUpdate {
 /**
  * Changes a user at once: nothing is sent and nobody is asked. A new password ends all sessions; a new password, address
  * or confirmation ends all open one-time tokens and changes of address under way. A ban ends such changes too and leaves
- * sessions alone, it stops them from being used. Throws user_not_found (404), validation_failed, weak_password, email_exists, phone_exists.
+ * sessions alone, it stops them from being used. Throws user_not_found (404), validation_failed, weak_password, email_exists,
+ * phone_exists.
  */
 export async function updateUser(
   deps: UserAdminDeps,

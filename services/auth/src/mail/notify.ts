@@ -17,8 +17,9 @@ type Kind = keyof typeof NOTIFICATION_KINDS
 type Details<K extends Kind> = Omit<MailVariables[K], 'SiteURL' | 'Email' | 'Data'>
 
 /**
- * Tells a user by mail of a change to their account, where the setting of the kind wants it and there is an address that mail may go to and a mail
- * server. It goes out with the change: both are committed or neither. `to`: another address than the user's own.
+ * Tells a user by mail of a change to their account, where the setting of the kind wants it and there are a mail server and
+ * an address that mail may go to. It goes out with the change: both are committed or neither. `to`: another address than
+ * the user's own.
  */
 export async function notify<K extends Kind>(
   deps: NotifyDeps,

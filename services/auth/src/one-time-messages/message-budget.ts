@@ -15,9 +15,10 @@ export interface BudgetDeps {
 }
 
 /**
- * Whatever sends a link or code passes here. Runs `work` with a message to each recipient counted against what may be sent: mails by address and of all users together, SMS by number,
- * block of numbers and day. Asked before the account is looked up, or the refusal would tell who has one. Nothing is counted
- * when one of them cannot be sent to, and nothing stays counted when `work` throws: no message left then.
+ * Whatever sends a link or code passes here. Runs `work` with a message to each recipient counted against what may be sent:
+ * mails by address and of all users together, SMS by number, block of numbers and day. Asked before the account is looked up,
+ * or the refusal would tell who has one. Nothing is counted when one of them cannot be sent to, and nothing stays counted when
+ * `work` throws: no message left then.
  */
 export function withMessagesCounted<Result>(
   deps: BudgetDeps,

@@ -11,7 +11,10 @@ type EndDeps = AuditDeps & { db: Kysely<DB> }
 /** Whose sessions, as the audit log needs it. */
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 
-/** Ends one session of a user, and changes of address under way: who knows which session asked. Throws session_not_found (404), for another user's session too. */
+/**
+ * Ends one session of a user, and changes of address under way: who knows which session asked. Throws session_not_found
+ * (404), for another user's session too.
+ */
 export async function endOneSession(
   deps: EndDeps,
   log: AuditLog,

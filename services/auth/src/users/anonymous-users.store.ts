@@ -9,9 +9,9 @@ export interface UserPlace {
 
 /**
  * Housekeeping: of the next `limit` anonymous users by age, those of whom nothing is newer than `idleSince`: no
- * change, no sign-in (of an imported user it may be newer than the last change) and no refresh. Walked by age, as inactive sessions are. A user who comes back in this very moment stays: users are
- * locked, their sessions after them, and only then is it seen for good when those were refreshed. `next` is where to go on;
- * undefined at the end.
+ * change, no sign-in (of an imported user it may be newer than the last change) and no refresh. Walked by age, as inactive
+ * sessions are. A user who comes back in this very moment stays: users are locked, their sessions after them, and only then
+ * is it seen for good when those were refreshed. `next` is where to go on; undefined at the end.
  */
 export async function deleteIdleAnonymousUsers(
   db: Kysely<DB>,

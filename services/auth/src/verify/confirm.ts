@@ -38,8 +38,8 @@ type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption, log: Aud
 
 /**
  * What using a token changes, by its purpose. Returns the user as they are now; undefined when the other address of an
- * e-mail change has to agree too. A token that has done its work takes all others of its user with it, and changes of address that still
- * wait for theirs.
+ * e-mail change has to agree too. A token that has done its work takes all others of its user with it, and changes of
+ * address that still wait for theirs.
  */
 export async function confirm(
   deps: Deps,

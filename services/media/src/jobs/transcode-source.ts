@@ -33,7 +33,10 @@ const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies RenditionKind[]
 /** Somebody watching wants a moving number, the database not one write per frame. */
 const PROGRESS_EVERY_MS = 1_000
 
-/** Refusals of the file are final at once; a full disk is waited for; everything else is tried again, by another worker if this one dies. */
+/**
+ * Refusals of the file are final at once; a full disk is waited for; everything else is tried again, by another worker if
+ * this one dies.
+ */
 export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
   const { log } = deps
   job.signal.throwIfAborted()
