@@ -93,7 +93,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     connectionString: options.url,
     schema: options.schema,
     application_name: `${options.applicationName} queue`,
-    max: 4,
+    // Fetching and completing take milliseconds each, so that a second connection is only for the supervisor's turn.
+    max: 2,
     useListenNotify: true,
     migrate,
     createSchema: migrate,

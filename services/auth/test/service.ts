@@ -64,7 +64,8 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
     AUTH_MIGRATE_ON_START: 'false',
     AUTH_PASSWORD_HASH_MEMORY_KIB: '64',
     AUTH_LOG_LEVEL: 'fatal',
-    AUTH_DB_MAX_POOL_SIZE: '20',
+    // Each connection costs a process of PostgreSQL; two are enough for a race.
+    AUTH_DB_MAX_POOL_SIZE: '4',
     ...settings,
   }).config
 }

@@ -102,9 +102,10 @@ test.concurrent('a stopped service answers who waits, refuses what does not come
   body.append('file', new Blob([new Uint8Array(Buffer.from(GIF, 'base64'))]))
   const waiting = send('POST', `${service.url}/media/upload`, { body, headers: { token: api.token } })
   await eventually(async () => (await api.countRows()).clips, 1)
+  // Before the one that is waited for, so that its request has been read by then.
+  const hesitant = openUpload(service.url, { token: api.token }, '--b\r\nContent-Disposition: ')
   const endless = openUpload(service.url, { token: api.token })
   endless.write(Buffer.alloc(100_000))
-  const hesitant = openUpload(service.url, { token: api.token }, '--b\r\nContent-Disposition: ')
   await eventually(async () => (await api.listFiles()).filter(isTemporary).length, 1)
 
   service.child.kill('SIGTERM')

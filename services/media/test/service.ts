@@ -80,7 +80,8 @@ export function settingsOf(databaseUrl: string, blobsDir: string): Record<string
     MEDIA_RATE_LIMIT_UPLOAD: '100000',
     MEDIA_RATE_LIMIT_IMPORT: '100000',
     MEDIA_LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'fatal',
-    MEDIA_DB_MAX_POOL_SIZE: '20',
+    // Each connection costs a process of PostgreSQL; two are enough for a race.
+    MEDIA_DB_MAX_POOL_SIZE: '4',
   }
 }
 
