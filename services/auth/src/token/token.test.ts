@@ -256,6 +256,15 @@ describe('refreshing', () => {
       await service.close()
     })
 
+    test('the token of an admin, which has no session, is never replaced', async () => {
+      const service = await startTestService(single)
+      const { userId } = await service.signedIn('single@example.com', password)
+      await later(service, 'single@example.com')
+      const listed = await service.get(`/admin/users/${userId}/sessions`, service.admin)
+      expect(listed).toMatchObject({ status: 200, body: [{}] })
+      await service.close()
+    })
+
     test('of sign-ins in the same moment exactly one is left', async () => {
       const service = await startTestService(single)
       await service.signedIn('single@example.com')

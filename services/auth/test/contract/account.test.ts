@@ -254,4 +254,12 @@ describe('GET /reauthenticate', () => {
     expect(mail.text).not.toContain('/verify')
     await service.close()
   })
+  test('says so to who has a number alone, once nothing is left to send an SMS by', async () => {
+    const before = await startTestService({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
+    const { body } = await before.post('/signup', { phone: '4915111111111', password })
+    const after = await startTestService({ AUTH_DATABASE_URL: before.deps.config.database.url })
+    const asked = await after.get('/reauthenticate', { authorization: `Bearer ${body.access_token}` })
+    expect(asked).toMatchObject({ status: 400, body: { error_code: 'phone_provider_disabled' } })
+    await Promise.all([after.close(), before.close()])
+  })
 })
