@@ -37,6 +37,7 @@ import { acceptJsonBodies } from './http/json-body.ts'
 import { requireSubject } from './http/subject.ts'
 import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
+import { factorsRoutes } from './mfa/factors.routes.ts'
 import { authorizeRoutes } from './oauth/authorize.routes.ts'
 import { callbackRoutes } from './oauth/callback.routes.ts'
 import { otpRoutes } from './otp/otp.routes.ts'
@@ -123,6 +124,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(ownSessionsRoutes, { deps })
     await scope.register(logoutRoutes, { deps })
     await scope.register(reauthenticateRoutes, { deps })
+    await scope.register(factorsRoutes, { deps })
   })
 
   // Admins, with a token whose role is one of AUTH_JWT_ADMIN_ROLES

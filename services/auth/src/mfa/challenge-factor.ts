@@ -1,0 +1,58 @@
+import type { Transaction } from 'kysely'
+import { type AuditLog, audit } from '../audit/audit.ts'
+import type { DB, FactorType } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { insertChallenge, type NewChallenge } from '../factors/challenges.store.ts'
+import { changeFactor, type Factor } from '../factors/factors.store.ts'
+import type { User } from '../users/users.store.ts'
+import { requireVerifyEnabled } from './factor-switches.ts'
+import { requireFactor, requireMayProve } from './find-factor.ts'
+import { type LiveCaller, withLockedCaller } from './locked-caller.ts'
+
+export interface ChallengeOrder {
+  factorId: string
+  /** Of who asks. */
+  ip: string | null
+}
+
+export interface OpenChallenge {
+  id: string
+  type: FactorType
+  /** Unix seconds. */
+  expires_at: number
+}
+
+/** Asks for a proof of the factor (contract/auth-external.md 4.3). */
+export async function challengeFactor(
+  deps: Deps,
+  log: AuditLog,
+  caller: LiveCaller,
+  { factorId, ip }: ChallengeOrder,
+): Promise<OpenChallenge> {
+  const factor = await requireFactor(deps.db, caller.user, factorId)
+  requireVerifyEnabled(deps.config.mfa, factor.factor_type)
+  await deps.limits.factorTry(factor.id)
+  const expiresAt = new Date(deps.now().getTime() + deps.config.mfa.challengeSeconds * 1000)
+  const challenge: NewChallenge = { id: deps.newId(), factorId: factor.id, ip, expiresAt, now: deps.now() }
+  await withLockedCaller(deps, caller, async (trx, { user, session }) => {
+    const current = await requireFactor(trx, user, factor.id)
+    requireMayProve(user, session, current)
+    await openChallenge(deps, trx, log, user, current, challenge)
+  })
+  return { id: challenge.id, type: factor.factor_type, expires_at: Math.floor(expiresAt.getTime() / 1000) }
+}
+
+/** Stores a challenge and notes it on the factor, with the user locked. */
+async function openChallenge(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  user: User,
+  factor: Factor,
+  challenge: NewChallenge,
+): Promise<void> {
+  await insertChallenge(trx, challenge)
+  await changeFactor(trx, factor, { last_challenged_at: challenge.now }, challenge.now)
+  const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }
+  await audit(deps, trx, log, { action: 'challenge_created', actor: user, traits, ip: challenge.ip })
+}
