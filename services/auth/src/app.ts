@@ -38,6 +38,7 @@ import { requireSubject } from './http/subject.ts'
 import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
 import { factorsRoutes } from './mfa/factors.routes.ts'
+import { recoveryCodesRoutes } from './mfa/recovery-codes.routes.ts'
 import { authorizeRoutes } from './oauth/authorize.routes.ts'
 import { callbackRoutes } from './oauth/callback.routes.ts'
 import { otpRoutes } from './otp/otp.routes.ts'
@@ -125,6 +126,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(logoutRoutes, { deps })
     await scope.register(reauthenticateRoutes, { deps })
     await scope.register(factorsRoutes, { deps })
+    await scope.register(recoveryCodesRoutes, { deps })
   })
 
   // Admins, with a token whose role is one of AUTH_JWT_ADMIN_ROLES

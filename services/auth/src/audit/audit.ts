@@ -24,6 +24,9 @@ const LOG_TYPES = {
   factor_unenrolled: 'factor',
   challenge_created: 'factor',
   verification_attempted: 'factor',
+  recovery_codes_renewed: 'factor',
+  recovery_codes_removed: 'factor',
+  recovery_code_used: 'factor',
 } as const
 
 export type AuditAction = keyof typeof LOG_TYPES

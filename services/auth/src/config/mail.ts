@@ -2,7 +2,7 @@ import { boolean, duration, integer, parsed, text, type Values, type Variables }
 import { parseRates } from '../limits/rate.ts'
 import { parseAuthorizedAddresses } from '../mail/authorized-addresses.ts'
 import { checkSubject } from '../mail/check-template.ts'
-import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from '../mail/kinds.ts'
+import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, ON_BY_DEFAULT, settingName } from '../mail/kinds.ts'
 import { isLocale } from '../mail/locale.ts'
 import type { Template } from '../mail/template/template.ts'
 import { forEach } from './for-each.ts'
@@ -89,7 +89,7 @@ export const mailVariables = {
   ...forEach(NOTIFICATIONS, (kind) => ({
     [`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`]: boolean(
       `Send ${kind} mails.`,
-      { default: 'false' },
+      { default: String(ON_BY_DEFAULT.includes(kind)) },
     ),
   })),
 } satisfies Variables

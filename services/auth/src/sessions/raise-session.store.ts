@@ -21,7 +21,8 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
     .set((eb) => ({
       aal: 'aal2' as const,
       factor_id: factorId,
-      amr: sql`${amrWithout(sql`entry ->> 'method' = ${method}`)} || ${JSON.stringify([entry])}::jsonb`,
+      // In front: of two methods of one second the newer comes first in the token.
+      amr: sql`${JSON.stringify([entry])}::jsonb || ${amrWithout(sql`entry ->> 'method' = ${method}`)}`,
       refresh_counter: eb('refresh_counter', '+', 2),
       refreshed_at: now,
     }))
