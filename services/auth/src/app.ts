@@ -22,6 +22,7 @@ import { ownSessionsRoutes } from './account/sessions.routes.ts'
 import { userRoutes } from './account/user.routes.ts'
 import { auditRoutes } from './admin/audit.routes.ts'
 import { createUserRoutes } from './admin/create-user.routes.ts'
+import { adminFactorsRoutes } from './admin/factors.routes.ts'
 import { generateLinkRoutes } from './admin/generate-link.routes.ts'
 import { inviteRoutes } from './admin/invite.routes.ts'
 import { listUsersRoutes } from './admin/list-users.routes.ts'
@@ -143,6 +144,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
       requireSubject(subjectScope, deps)
       await subjectScope.register(adminUserRoutes, { deps })
       await subjectScope.register(adminSessionsRoutes, { deps })
+      await subjectScope.register(adminFactorsRoutes, { deps })
     })
   })
   return app

@@ -24,6 +24,8 @@ const LOG_TYPES = {
   factor_unenrolled: 'factor',
   challenge_created: 'factor',
   verification_attempted: 'factor',
+  factor_deleted: 'factor',
+  factor_updated: 'factor',
   recovery_codes_renewed: 'factor',
   recovery_codes_removed: 'factor',
   recovery_code_used: 'factor',

@@ -4,6 +4,7 @@ import type { DB, FactorType } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { isBelowUser } from '../factors/assurance.ts'
+import { requireShortName } from '../factors/factor-name.ts'
 import { deleteFactors, type Factor, insertFactor, listFactors } from '../factors/factors.store.ts'
 import { makeTotp } from '../factors/totp.ts'
 import { parsePhone } from '../users/phone-number.ts'
@@ -27,8 +28,6 @@ export interface EnrolledFactor {
 
 const TYPES: readonly string[] = ['totp', 'phone', 'webauthn'] satisfies FactorType[]
 
-/** Shown in lists and in every answer with the user. */
-const MAX_NAME_LENGTH = 255
 /** Shown by authenticator apps beside each code. */
 const MAX_ISSUER_LENGTH = 100
 
@@ -43,8 +42,8 @@ export async function enrollFactor(
   const type = parseType(factorType)
   requireEnrollEnabled(deps.config.mfa, type)
   const number = type === 'phone' ? parseNumber(phone) : undefined
-  requireShort('friendly_name', friendlyName, MAX_NAME_LENGTH)
-  requireShort('issuer', issuer ?? '', MAX_ISSUER_LENGTH)
+  requireShortName(friendlyName)
+  requireShortIssuer(issuer)
   const totp = type === 'totp' ? newTotp(deps, caller, issuer) : undefined
   const id = deps.newId()
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
@@ -81,8 +80,9 @@ function parseNumber(phone: string | undefined): string {
   return parsePhone(phone)
 }
 
-function requireShort(name: string, value: string, most: number): void {
-  if (value.length > most) throw apiError('validation_failed', { message: `${name} may have ${most} characters` })
+function requireShortIssuer(issuer = ''): void {
+  if (issuer.length <= MAX_ISSUER_LENGTH) return
+  throw apiError('validation_failed', { message: `issuer may have ${MAX_ISSUER_LENGTH} characters` })
 }
 
 /** What an authenticator app shows: the site, and which of somebody's accounts there. */
