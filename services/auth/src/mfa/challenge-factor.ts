@@ -8,9 +8,12 @@ import type { User } from '../users/users.store.ts'
 import { requireVerifyEnabled } from './factor-switches.ts'
 import { requireFactor, requireMayProve } from './find-factor.ts'
 import { type LiveCaller, withLockedCaller } from './locked-caller.ts'
+import { sendPhoneCode } from './phone-challenge.ts'
 
 export interface ChallengeOrder {
   factorId: string
+  /** How a code gets to a phone; SMS by default. */
+  channel: string | undefined
   /** Of who asks. */
   ip: string | null
 }
@@ -22,24 +25,36 @@ export interface OpenChallenge {
   expires_at: number
 }
 
+/** What a kind of factor adds to a challenge, and does in its transaction, with the user locked. */
+export type ChallengeParts = Pick<NewChallenge, 'codeHash' | 'webauthn'> & {
+  whenOpen?: (trx: Transaction<DB>) => Promise<void>
+}
+export type Open = (parts: ChallengeParts) => Promise<void>
+
 /** Asks for a proof of the factor (contract/auth-external.md 4.3). */
 export async function challengeFactor(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  { factorId, ip }: ChallengeOrder,
+  order: ChallengeOrder,
 ): Promise<OpenChallenge> {
-  const factor = await requireFactor(deps.db, caller.user, factorId)
+  const factor = await requireFactor(deps.db, caller.user, order.factorId)
   requireVerifyEnabled(deps.config.mfa, factor.factor_type)
+  requireMayProve(caller.user, caller.session, factor)
   await deps.limits.factorTry(factor.id)
+  const id = deps.newId()
   const expiresAt = new Date(deps.now().getTime() + deps.config.mfa.challengeSeconds * 1000)
-  const challenge: NewChallenge = { id: deps.newId(), factorId: factor.id, ip, expiresAt, now: deps.now() }
-  await withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    const current = await requireFactor(trx, user, factor.id)
-    requireMayProve(user, session, current)
-    await openChallenge(deps, trx, log, user, current, challenge)
-  })
-  return { id: challenge.id, type: factor.factor_type, expires_at: Math.floor(expiresAt.getTime() / 1000) }
+  const open: Open = ({ whenOpen, ...parts }) =>
+    withLockedCaller(deps, caller, async (trx, { user, session }) => {
+      const current = await requireFactor(trx, user, factor.id)
+      requireMayProve(user, session, current)
+      const challenge = { ...parts, id, factorId: factor.id, ip: order.ip, expiresAt, now: deps.now() }
+      await openChallenge(deps, trx, log, user, current, challenge)
+      await whenOpen?.(trx)
+    })
+  if (factor.factor_type === 'phone') await sendPhoneCode(deps, caller, factor, { ...order, challengeId: id }, open)
+  else await open({})
+  return { id, type: factor.factor_type, expires_at: Math.floor(expiresAt.getTime() / 1000) }
 }
 
 /** Stores a challenge and notes it on the factor, with the user locked. */

@@ -99,7 +99,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     handler: async (request) => {
       const caller = requireFactorUser(request)
       await deps.limits.byAddress(request, 'factors')
-      const order = { factorId: request.params.factor_id, ip: ipOf(request) }
+      const order = { factorId: request.params.factor_id, channel: request.body?.channel, ip: ipOf(request) }
       return challengeFactor(deps, request.log, caller, order)
     },
   })

@@ -2,9 +2,11 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import type { Challenge } from '../factors/challenges.store.ts'
+import { type Challenge, countAttempt } from '../factors/challenges.store.ts'
 import { type Factor, spendStep } from '../factors/factors.store.ts'
+import { hashPhoneCode, MAX_PHONE_ATTEMPTS } from '../factors/phone-code.ts'
 import { stepOfCode } from '../factors/totp.ts'
+import { isSameHash } from '../one-time-tokens/one-time-token.ts'
 import type { Verification } from './verify-factor.ts'
 
 /** Uses the proof up, with the user locked; false: somebody else was first. */
@@ -22,7 +24,7 @@ export interface Proof {
 
 /** What the request gives as proof of a factor. Throws validation_failed for what is none. */
 export function proofOf(deps: Deps, factor: Factor, given: Verification): Proof {
-  return totpProof(deps, factor, given)
+  return factor.factor_type === 'phone' ? phoneProof(deps, factor, given) : totpProof(deps, factor, given)
 }
 
 function totpProof(deps: Deps, factor: Factor, given: Verification): Proof {
@@ -33,6 +35,20 @@ function totpProof(deps: Deps, factor: Factor, given: Verification): Proof {
     async check() {
       const step = stepOfCode(deps.storageKey, factor.sealed_secret ?? '', code, deps.now())
       return step === undefined ? undefined : (trx) => spendStep(trx, factor.id, step)
+    },
+  }
+}
+
+/** The challenge itself is used up with the proof; a code dies after a few wrong tries. */
+function phoneProof(deps: Deps, factor: Factor, given: Verification): Proof {
+  const code = requireCode(given)
+  return {
+    refusal: 'Invalid MFA Phone code entered',
+    counted: guessed(deps, factor, given),
+    async check({ id, code_hash: codeHash }) {
+      const isTry = codeHash !== null && (await countAttempt(deps.db, id, MAX_PHONE_ATTEMPTS))
+      const isRight = isTry && isSameHash(codeHash, hashPhoneCode(deps.codeKey, id, code))
+      return isRight ? async () => true : undefined
     },
   }
 }

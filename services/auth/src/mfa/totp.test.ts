@@ -372,6 +372,7 @@ describe('guessing', () => {
     const two = await startTestService({
       AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '4',
       AUTH_DATABASE_URL: one.deps.config.database.url,
+      AUTH_WORKERS_ENABLED: 'false',
     })
     const user = await one.signedIn()
     const { id } = await enrollTotp(one, user)
