@@ -105,12 +105,30 @@ export async function spendStep(trx: Transaction<DB>, id: string, step: number):
 }
 
 /** Fails with a unique violation when any factor has this credential. */
-export async function setCredential(trx: Transaction<DB>, id: string, credential: StoredCredential): Promise<void> {
+export async function setCredential(trx: Transaction<DB>, factor: Factor, credential: StoredCredential): Promise<void> {
   await trx
     .updateTable('factors')
     .set({ credential_id: credential.id, credential: jsonb(credential) as never })
-    .where('id', '=', id)
+    .where('id', '=', factor.id)
     .execute()
+  await showFactors(trx, [factor.user_id])
+}
+
+/** Stores the credential's new counter; false when another answer of the key was first. */
+export async function advanceCredential(
+  trx: Transaction<DB>,
+  factor: Factor,
+  before: StoredCredential,
+  after: StoredCredential,
+): Promise<boolean> {
+  const advanced = await trx
+    .updateTable('factors')
+    .set({ credential: jsonb(after) as never })
+    .where('id', '=', factor.id)
+    .where(sql<boolean>`credential = ${JSON.stringify(before)}::jsonb`)
+    .returning('id')
+    .executeTakeFirst()
+  return advanced !== undefined
 }
 
 /** Makes `users.factors` of these users what the table says. Their rows are locked: concurrent changes wait. */

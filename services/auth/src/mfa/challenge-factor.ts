@@ -9,11 +9,14 @@ import { requireVerifyEnabled } from './factor-switches.ts'
 import { requireFactor, requireMayProve } from './find-factor.ts'
 import { type LiveCaller, withLockedCaller } from './locked-caller.ts'
 import { sendPhoneCode } from './phone-challenge.ts'
+import { challengeKey, type KeyChallenge } from './webauthn-challenge.ts'
 
 export interface ChallengeOrder {
   factorId: string
   /** How a code gets to a phone; SMS by default. */
   channel: string | undefined
+  /** The relying party a security key is to answer to. */
+  webauthn: unknown
   /** Of who asks. */
   ip: string | null
 }
@@ -23,6 +26,7 @@ export interface OpenChallenge {
   type: FactorType
   /** Unix seconds. */
   expires_at: number
+  webauthn?: KeyChallenge
 }
 
 /** What a kind of factor adds to a challenge, and does in its transaction, with the user locked. */
@@ -52,9 +56,17 @@ export async function challengeFactor(
       await openChallenge(deps, trx, log, user, current, challenge)
       await whenOpen?.(trx)
     })
-  if (factor.factor_type === 'phone') await sendPhoneCode(deps, caller, factor, { ...order, challengeId: id }, open)
-  else await open({})
-  return { id, type: factor.factor_type, expires_at: Math.floor(expiresAt.getTime() / 1000) }
+  const opened = { id, type: factor.factor_type, expires_at: Math.floor(expiresAt.getTime() / 1000) }
+  switch (factor.factor_type) {
+    case 'totp':
+      await open({})
+      return opened
+    case 'phone':
+      await sendPhoneCode(deps, caller, factor, { ...order, challengeId: id }, open)
+      return opened
+    case 'webauthn':
+      return { ...opened, webauthn: await challengeKey(deps, caller, factor, order.webauthn, open) }
+  }
 }
 
 /** Stores a challenge and notes it on the factor, with the user locked. */

@@ -86,12 +86,24 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       summary: 'Asks for a proof of a second factor',
       security,
       params,
-      body: Type.Union([Type.Object({ channel: Type.Optional(Field) }), Type.Null()]),
+      body: Type.Union([
+        Type.Object({
+          channel: Type.Optional(Type.String({ description: 'To a phone: sms or whatsapp.' })),
+          webauthn: Type.Optional(Type.Unknown({ description: 'To a security key: rpId, rpOrigins.' })),
+        }),
+        Type.Null(),
+      ]),
       response: {
         200: Type.Object({
           id: Id,
           type: Type.String(),
           expires_at: Type.Integer({ description: 'Unix seconds.' }),
+          webauthn: Type.Optional(
+            Type.Object({
+              type: Type.String({ description: 'create, or request once the factor is proven.' }),
+              credential_options: Type.Object({ publicKey: Type.Object({}, { additionalProperties: true }) }),
+            }),
+          ),
         }),
         ...errorResponses(400, 401, 403, 404, 413, 422, 429),
       },
@@ -99,7 +111,8 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     handler: async (request) => {
       const caller = requireFactorUser(request)
       await deps.limits.byAddress(request, 'factors')
-      const order = { factorId: request.params.factor_id, channel: request.body?.channel, ip: ipOf(request) }
+      const { channel, webauthn } = request.body ?? {}
+      const order = { factorId: request.params.factor_id, channel, webauthn, ip: ipOf(request) }
       return challengeFactor(deps, request.log, caller, order)
     },
   })

@@ -8,6 +8,7 @@ import { hashPhoneCode, MAX_PHONE_ATTEMPTS } from '../factors/phone-code.ts'
 import { stepOfCode } from '../factors/totp.ts'
 import { isSameHash } from '../one-time-tokens/one-time-token.ts'
 import type { Verification } from './verify-factor.ts'
+import { webauthnProof } from './webauthn-proof.ts'
 
 /** Uses the proof up, with the user locked; false: somebody else was first. */
 export type Spend = (trx: Transaction<DB>) => Promise<boolean>
@@ -24,7 +25,14 @@ export interface Proof {
 
 /** What the request gives as proof of a factor. Throws validation_failed for what is none. */
 export function proofOf(deps: Deps, factor: Factor, given: Verification): Proof {
-  return factor.factor_type === 'phone' ? phoneProof(deps, factor, given) : totpProof(deps, factor, given)
+  switch (factor.factor_type) {
+    case 'totp':
+      return totpProof(deps, factor, given)
+    case 'phone':
+      return phoneProof(deps, factor, given)
+    case 'webauthn':
+      return webauthnProof(factor, given.webauthn)
+  }
 }
 
 function totpProof(deps: Deps, factor: Factor, given: Verification): Proof {
