@@ -64,7 +64,6 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       tags,
       summary: 'The same, for a user who has codes; needs a session of aal2',
       security,
-      body: Type.Union([Type.Object({}), Type.Null()]),
       response: { 200: CodesShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: (request) => renew(request, true),
