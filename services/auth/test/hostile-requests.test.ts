@@ -173,7 +173,8 @@ async function newRecoveryCode(person: Person): Promise<string> {
 async function isWell({ $session, $factor }: Person): Promise<boolean> {
   const { rowCount } = await service.deps.pool.query(
     `select 1 from sessions join users on users.id = user_id join factors on factors.user_id = users.id
-      where sessions.id = $1 and sessions.aal = 'aal2' and factors.id = $2 and banned_until is null`,
+      where sessions.id = $1 and sessions.aal = 'aal2' and factors.id = $2 and banned_until is null
+        and exists (select from recovery_codes where recovery_codes.user_id = users.id)`,
     [$session, $factor],
   )
   return rowCount === 1
