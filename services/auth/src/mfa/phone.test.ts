@@ -156,6 +156,20 @@ test("a second factor's code does not sign in, nor confirm a number", async () =
   }
 })
 
+test('one code is stored differently for each challenge', async () => {
+  const user = await service.signedIn()
+  const { body: factor } = await enroll(user, '4915100000999')
+  for (let i = 0; i < 2; i++) {
+    expect((await challenge(user, factor.id)).status).toBe(200)
+    service.clock.advance({ seconds: 61 })
+  }
+  const { rows } = await service.deps.pool.query(
+    'select distinct code_hash from factor_challenges where factor_id = $1',
+    [factor.id],
+  )
+  expect(rows).toHaveLength(2)
+})
+
 test('a number of tests has its fixed code, and gets no message', async () => {
   const user = await service.signedIn('fixed-code@example.com')
   const { body: factor } = await enroll(user, '4915100000999')

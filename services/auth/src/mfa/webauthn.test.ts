@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimsOf, signInAgain } from '../../test/second-factors.ts'
-import { cbor, createSecurityKey, list, map, type SecurityKey } from '../../test/security-key.ts'
+import { createSecurityKey, type SecurityKey } from '../../test/security-key.ts'
 import { type SignedIn, startTestService, type TestService, toSignedIn } from '../../test/service.ts'
 
 const SWITCHES = { AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true', AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true' }
@@ -120,7 +120,7 @@ describe('an answer', () => {
     ['for another site', { rpId: 'evil.example' }],
     ['to another challenge', { challenge: Buffer.alloc(32).toString('base64url') }],
     ['of another kind', { type: 'webauthn.get' }],
-    ['with a certificate to look up', { fmt: 'packed', attStmt: map([[cbor.text('x5c'), list([])]]) }],
+    ['with a certificate of its maker', { attestation: 'certificate' }],
     ['of a format nobody asked for', { fmt: 'android-safetynet' }],
     ['of a format that is none', { fmt: '__proto__' }],
   ] as const)('that registers, %s is refused', async ([, spoil]) => {
@@ -131,6 +131,14 @@ describe('an answer', () => {
     const refused = await answer(user, id, challengeId, { type: 'create', credential_response })
     expect(refused).toMatchObject(refusal(422, 'mfa_verification_failed'))
     expect((await service.get('/user', user.auth)).body.factors).toMatchObject([{ status: 'unverified' }])
+  })
+
+  test('that registers may be signed by the key itself', async () => {
+    const user = await service.signedIn()
+    const id = await enroll(user)
+    const { challengeId, question } = await questionFor(user, id)
+    const credential_response = createSecurityKey().create(question, { attestation: 'self' })
+    expect((await answer(user, id, challengeId, { type: 'create', credential_response })).status).toBe(200)
   })
 
   test("of another's key is refused, and a key is one factor only", async () => {
@@ -145,28 +153,38 @@ describe('an answer', () => {
     )
   })
 
-  test('is accepted once: of many at once one, by one challenge or with one counter by many', async () => {
+  test('is accepted once: of many at once one', async () => {
     const user = await withKey()
     const logins = await Promise.all([1, 2, 3, 4].map(() => signInAgain(service, user.email)))
-    const questions = await Promise.all(logins.map((login) => questionFor(login, user.id)))
-    const same = {
-      type: 'request',
-      credential_response: user.key.get((questions[0] as (typeof questions)[0]).question),
-    }
-    const byOne = await Promise.all(
-      logins.map((login) => answer(login, user.id, (questions[0] as (typeof questions)[0]).challengeId, same)),
-    )
-    expect(byOne.filter(({ status }) => status === 200)).toHaveLength(1)
-    const later = await Promise.all([1, 2, 3].map(() => signInAgain(service, user.email)))
-    const asked = await Promise.all(later.map((login) => questionFor(login, user.id)))
-    const byMany = await Promise.all(
-      later.map((login, index) => {
-        const { question, challengeId } = asked[index] as (typeof asked)[0]
+    const { challengeId, question } = await questionFor(logins[0] as SignedIn, user.id)
+    const same = { type: 'request', credential_response: user.key.get(question) }
+    const answers = await Promise.all(logins.map((login) => answer(login, user.id, challengeId, same)))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+  })
+
+  test('with the counter of another one is refused, also when both were looked at before either was stored', async () => {
+    const user = await withKey()
+    const asked = [await questionFor(user, user.id), await questionFor(user, user.id)]
+    // Whoever holds the user's row lets both look at the key, and neither store what it found.
+    const holder = await service.deps.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from users where id = $1 for update', [user.userId])
+    const answers = Promise.all(
+      asked.map(({ question, challengeId }) => {
         const credential_response = user.key.get(question, { counter: 100 })
-        return answer(login, user.id, challengeId, { type: 'request', credential_response })
+        return answer(user, user.id, challengeId, { type: 'request', credential_response })
       }),
     )
-    expect(byMany.filter(({ status }) => status === 200)).toHaveLength(1)
+    const waiting = async () => {
+      const { rows } = await holder.query(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return rows.length
+    }
+    await expect.poll(waiting).toBe(2)
+    await holder.query('commit')
+    holder.release()
+    expect((await answers).map(({ status }) => status).toSorted()).toEqual([200, 422])
   })
 
   test.for([
