@@ -21,5 +21,5 @@ test('a stranger with a verified address gets an account and a session', async (
   const answer = await service.get(callback.pathname + callback.search)
   expect(answer.status).toBe(302)
   const { access_token } = fragmentOf(answer)
-  const { body } = await service.get('/user', { authorization: `Bearer ${access_token}` })
+  await service.get('/user', { authorization: `Bearer ${access_token}` })
 })
