@@ -175,9 +175,10 @@ async function createUser(
   return id
 }
 
-/** Without a mail: for an address that has another owner here. */
-export const unverifiedEmail = (provider: string, isMailed = false) =>
-  apiError('provider_email_needs_verification', {
+/** The refusal of an address nobody has verified; `isLinked`: its account was linked to one that had none. */
+export const unverifiedEmail = (provider: string, { isMailed = false, isLinked = false } = {}) =>
+  apiError(isLinked ? 'email_not_confirmed' : 'provider_email_needs_verification', {
+    status: 422,
     message: isMailed
       ? `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
       : `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
@@ -194,7 +195,7 @@ export const identityData = ({ sub, claims }: CleanAccount, email: ExternalEmail
 })
 
 /** A user whose metadata is full keeps it as it is: the provider tells the same next time. */
-async function mergeIfItFits(
+export async function mergeIfItFits(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   user: User,

@@ -8,6 +8,7 @@ import type { ProviderTokens } from '../auth-codes/provider-tokens.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { acceptInvitation, linkIdentity } from '../identities/link-identity.ts'
 import { findOrCreateExternalUser, unverifiedEmail } from '../identities/sign-in-externally.ts'
 import { countSignUp } from '../metrics.ts'
 import { sendConfirmation } from '../one-time-messages/confirmation.ts'
@@ -39,18 +40,36 @@ export async function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival):
     throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
   }
   const { user, isNew, finished } = await deps.db.transaction().execute(async (trx) => {
-    const found = await findOrCreateExternalUser(deps, trx, log, { provider, account, audience: state.audience })
-    if (awaitsProof(deps, found.user, account.emails.length > 0)) return { ...found, finished: undefined }
-    return { ...found, finished: await admit(deps, trx, log, found.user, arrival) }
+    const found = await findUser(deps, trx, log, arrival)
+    return { ...found, finished: found.awaitsProof ? undefined : await admit(deps, trx, log, found.user, arrival) }
   })
   if (isNew) countSignUp(provider.name)
   if (finished) return finished
-  throw unverifiedEmail(provider.name, await isConfirmationSent(deps, log, user, arrival.context))
+  throw unverifiedEmail(provider.name, {
+    isMailed: await isConfirmationSent(deps, log, user, arrival.context),
+    isLinked: state.linkingUserId !== null,
+  })
 }
 
-/** An address the provider told and did not verify: the account is kept, and its owner gets a mail before they get in. */
-const awaitsProof = ({ config }: Deps, user: User, hasEmail: boolean) =>
-  hasEmail && user.email !== null && !user.email_confirmed_at && !config.external.allowUnverifiedEmail
+/** `awaitsProof`: the provider told an address and had not verified it. The account is kept, its owner gets a mail first. */
+async function findUser(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  { state, provider, signedIn: { account } }: Arrival,
+): Promise<{ user: User; isNew: boolean; awaitsProof: boolean }> {
+  const signIn = { provider, account, audience: state.audience }
+  if (state.linkingUserId) {
+    return { ...(await linkIdentity(deps, trx, log, signIn, state.linkingUserId)), isNew: false }
+  }
+  if (state.inviteTokenHash) {
+    const user = await acceptInvitation(deps, trx, log, signIn, state.inviteTokenHash)
+    return { user, isNew: false, awaitsProof: false }
+  }
+  const { user, isNew } = await findOrCreateExternalUser(deps, trx, log, signIn)
+  const isUnproven = account.emails.length > 0 && user.email !== null && !user.email_confirmed_at
+  return { user, isNew, awaitsProof: isUnproven && !deps.config.external.allowUnverifiedEmail }
+}
 
 async function admit(deps: Deps, trx: Transaction<DB>, log: AuditLog, user: User, arrival: Arrival): Promise<Finished> {
   const { state, provider, signedIn, client } = arrival
