@@ -39,6 +39,7 @@ import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
 import { authorizeRoutes } from './oauth/authorize.routes.ts'
 import { callbackRoutes } from './oauth/callback.routes.ts'
+import { ownIdentitiesRoutes } from './oauth/identities.routes.ts'
 import { otpRoutes } from './otp/otp.routes.ts'
 import { reauthenticateRoutes } from './reauthenticate/reauthenticate.routes.ts'
 import { recoverRoutes } from './recover/recover.routes.ts'
@@ -121,6 +122,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     requireUser(scope, deps)
     await scope.register(userRoutes, { deps })
     await scope.register(ownSessionsRoutes, { deps })
+    await scope.register(ownIdentitiesRoutes, { deps })
     await scope.register(logoutRoutes, { deps })
     await scope.register(reauthenticateRoutes, { deps })
   })

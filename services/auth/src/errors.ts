@@ -49,6 +49,7 @@ export const errorCatalogue = {
     status: 422,
     message: 'Unable to unlink identity due to email conflict',
   },
+  unexpected_audience: { status: 403, message: "Token audience doesn't match request audience" },
   manual_linking_disabled: { status: 404, message: 'Manual linking is disabled' },
   provider_disabled: { status: 400, message: 'The provider is not enabled' },
   email_not_confirmed: { status: 400, message: 'Email not confirmed' },
