@@ -42,6 +42,15 @@ const newEmail = () => `imported-${++made}@example.com`
 const newUuid = () => crypto.randomUUID()
 
 describe('imported users sign in with their old passwords', async () => {
+  test('also several times at once, while the first sign-in replaces the hash', async ({ service }) => {
+    const email = newEmail()
+    // Slow enough to be verified still when the first sign-in has stored its own hash.
+    await importLines(service, [{ email, email_verified: true, password_hash: await bcrypt.hash(OLD, 10) }])
+    const answers = await Promise.all([1, 2, 3].map(() => signIn(service, email)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(await storedHash(service, email)).toMatch(/^\$argon2id\$v=19\$m=64,/)
+  })
+
   const salt = Buffer.from('sixteen-byte-slt')
   const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
   const scrypted = scryptSync(OLD, salt, 32, { N: 1024, r: 8, p: 1 })

@@ -6,7 +6,7 @@ import { reportWeaknesses } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { Address } from '../users/address.ts'
-import { findUserByAddress, replaceHash, type UserWithPassword } from '../users/users.store.ts'
+import { findPasswordHash, findUserByAddress, replaceHash, type UserWithPassword } from '../users/users.store.ts'
 
 export interface PasswordGrantInput {
   address: Address
@@ -41,8 +41,15 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
 
   const hash = found.password_hash as string
   const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
+  const start = (verifiedHash: string) =>
+    startSession(deps, deps.db, user, 'password', input.client, entry, verifiedHash)
   const [session, weakness] = await Promise.all([
-    startSession(deps, deps.db, user, 'password', input.client, entry, hash),
+    start(hash).catch(async (refusal) => {
+      // Another sign-in may have replaced the hash by one of the same password.
+      const current = await findPasswordHash(deps.db, user.id)
+      if (current === hash || !(await deps.passwords.verify(current, input.password))) throw refusal
+      return start(current as string)
+    }),
     reportWeaknesses(deps, input.password),
   ])
   if (deps.passwords.needsRehash(hash, input.password)) {
