@@ -62,11 +62,11 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     const { user, token, type, passwordHash } = redemption
     const now = deps.now()
     requireOwnAddress(user.email, token)
-    const isInvitedWithoutPassword = user.invited_at && !(user.password_hash && passwordLeft(redemption))
-    if (isInvitedWithoutPassword && type === 'signup' && !passwordHash) {
+    const hasPassword = user.password_hash && passwordLeft(redemption)
+    if (!hasPassword && user.invited_at && type === 'signup' && !passwordHash) {
       throw apiError('validation_failed', { message: 'Invited users must specify a password in the signup type' })
     }
-    if (isInvitedWithoutPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
+    if (!hasPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
     else await setRequestedPassword(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', now)
     await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
