@@ -58,7 +58,9 @@ test('an invitation takes away the password a stranger signed up with', async ({
   expect(stranger.body.error_code).toBe('invalid_credentials')
 })
 
-test('whose invitee chooses a password is theirs, also where a stranger had signed up the address', async ({ service }) => {
+test('whose invitee chooses a password is theirs, also where a stranger had signed up the address', async ({
+  service,
+}) => {
   const email = 'chooses-after@example.com'
   await service.post('/signup', { email, password: 'the stranger knows' })
   const first = await service.mailbox.waitFor(email)

@@ -1,3 +1,4 @@
+import { ApiError } from '@services/common/errors'
 import { type AuditLog, auditEntry } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -52,10 +53,17 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
     }),
     reportWeaknesses(deps, input.password),
   ])
-  if (deps.passwords.needsRehash(hash, input.password)) {
-    await replaceHash(deps.db, user.id, hash, await deps.passwords.hash(input.password))
-  }
+  if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
   return weakness ? { ...session, weak_password: weakness } : session
+}
+
+/** Left to the next sign-in where too many hashes are waiting: this one has its session already. */
+async function strengthenHash({ db, passwords }: Deps, userId: string, hash: string, password: string): Promise<void> {
+  try {
+    await replaceHash(db, userId, hash, await passwords.hash(password))
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'over_capacity')) throw error
+  }
 }
 
 function withoutHash({ password_hash: _hash, ...user }: UserWithPassword) {

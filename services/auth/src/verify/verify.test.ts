@@ -178,7 +178,7 @@ describe('a password given with a confirmation', () => {
   const signIn = (service: TestService, email: string, password: string) =>
     service.post('/token?grant_type=password', { email, password })
 
-  test('becomes the user\'s who has none', async ({ service }) => {
+  test("becomes the user's who has none", async ({ service }) => {
     const email = 'without@example.com'
     await service.post('/otp', { email })
     expect((await confirm(service, email)).status).toBe(200)
