@@ -69,7 +69,6 @@ export const errorCatalogue = {
   over_request_rate_limit: { status: 429, message: 'Request rate limit reached' },
   over_sms_send_rate_limit: { status: 429, message: 'SMS rate limit exceeded' },
   over_email_send_rate_limit: { status: 429, message: 'Email rate limit exceeded' },
-  sms_send_failed: { status: 422, message: 'The message could not be sent' },
 } as const
 
 export type ErrorCode = keyof typeof errorCatalogue

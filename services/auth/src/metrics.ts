@@ -3,7 +3,7 @@
 import { type Attributes, metrics } from '@opentelemetry/api'
 import { ApiError } from '@services/common/errors'
 
-/** New accounts. `method`: password, anonymous, and what else may create one. */
+/** New accounts of users' own making. `method`: password, otp (a link or code asked for by an unknown address), anonymous. */
 export const countSignUp = (method: string) => signUps({ method })
 /**
  * Sign-ins tried. `method`: password, otp (a link or code redeemed), pkce (the code that a link gave exchanged). `result`: `ok`

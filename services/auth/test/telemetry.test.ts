@@ -90,6 +90,9 @@ async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: stri
       await fetch(`${base}${path}`, { method, headers: { authorization }, body: JSON.stringify(body) })
     ).json()) as { id: string }
 
+  await send('/otp', { email: 'by-code@example.com' })
+  await isCounted('auth_sign_ups_total{method="otp"')
+
   await send('/recover', { email })
   const link = `${base}${linkPath((await mailbox.waitFor(email)).text)}`
   for (let i = 0; i < 2; i++) await fetch(link, { redirect: 'manual' })

@@ -87,8 +87,8 @@ export async function updateAccount(
       await audit(deps, trx, log, { action: 'user_modified', actor: user })
       const updated = await findUserById(trx, user.id)
       if (!updated) throw apiError('user_not_found')
-      requireModestMetadata(updated.user_metadata)
-      requireModestMetadata(updated.app_metadata)
+      if (changes.data) requireModestMetadata(updated.user_metadata)
+      if (changes.appMetadata) requireModestMetadata(updated.app_metadata)
       return updated
     })
     if (password) await deps.limits.forgetPasswordTries(changeTry(user, changes.clientAddress))

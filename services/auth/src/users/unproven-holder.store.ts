@@ -28,6 +28,7 @@ const unprovenHolder = (db: Kysely<DB>, { address: { channel, value }, audience,
     .where(`${channel}_confirmed_at`, 'is', null)
     .where('confirmation_sent_at', 'is not', null)
     .where('invited_at', 'is', null)
+    .where('made_by_admin', '=', false)
     .where('id', '!=', exceptId)
 
 /** Takes an unproven address from an account that has another one, with the identity and the tokens that were about it. */

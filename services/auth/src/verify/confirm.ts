@@ -62,11 +62,11 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     const { user, token, type, passwordHash } = redemption
     const now = deps.now()
     requireOwnAddress(user.email, token)
-    const isInvitedWithoutPassword = user.invited_at && !user.password_hash
-    if (isInvitedWithoutPassword && type === 'signup' && !passwordHash) {
+    const hasPassword = user.password_hash && passwordLeft(redemption)
+    if (!hasPassword && user.invited_at && type === 'signup' && !passwordHash) {
       throw apiError('validation_failed', { message: 'Invited users must specify a password in the signup type' })
     }
-    if (isInvitedWithoutPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
+    if (!hasPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
     else await setRequestedPassword(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', now)
     await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
@@ -156,7 +156,14 @@ function requireOwnAddress(address: string | null, token: TakenToken): void {
  * The password of the request that sent the token: whoever proves the address decides, not whoever was first. An account
  * that has proven another address before keeps its own.
  */
-async function setRequestedPassword(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<void> {
-  if (user.email_confirmed_at || user.phone_confirmed_at) return
-  if (token.sets_password) await setPassword(trx, user.id, token.new_password_hash, deps.now())
+async function setRequestedPassword(deps: Deps, trx: Transaction<DB>, redemption: Redemption): Promise<void> {
+  const { user, token } = redemption
+  if (setsPassword(redemption)) await setPassword(trx, user.id, token.new_password_hash, deps.now())
 }
+
+const setsPassword = ({ user, token }: Redemption) =>
+  token.sets_password && !user.email_confirmed_at && !user.phone_confirmed_at
+
+/** The password of the account once the token has done its work. */
+const passwordLeft = (redemption: Redemption) =>
+  setsPassword(redemption) ? redemption.token.new_password_hash : redemption.user.password_hash

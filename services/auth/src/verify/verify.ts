@@ -39,7 +39,7 @@ const LINK_TYPES = ['signup', 'invite', 'recovery', 'magiclink', 'email_change',
 export interface Confirmation {
   type: string
   client: Client
-  /** Needed by an invited user who has none. */
+  /** Becomes the user's who has none; an invited one needs it. */
   password?: string | undefined
   /** Whether a link of the PKCE flow gives a code instead of a session: the browser followed it, not the application. */
   givesCode?: boolean
@@ -142,7 +142,7 @@ async function makeAuthCode(deps: Deps, trx: Transaction<DB>, user: User, token:
   return authCode
 }
 
-/** Types by which an invited user chooses a password. */
+/** Types by which a user chooses a password. */
 const TYPES_WITH_PASSWORD = ['signup', 'invite', 'email']
 
 const givenPassword = ({ type, password }: Confirmation) => (TYPES_WITH_PASSWORD.includes(type) ? password : undefined)
