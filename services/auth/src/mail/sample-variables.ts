@@ -25,7 +25,7 @@ export const SAMPLE_VARIABLES: MailVariables = {
   reauthentication: { ...common, Token: '482913' },
   password_changed_notification: common,
   email_changed_notification: { ...common, Email: 'countess@example.com', OldEmail: 'ada@example.com' },
-  phone_changed_notification: { ...common, Phone: '+4915112345678', OldPhone: '+493012345678' },
+  phone_changed_notification: { ...common, Phone: '4915112345678', OldPhone: '493012345678' },
   identity_linked_notification: { ...common, Provider: 'github' },
   identity_unlinked_notification: { ...common, Provider: 'github' },
   mfa_factor_enrolled_notification: { ...common, FactorType: 'totp' },

@@ -82,11 +82,16 @@ describe('a user is told', () => {
   })
 
   test('of a first number as a new way to sign in, of another one as a changed number', async ({ telling }) => {
-    const { auth, userId } = await telling.signedIn()
+    const email = 'tells-number@example.com'
+    const { auth, userId } = await telling.signedIn(email)
     await changePhone(telling, auth, '4915100000001', '111111')
     expect(await told(telling, userId)).toEqual(['identity_linked_notification'])
+    const linked = await telling.mailbox.waitFor(email, { subject: 'A new sign-in method' })
+    expect(linked.text).toContain('Signing in with a phone number has just been added to')
     await changePhone(telling, auth, '4915100000002', '222222')
     expect(await told(telling, userId)).toEqual(['identity_linked_notification', 'phone_changed_notification'])
+    const changed = await telling.mailbox.waitFor(email, { subject: 'Your phone number' })
+    expect(changed.text).toContain('from +4915100000001 to +4915100000002.')
   })
 })
 
