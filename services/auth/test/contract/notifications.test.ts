@@ -93,6 +93,19 @@ describe('a user is told', () => {
     const changed = await telling.mailbox.waitFor(email, { subject: 'Your phone number' })
     expect(changed.text).toContain('from +4915100000001 to +4915100000002.')
   })
+
+  test('in the language of the request, unless their own is known', async ({ telling }) => {
+    const german = { 'accept-language': 'de-AT,en;q=0.5' }
+    const email = 'tells-german@example.com'
+    const { auth } = await telling.signedIn(email)
+    expect((await telling.put('/user', { password: 'a new horse' }, { ...auth, ...german })).status).toBe(200)
+    await telling.mailbox.waitFor(email, { subject: 'Dein Passwort wurde geändert' })
+    expect((await telling.put('/user', { email: 'tells-deutsch@example.com' }, auth)).status).toBe(200)
+    const { text } = await telling.mailbox.waitFor('tells-deutsch@example.com')
+    const code = { type: 'email_change', email: 'tells-deutsch@example.com', token: codeIn(text) }
+    expect((await telling.post('/verify', code, german)).status).toBe(200)
+    await telling.mailbox.waitFor(email, { subject: 'Deine E-Mail-Adresse wurde geändert' })
+  })
 })
 
 describe('nobody is told', () => {
