@@ -94,6 +94,11 @@ test('durations are seconds or 1h30m', () => {
 describe('a start is refused', () => {
   test.for<[string, Record<string, string>, string]>([
     ['without the mail server while e-mail is on', { AUTH_SMTP_HOST: '' }, 'AUTH_SMTP_HOST'],
+    [
+      'with a sender that is no address',
+      { AUTH_SMTP_ADMIN_EMAIL: 'Auth <auth@site.example>' },
+      'AUTH_SMTP_ADMIN_EMAIL',
+    ],
     ['with a captcha but no secret', { AUTH_SECURITY_CAPTCHA_ENABLED: 'true' }, 'AUTH_SECURITY_CAPTCHA_SECRET'],
     ['with a provider but no client id', { AUTH_EXTERNAL_GITHUB_ENABLED: 'true' }, 'AUTH_EXTERNAL_GITHUB_CLIENT_ID'],
     ['with another database', { AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER'],
