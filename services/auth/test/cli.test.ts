@@ -77,6 +77,7 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
     ['keys generate --alg', 'auth keys generate --help'],
     ['tokens admin --expires never', '--expires must be'],
     ['tokens admin --expires 0', '--expires must be'],
+    ['tokens admin --expires 99999999999999h', '--expires must be at most 876000h, which is 100 years'],
   ])('%s', async ([line, hint]) => {
     const answer = await authHere((line as string).split(' '))
     expect(answer).toEqual({ code: 64, stdout: '', stderr: expect.stringContaining(hint as string) })
