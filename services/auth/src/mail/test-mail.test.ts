@@ -156,6 +156,7 @@ describe('on the command line', () => {
   test('mail preview prints a mail, one form of it, or the kinds there are', async () => {
     const whole = await run(1, 'mail', 'preview', 'recovery')
     expect(whole.stdout).toMatch(/^Subject: Reset your password\n\nReset your password\n[^<]+<!doctype html>/)
+    expect(whole.stdout).toContain('&type=recovery&')
     const german = await run(1, 'mail', 'preview', 'magic-link', '--locale', 'de', '--text')
     expect(german.stdout).toMatch(/^Anmelden\n[^<]+$/)
     expect((await run(1, 'mail', 'preview', 'invite', '--html')).stdout).toMatch(/^<!doctype html>/)
