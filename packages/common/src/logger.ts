@@ -1,5 +1,9 @@
+import { mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { isSpanContextValid, trace } from '@opentelemetry/api'
-import { destination, type Logger, pino } from 'pino'
+import { type Logger, pino } from 'pino'
+import { ConfigError } from './config.ts'
+import { openLogLines } from './log-lines.ts'
 
 /** Levels of the specification; pino has no `panic`, which we treat as `fatal`. */
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
@@ -9,7 +13,7 @@ export type { Logger }
 
 /**
  * JSON lines to stdout (to stderr for commands, whose stdout is their result), or appended to `file`. Requests are logged (`logRequests`) without headers, query and body:
- * each can carry a token, a code or an address.
+ * each can carry a token, a code or an address. Throws a ConfigError for a file that cannot be opened.
  */
 export function createLogger(options: {
   name: string
@@ -29,25 +33,19 @@ export function createLogger(options: {
         err: withoutRows,
       },
     },
-    buffered(
-      destination({
-        dest: options.file ?? (options.toStderr ? 2 : 1),
-        append: true,
-        sync: false,
-        mkdir: true,
-        minLength: 4_096,
-      }),
-    ),
+    openLogLines(options.file ? openFile(options.name, options.file) : options.toStderr ? 2 : 1),
   )
 }
 
-/** Lines wait this long at most for others to be written with; a write per line is a good part of a short request. */
-const FLUSH_EVERY_MS = 100
-
-/** What is still waiting when the process exits is written then (pino's exit hook); only kill -9 loses a tenth of a second. */
-function buffered(lines: ReturnType<typeof destination>) {
-  setInterval(() => lines.flush(), FLUSH_EVERY_MS).unref()
-  return lines
+/** At once, so that a wrong path is found before anything is served. */
+function openFile(service: string, file: string): number {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    return openSync(file, 'a')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new ConfigError([`${service.toUpperCase()}_LOG_FILE cannot be opened for writing (${code})`], cause)
+  }
 }
 
 /**
