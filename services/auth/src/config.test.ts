@@ -94,6 +94,11 @@ test('durations are seconds or 1h30m', () => {
 describe('a start is refused', () => {
   test.for<[string, Record<string, string>, string]>([
     ['without the mail server while e-mail is on', { AUTH_SMTP_HOST: '' }, 'AUTH_SMTP_HOST'],
+    [
+      'with a sender that is no address',
+      { AUTH_SMTP_ADMIN_EMAIL: 'Auth <auth@site.example>' },
+      'AUTH_SMTP_ADMIN_EMAIL',
+    ],
     ['with a captcha but no secret', { AUTH_SECURITY_CAPTCHA_ENABLED: 'true' }, 'AUTH_SECURITY_CAPTCHA_SECRET'],
     ['with a provider but no client id', { AUTH_EXTERNAL_GITHUB_ENABLED: 'true' }, 'AUTH_EXTERNAL_GITHUB_CLIENT_ID'],
     ['with another database', { AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER'],
@@ -108,6 +113,16 @@ describe('a start is refused', () => {
     ['with a rate that is none', { AUTH_RATE_LIMIT_EMAIL_SENT: 'many' }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
     ['with a rate of three parts', { AUTH_RATE_LIMIT_EMAIL_SENT: '10/1h/2' }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
     ['with a rate nobody counts to', { AUTH_RATE_LIMIT_EMAIL_SENT: '9'.repeat(400) }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    [
+      'with a duration past the end of all times',
+      { AUTH_MAILER_OTP_EXP: '99999999999h' },
+      'AUTH_MAILER_OTP_EXP must be at most',
+    ],
+    [
+      'with a path of links that is no address',
+      { AUTH_MAILER_URLPATHS_INVITE: 'https://' },
+      'AUTH_MAILER_URLPATHS_INVITE',
+    ],
     ['with a rate for ever', { AUTH_RATE_LIMIT_EMAIL_SENT: `1/${'9'.repeat(400)}` }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
     [
       'with a request time that no timer holds',

@@ -18,6 +18,7 @@ export const countReuseDetected = () => reuses({})
  */
 export const countMessage = (channel: 'mail' | 'sms', kind: string, result: 'sent' | 'failed' | 'dropped') =>
   messages({ channel, kind, result })
+/** `limit`: its name among the counters (limits/), `password`, or `gap-` and what is spaced apart. */
 export const countLimitHit = (limit: string) => limitsHit({ limit })
 export const countCaptcha = (result: 'ok' | 'refused' | 'missing' | 'unavailable') => captchas({ result })
 /** Look-ups of leaked passwords. */

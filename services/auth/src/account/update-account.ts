@@ -55,10 +55,12 @@ export interface AccountChanges {
   smsChannel: SmsChannel
 }
 
+type SignedInCaller = Caller & { session: NonNullable<Caller['session']> }
+
 export async function updateAccount(
   deps: Deps,
   log: AuditLog,
-  caller: Caller & { session: NonNullable<Caller['session']> },
+  caller: SignedInCaller,
   asked: AccountChanges,
 ): Promise<User> {
   const { user, session } = caller
@@ -78,7 +80,7 @@ export async function updateAccount(
       await lockUser(trx, user.id)
       // Hashing took its time: the session may have been ended meanwhile, by its owner's own password change.
       if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
-      if (password) await changePassword(deps, trx, log, user, session.id, password)
+      if (password) await changePassword(deps, trx, log, caller, password, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
       if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
       if (changes.email) await changeEmail(deps, trx, user, changes.email, changes)
@@ -143,18 +145,18 @@ async function changePassword(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
-  user: User,
-  sessionId: string,
+  { user, session }: SignedInCaller,
   { passwordHash, nonceHash }: CheckedPassword,
+  { context }: AccountChanges,
 ): Promise<void> {
   if (nonceHash && !(await takeByCodeHash(trx, user.id, 'reauthentication', nonceHash))) {
     throw apiError('reauthentication_not_valid')
   }
   await setPassword(trx, user.id, passwordHash, deps.now())
   await endTokens(trx, user.id, 'all', deps.now())
-  await endSessions(trx, user.id, 'others', sessionId)
+  await endSessions(trx, user.id, 'others', session.id)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
-  await notify(deps, trx, user, 'password_changed_notification', {})
+  await notify(deps, trx, user, 'password_changed_notification', {}, context)
 }
 
 async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: string, order: AccountChanges) {
@@ -174,7 +176,7 @@ async function changePhone(
   log: AuditLog,
   user: User,
   phone: string,
-  { smsChannel }: AccountChanges,
+  { smsChannel, context }: AccountChanges,
 ) {
   const now = deps.now()
   if (deps.config.sms.autoconfirm) {
@@ -183,7 +185,7 @@ async function changePhone(
     const isNew = await putProvenIdentity(trx, identity)
     await refreshProviders(trx, user.id, now)
     await audit(deps, trx, log, { action: 'user_modified', actor: user })
-    await notifyPhoneChange(deps, trx, user, phone, isNew)
+    await notifyPhoneChange(deps, trx, user, phone, isNew, context.acceptLanguage)
     return
   }
   await sendPhoneChange(deps, trx, user, phone, smsChannel)

@@ -203,6 +203,7 @@ test.for([
   [{ email: 'a@b.example', created_at: '2024-05-01' }, /^created_at must be a time/],
   [{ email: 'a@b.example', created_at: '2024-05-01 12:00:00' }, /^created_at must be a time/],
   [{ email: 'a@b.example', email_confirmed_at: '2024-15-41T12:00:00Z' }, /^email_confirmed_at must be a time/],
+  [{ email: 'a@b.example', created_at: '2024-02-30T12:00:00Z' }, /^created_at must be a time/],
   [{ email: 'a@b.example', banned_until: 'infinity' }, /^banned_until must be a time/],
   [{ email: 'a@b.example', password: OLD }, /^holds a plain password/],
   [{ email: 'a@b.example', password_hash: OLD }, /^password_hash is of no supported format/],

@@ -27,6 +27,8 @@ export interface Redemption {
   type: string
   /** Of the password given with the confirmation. */
   passwordHash: string | undefined
+  /** Of the request, for mails that tell of the change. */
+  acceptLanguage: string | undefined
 }
 
 interface Effect {
@@ -98,7 +100,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     return { action: 'user_signedup', traits }
   },
 
-  phone_change: async (deps, trx, { user, token }, log) => {
+  phone_change: async (deps, trx, { user, token, acceptLanguage }, log) => {
     const phone = token.relates_to
     if (user.phone_change !== phone) throw apiError('otp_expired')
     const before = (await findUserById(trx, user.id)) as User
@@ -107,7 +109,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     await applyPhoneChange(trx, user.id, phone, deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
     const isNew = await putProvenIdentity(trx, { ...identity, now: deps.now() })
-    await notifyPhoneChange(deps, trx, before, phone, isNew)
+    await notifyPhoneChange(deps, trx, before, phone, isNew, acceptLanguage)
     return { action: 'user_modified' }
   },
 
@@ -121,7 +123,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
 async function changeEmail(
   deps: Deps,
   trx: Transaction<DB>,
-  { user, token }: Redemption,
+  { user, token, acceptLanguage }: Redemption,
   log: AuditLog,
 ): Promise<Effect | undefined> {
   const email = user.email_change
@@ -141,7 +143,7 @@ async function changeEmail(
       { ...before, email },
       'email_changed_notification',
       { OldEmail: before.email },
-      before.email,
+      { acceptLanguage, to: before.email },
     )
   }
   return { action: 'user_modified' }
