@@ -54,7 +54,7 @@ export async function linkIdentity(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
-  { provider, account }: ExternalSignIn,
+  { provider, account, acceptLanguage }: ExternalSignIn,
   userId: string,
 ): Promise<{ user: User; awaitsProof: boolean }> {
   const now = deps.now()
@@ -72,7 +72,8 @@ export async function linkIdentity(
   await refreshProviders(trx, userId, now)
   const user = (await findUserById(trx, userId)) as User
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
-  await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name })
+  // To an address that was the user's before: the new one may be anybody's.
+  await notify(deps, trx, before, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
   return { user, awaitsProof: !before.email && email !== undefined && !email.verified }
 }
 

@@ -33,6 +33,7 @@ export interface ExternalSignIn {
   provider: { name: string; settings: { linking: 'verified' | 'never' } }
   account: CleanAccount
   audience: string
+  acceptLanguage: string | undefined
 }
 
 export interface ExternalUser {
@@ -123,7 +124,7 @@ async function link(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
-  { provider, account }: ExternalSignIn,
+  { provider, account, acceptLanguage }: ExternalSignIn,
   { userId, isSquatted }: { userId: string; isSquatted: boolean },
 ): Promise<void> {
   const now = deps.now()
@@ -139,7 +140,7 @@ async function link(
     await confirmAddress(trx, userId, 'email', now)
   }
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
-  await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name })
+  await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
 }
 
 async function createUser(

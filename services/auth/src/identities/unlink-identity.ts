@@ -20,8 +20,7 @@ export async function unlinkIdentity(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
-  userId: string,
-  identityId: string,
+  { userId, identityId, acceptLanguage }: { userId: string; identityId: string; acceptLanguage: string | undefined },
 ): Promise<void> {
   const now = deps.now()
   const user = await lockAndReadUser(trx, userId)
@@ -49,7 +48,7 @@ export async function unlinkIdentity(
     actor: user,
     traits: { provider, identity_id: identityId },
   })
-  await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider })
+  await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider }, { acceptLanguage })
 }
 
 /** The addresses the user has without the identity; undefined: the same. */

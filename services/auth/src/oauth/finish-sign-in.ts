@@ -56,9 +56,10 @@ async function findUser(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
-  { state, provider, signedIn: { account } }: Arrival,
+  { state, provider, signedIn: { account }, context }: Arrival,
 ): Promise<{ user: User; isNew: boolean; awaitsProof: boolean }> {
-  const signIn = { provider, account, audience: state.audience }
+  const { acceptLanguage } = context
+  const signIn = { provider, account, audience: state.audience, acceptLanguage }
   if (state.linkingUserId) {
     return { ...(await linkIdentity(deps, trx, log, signIn, state.linkingUserId)), isNew: false }
   }

@@ -4,6 +4,7 @@ import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
+import { acceptLanguageOf } from '../http/mail-context.ts'
 import { Empty, errorResponses } from '../http/shapes.ts'
 import { unlinkIdentity } from '../identities/unlink-identity.ts'
 import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
@@ -61,7 +62,8 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const wanted = request.headers['x-jwt-aud'] || audience
       if (wanted !== audience) throw apiError('unexpected_audience')
       requireLiveSession(request)
-      await deps.db.transaction().execute((trx) => unlinkIdentity(deps, trx, request.log, user.id, identityId))
+      const order = { userId: user.id, identityId, acceptLanguage: acceptLanguageOf(request) }
+      await deps.db.transaction().execute((trx) => unlinkIdentity(deps, trx, request.log, order))
       return {}
     },
   })
