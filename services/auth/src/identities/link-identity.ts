@@ -13,8 +13,8 @@ import { changeUser } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
 import { findIdentity, lockExternalAccount } from './external-user.store.ts'
+import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-user.ts'
 import { insertIdentity } from './identities.store.ts'
-import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './sign-in-externally.ts'
 
 /**
  * An invited user joins by the provider's account instead of a password. Throws invite_not_found for a link that is spent,

@@ -8,8 +8,8 @@ import { changeUser, type UserChanges } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
 import { findUserIdsByEmails } from './external-user.store.ts'
+import type { ExternalSignInDeps } from './external-user.ts'
 import { deleteIdentity } from './identities.store.ts'
-import type { ExternalSignInDeps } from './sign-in-externally.ts'
 
 /**
  * Takes an identity from its user. An address that came with it goes too, and that of another identity takes its place
