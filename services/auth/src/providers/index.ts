@@ -1,20 +1,52 @@
 import type { ExternalProvider, ExternalProviderSettings } from '../config/external-providers.ts'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
+import { apple } from './apple.ts'
+import { azure } from './azure.ts'
+import { bitbucket } from './bitbucket.ts'
+import { discord } from './discord.ts'
+import { facebook } from './facebook.ts'
+import { SIGN_IN_WITHIN_MS } from './far-side.ts'
+import { figma } from './figma.ts'
 import { github } from './github.ts'
+import { gitlab } from './gitlab.ts'
 import { google } from './google.ts'
-import { createIdTokenVerifier, type VerifyIdToken } from './id-token.ts'
+import { createIdTokenVerifier } from './id-token.ts'
 import { keycloak } from './keycloak.ts'
+import { linkedin } from './linkedin.ts'
+import { notion } from './notion.ts'
+import { createOAuth1Client } from './oauth1-client.ts'
 import { createOAuth2Client } from './oauth2-client.ts'
 import { oidcProvider } from './oidc.ts'
 import type { Provider } from './provider.ts'
 import type { SignInClient } from './sign-in-client.ts'
+import { slack } from './slack.ts'
+import { snapchat } from './snapchat.ts'
+import { spotify } from './spotify.ts'
+import { twitch } from './twitch.ts'
+import { twitter } from './twitter.ts'
+import { workos } from './workos.ts'
 
 /** A new one: copy a file, list it here and name it in EXTERNAL_PROVIDERS (../config/external-providers.ts). */
-const PROVIDERS: Partial<Record<ExternalProvider, Provider>> = {
+export const PROVIDERS: Record<ExternalProvider, Provider> = {
+  apple,
+  azure,
+  bitbucket,
+  discord,
+  facebook,
+  figma,
   github,
+  gitlab,
   google,
   keycloak,
+  linkedin,
+  notion,
+  slack,
+  snapchat,
+  spotify,
+  twitch,
+  twitter,
+  workos,
 }
 
 export interface ConfiguredProvider {
@@ -30,11 +62,20 @@ export interface Providers {
   enabled(): Record<string, boolean>
 }
 
-export function createProviders({ providers, ownProviders }: Pick<Config, 'providers' | 'ownProviders'>): Providers {
-  const verifyIdToken = createIdTokenVerifier()
+/** `withinMs`: longest time the requests of one step of a sign-in may take together. */
+export function createProviders(
+  { providers, ownProviders }: Pick<Config, 'providers' | 'ownProviders'>,
+  withinMs = SIGN_IN_WITHIN_MS,
+): Providers {
+  const verifyIdToken = createIdTokenVerifier(withinMs)
+  const clientOf = (provider: Provider, { clientIds, secret, redirectUri, url: base }: ExternalProviderSettings) => {
+    const settings = { clientIds, secret, redirectUri, base, withinMs }
+    if (provider.protocol === 'oauth1') return createOAuth1Client(provider, settings)
+    return createOAuth2Client(provider, settings, verifyIdToken)
+  }
   const configured = new Map<string, ConfiguredProvider>()
   const add = (name: string, settings: ExternalProviderSettings, provider: Provider) => {
-    if (settings.enabled) configured.set(name, { name, settings, client: clientOf(provider, settings, verifyIdToken) })
+    if (settings.enabled) configured.set(name, { name, settings, client: clientOf(provider, settings) })
   }
   for (const [name, provider] of Object.entries(PROVIDERS)) add(name, providers[name as ExternalProvider], provider)
   for (const [name, settings] of Object.entries(ownProviders)) add(name, settings, oidcProvider(settings))
@@ -58,9 +99,3 @@ export function createProviders({ providers, ownProviders }: Pick<Config, 'provi
 }
 
 const unsupported = (why: string) => apiError('validation_failed', { message: `Unsupported provider: ${why}` })
-
-function clientOf(provider: Provider, settings: ExternalProviderSettings, verifyIdToken: VerifyIdToken): SignInClient {
-  const { clientIds, secret, redirectUri, url: base } = settings
-  if (provider.protocol === 'oauth1') throw new Error('not there yet')
-  return createOAuth2Client(provider, { clientIds, secret, redirectUri, base }, verifyIdToken)
-}
