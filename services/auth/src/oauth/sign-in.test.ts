@@ -327,6 +327,7 @@ describe('GET /authorize', () => {
       state: expect.stringMatching(/^[0-9a-f-]{36}$/),
       prompt: 'consent',
       login_hint: 'x',
+      nonce: expect.any(String),
       code_challenge: expect.any(String),
       code_challenge_method: 'S256',
     })

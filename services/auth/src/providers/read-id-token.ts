@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { errors, type JWTPayload } from 'jose'
 import { apiError } from '../errors.ts'
 import { type CleanAccount, cleanAccount } from './clean-account.ts'
+import { createEndpoints } from './endpoints.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
-import type { Endpoints, OAuth2Provider } from './provider.ts'
+import type { OAuth2Provider } from './provider.ts'
 
 /** An id_token that an application got from the provider itself, with what belongs to it. */
 export interface GivenIdToken {
@@ -14,25 +15,41 @@ export interface GivenIdToken {
   now: Date
 }
 
+/** Id_tokens of a provider that applications got by themselves. */
 export interface IdTokenReader {
-  audiences: readonly string[]
-  skipNonceCheck: boolean
+  isIssuer(issuer: string): Promise<boolean>
+  /** The account of a token. Throws as contract/auth-external.md 2.7 says; the bodies have OAuth's form too. */
+  read(given: GivenIdToken): Promise<CleanAccount>
 }
 
-/** The account of such a token. Throws as contract/auth-external.md 2.7 says; the bodies have OAuth's form too. */
-export async function readIdToken(
-  provider: Required<Pick<OAuth2Provider, 'accountOfIdToken'>>,
-  endpoints: Endpoints,
+export interface IdTokenSettings {
+  audiences: readonly string[]
+  skipNonceCheck: boolean
+  base: string | undefined
+  withinMs: number
+}
+
+/** Undefined for a provider that has none. */
+export function createIdTokenReader(
+  provider: OAuth2Provider,
+  { audiences, skipNonceCheck, base, withinMs }: IdTokenSettings,
   verifyIdToken: VerifyIdToken,
-  { audiences, skipNonceCheck }: IdTokenReader,
-  { idToken, accessToken, nonce, now }: GivenIdToken,
-): Promise<CleanAccount> {
-  if (!endpoints.idTokens) throw badRequest('Bad ID token')
-  const claims = await verifyIdToken(idToken, { rules: endpoints.idTokens, audiences, now }).catch(explain)
-  if (!claims.sub) throw badRequest('Missing sub claim in id_token')
-  if (accessToken && !matchesAccessToken(idToken, claims, accessToken)) throw badRequest('Bad ID token')
-  if (!skipNonceCheck) requireNonce(claims, nonce)
-  return cleanAccount(provider.accountOfIdToken(claims, endpoints))
+): IdTokenReader | undefined {
+  const { accountOfIdToken } = provider
+  if (!accountOfIdToken) return undefined
+  const endpointsOf = createEndpoints(provider, base, withinMs)
+  return {
+    isIssuer: async (issuer) => (await endpointsOf()).idTokens?.isIssuer(issuer) ?? false,
+    async read({ idToken, accessToken, nonce, now }) {
+      const endpoints = await endpointsOf()
+      if (!endpoints.idTokens) throw badRequest('Bad ID token')
+      const claims = await verifyIdToken(idToken, { rules: endpoints.idTokens, audiences, now }).catch(explain)
+      if (!claims.sub) throw badRequest('Missing sub claim in id_token')
+      if (accessToken && !matchesAccessToken(idToken, claims, accessToken)) throw badRequest('Bad ID token')
+      if (!skipNonceCheck) requireNonce(claims, nonce)
+      return cleanAccount(accountOfIdToken(claims, endpoints))
+    },
+  }
 }
 
 /** A token that somebody saw elsewhere is worth nothing without the text its nonce was made from. */

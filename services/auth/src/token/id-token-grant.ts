@@ -3,7 +3,6 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { signInExternally } from '../identities/external-sign-in.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
-import type { ConfiguredProvider } from '../providers/index.ts'
 import { badRequest } from '../providers/read-id-token.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
@@ -31,7 +30,7 @@ export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdToke
   const { id_token: idToken, access_token: accessToken, nonce, linkingUser, audience, context, client } = input
   if (!idToken) throw badRequest('id_token required')
   const provider = await findProvider(deps, input)
-  const account = await provider.readIdToken({ idToken, accessToken, nonce, now: deps.now() })
+  const account = await provider.idTokens.read({ idToken, accessToken, nonce, now: deps.now() })
   const shown = {
     provider,
     account,
@@ -46,19 +45,16 @@ export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdToke
   })
 }
 
-type IdTokenProvider = ConfiguredProvider & Required<Pick<ConfiguredProvider, 'readIdToken'>>
-
 /** By its name, or by the issuer of the token and the client it was made for. Before the token is looked at. */
-async function findProvider({ providers }: Deps, input: IdTokenGrantInput): Promise<IdTokenProvider> {
+async function findProvider({ providers }: Deps, input: IdTokenGrantInput) {
   const { provider: name = '', client_id: clientId = '', issuer = '' } = input
   if (name === '' && (clientId === '' || issuer === '')) {
     throw badRequest('provider or client_id and issuer required')
   }
-  const found = name !== '' ? providers.findForIdToken(name) : await providers.findByIssuer(issuer, clientId)
-  if (!found?.readIdToken) {
-    throw apiError('validation_failed', {
-      message: `Custom OIDC provider "${(name || issuer).slice(0, 100)}" not allowed`,
-    })
+  const found = await providers.findByIdToken({ name, issuer, clientId })
+  if (!found?.idTokens) {
+    const named = (name || issuer).slice(0, 100)
+    throw apiError('validation_failed', { message: `Custom OIDC provider "${named}" not allowed` })
   }
-  return found as IdTokenProvider
+  return { ...found, idTokens: found.idTokens }
 }
