@@ -67,10 +67,12 @@ export interface SignInProviders {
   settings(...names: string[]): Record<string, string>
   /** The browser arrives and the account signs in: what it comes back with. */
   visit(name: string, location: URL, account: FarAccount): Record<string, string>
-  /** Until told otherwise; undefined: as the real one does. */
-  fail(name: string, step: Step, how?: Respond): void
+  /** Another answer until told otherwise, at a step or at one address; undefined: as the real one does. */
+  answer(name: string, at: Step | `/${string}`, how?: Respond): void
   /** Instead of the id_token it would make. */
   forge(make?: (claims: Record<string, unknown>, keys: Keys) => Promise<string> | string): void
+  /** As a provider signs it, for ten minutes. */
+  idToken(claims: Record<string, unknown>): Promise<string>
   close(): Promise<void>
 }
 
@@ -82,7 +84,7 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
   const jwks = { keys: [{ ...(await exportJWK(keys.publicKey)), kid: KEY_ID, alg: 'RS256', use: 'sig' }] }
   const requests = new Map<string, SeenRequest[]>()
   const visitors = new Map<string, { account: FarAccount; nonce: string | undefined }>()
-  const failures = new Map<string, Respond>()
+  const others = new Map<string, Respond>()
   let forge: Parameters<SignInProviders['forge']>[0]
 
   async function idToken(claims: Record<string, unknown>): Promise<string> {
@@ -95,10 +97,11 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
     const [, name = '', path = ''] = /^\/([a-z]+)(.*)$/.exec(incoming.url ?? '') ?? []
     const request = await read(incoming, path)
     requests.set(name, [...(requests.get(name) ?? []), request])
-    const endpoint = examples[name]?.endpoints[path.split('?')[0] as string]
+    const [pathname = ''] = path.split('?')
+    const endpoint = examples[name]?.endpoints[pathname]
     if (!endpoint) return void response.writeHead(404).end()
-    const failure = failures.get(`${name} ${endpoint.step}`)
-    if (failure) return failure(response, '')
+    const other = others.get(`${name} ${endpoint.step}`) ?? others.get(`${name} ${pathname}`)
+    if (other) return other(response, '')
     const { account, nonce } = visitors.get(name) ?? { account: {}, nonce: undefined }
     const base = `${url}/${name}`
     const answer = await endpoint.answer({ account, nonce, base, request, idToken, keys: jwks })
@@ -130,13 +133,14 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
       visitors.set(name, { account, nonce })
       return examples[name]?.callback?.(location, requests.get(name) ?? []) ?? { code: codeOf(name), state }
     },
-    fail(name, step, how) {
-      if (how) failures.set(`${name} ${step}`, how)
-      else failures.delete(`${name} ${step}`)
+    answer(name, at, how) {
+      if (how) others.set(`${name} ${at}`, how)
+      else others.delete(`${name} ${at}`)
     },
     forge: (make) => {
       forge = make
     },
+    idToken,
     async close() {
       server.closeAllConnections()
       server.close()
