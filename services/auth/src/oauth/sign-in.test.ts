@@ -260,6 +260,31 @@ describe('an account that has the address', () => {
     expect((await service.get(`/admin/users/${squatter.id}`, service.admin)).body.email).toBe('')
   })
 
+  test('that somebody made at another provider, unproven and without a mail, is no way in for them any more', async () => {
+    const own = await startTestService({
+      ...google.settings('GOOGLE'),
+      ...corp.settings('OIDC_CORP'),
+      AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
+      AUTH_SMTP_HOST: '',
+    })
+    const come = async (at: OpenIdProvider, name: string) => {
+      const { headers } = await own.get(`/authorize?provider=${name}`)
+      const callback = await at.visit(String(headers.location))
+      return own.get(callback.pathname + callback.search)
+    }
+    const owner = newPerson()
+    const squatter = { ...newPerson(), email: owner.email, email_verified: false }
+    corp.next(squatter)
+    expect(queryOf(await come(corp, 'corp')).error_code).toBe('provider_email_needs_verification')
+    google.next(owner)
+    const { access_token } = fragmentOf(await come(google, 'google'))
+    const { body } = await own.get('/user', { authorization: `Bearer ${access_token}` })
+    expect(body.app_metadata.providers).toEqual(['google'])
+    corp.next(squatter)
+    expect(queryOf(await come(corp, 'corp')).error_code).toBe('provider_email_needs_verification')
+    await own.close()
+  })
+
   test('is left alone where the provider may not link', async () => {
     const own = await startTestService({ ...google.settings('GOOGLE'), AUTH_EXTERNAL_GOOGLE_LINKING: 'never' })
     const person = newPerson()
