@@ -221,6 +221,9 @@ test.each(['', ' '.repeat(256), 'x'.repeat(256), 'a\0b', '\ud800', 1.5, 2 ** 60,
   'an id that is %j is none',
   async (id) => {
     answer('discord', 'profile', json({ id, username: 'a', email: 'an-id@discord.example', verified: true }))
-    expect(refusalOf(await all.signIn('discord', {}))).toMatchObject({ status: 302, error: 'server_error' })
+    expect(refusalOf(await all.signIn('discord', {}))).toMatchObject({
+      status: 302,
+      error_description: 'Error getting user profile from external provider',
+    })
   },
 )
