@@ -11,7 +11,7 @@ export interface FarSide {
   close(): Promise<void>
 }
 
-export type Respond = (response: ServerResponse, body: string) => void
+type Respond = (response: ServerResponse, body: string) => void
 
 /** A service elsewhere, on a real socket: records what it is asked and answers as the test says. */
 export async function startFarSide(first: Respond): Promise<FarSide> {

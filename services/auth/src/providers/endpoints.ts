@@ -46,8 +46,7 @@ async function discover(issuer: string, withinMs: number): Promise<Endpoints> {
   const server = await readDescription(issuer, withinMs)
   const { authorization_endpoint: authorize, token_endpoint: token, jwks_uri: jwks, userinfo_endpoint: api } = server
   if (!authorize || !token || !jwks) throw new Error('the description of the provider lacks an address')
-  // Google's older id_tokens leave the scheme out.
-  const isOurs = (found: string) => found === server.issuer || `https://${found}` === server.issuer
+  const isOurs = (found: string) => found === server.issuer
   return { issuer: server.issuer, authorize, token, api: api ?? '', idTokens: { jwks, isIssuer: isOurs } }
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { FAILURES, json, type Respond, text } from '../../test/far-side.ts'
+import { FAILURES, json, text } from '../../test/far-side.ts'
 import { PROVIDER_EXAMPLES } from '../../test/far-sides/provider-examples.ts'
-import type { Step } from '../../test/far-sides/sign-in-providers.ts'
+import type { Instead, Step } from '../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, startProviderSignIns } from '../../test/provider-sign-in.ts'
 import { createProviders } from './index.ts'
 
@@ -10,7 +10,7 @@ const hasStep = (name: string, step: Step) =>
   Object.values(PROVIDER_EXAMPLES[name]?.endpoints ?? {}).some((endpoint) => endpoint.step === step)
 
 const { 'hangs before the answer': hangs, 'hangs within the answer': hangsWithin, ...AT_ONCE } = FAILURES
-const BROKEN: Record<string, Respond | undefined> = {
+const BROKEN: Record<string, Instead | undefined> = {
   ...AT_ONCE,
   'answers an error': json({ error: 'invalid_grant', error_description: 'The code has expired' }, 400),
   'answers an error as if it were none': json({ ok: false, error: 'invalid_code' }),
@@ -18,6 +18,9 @@ const BROKEN: Record<string, Respond | undefined> = {
   'answers a list': json([1, 2]),
   'answers null': json(null),
   'answers nothing': text(''),
+  'answers what it should, but with status 500': (response, usual) => void response.writeHead(500).end(usual),
+  'answers what it should, but at too great a length': (response, usual) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(usual + ' '.repeat(1024 * 1024)),
 }
 
 const FAILED = {

@@ -2,7 +2,7 @@ import { exportSPKI, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Keys, type SignInProviders, sign } from '../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../test/provider-sign-in.ts'
-import { PROVIDERS } from './index.ts'
+import { createProviders, PROVIDERS } from './index.ts'
 
 let all: ProviderSignIns
 beforeAll(async () => {
@@ -65,6 +65,15 @@ describe.each(['apple', 'azure', 'google'])('%s', (name) => {
     const signIn = await all.signIn(name, account)
     expect(await signedInUser(all.service, signIn)).toMatchObject({ email: account.email })
   })
+})
+
+test('the keys of a provider are kept: the next sign-in asks it for none', async () => {
+  const keysAsked = () => all.far.requests('google').filter(({ path }) => path === '/oauth2/v3/certs')
+  all.service.deps.providers = createProviders(all.service.deps.config)
+  await all.signIn('google', all.newAccount('google'))
+  expect(keysAsked()).toHaveLength(1)
+  await all.signIn('google', all.newAccount('google'))
+  expect(keysAsked()).toHaveLength(0)
 })
 
 test.each(['https://appleid.apple.com', 'https://account.apple.com'])('apple may call itself %s', async (iss) => {

@@ -189,16 +189,17 @@ describe('twitter', () => {
     })
   })
 
-  test.each([{ oauth_token: 'of-another-sign-in' }, { oauth_token: '' }, { oauth_verifier: '' }])(
-    'a browser that brings %j back gets nowhere, and nobody is asked',
-    async (brings) => {
-      expect(refusalOf(await twitter(brings))).toMatchObject({
-        error: 'invalid_request',
-        error_code: 'bad_oauth_callback',
-      })
-      expect(all.far.requests('twitter').map(({ path }) => path)).toEqual(['/oauth/request_token'])
-    },
-  )
+  test.each<Record<string, string>>([
+    { oauth_token: 'of-another-sign-in' },
+    { oauth_token: '' },
+    { oauth_verifier: '' },
+  ])('a browser that brings %j back gets nowhere, and nobody is asked', async (brings) => {
+    expect(refusalOf(await twitter(brings))).toMatchObject({
+      error: 'invalid_request',
+      error_code: 'bad_oauth_callback',
+    })
+    expect(all.far.requests('twitter').map(({ path }) => path)).toEqual(['/oauth/request_token'])
+  })
 
   test('a verifier that is wrong is refused', async () => {
     const refusal = refusalOf(await twitter({ oauth_verifier: 'wrong' }))
@@ -215,3 +216,14 @@ describe('twitter', () => {
     expect({ status, code: body.error_code }).toEqual({ status: 503, code: 'provider_unavailable' })
   })
 })
+
+test.each(['', ' '.repeat(256), 'x'.repeat(256), 'a\0b', '\ud800', 1.5, 2 ** 60, true, {}, ['1'], null])(
+  'an id that is %j is none',
+  async (id) => {
+    answer('discord', 'profile', json({ id, username: 'a', email: 'an-id@discord.example', verified: true }))
+    expect(refusalOf(await all.signIn('discord', {}))).toMatchObject({
+      status: 302,
+      error_description: 'Error getting user profile from external provider',
+    })
+  },
+)

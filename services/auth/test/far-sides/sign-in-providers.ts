@@ -1,9 +1,8 @@
 // One loopback server that is all sign-in providers, each under its own name, answering as its documentation says.
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import type { Respond } from '../far-side.ts'
 
 /** Who signs in; what is left out the provider does not tell. */
 export interface FarAccount {
@@ -55,6 +54,9 @@ export interface ProviderExample {
   isVerified: boolean
 }
 
+/** Another answer; `usual` is what the real one says. */
+export type Instead = (response: ServerResponse, usual: string) => void
+
 export type Keys = Awaited<ReturnType<typeof generateKeyPair>>
 
 export interface SignInProviders {
@@ -68,7 +70,7 @@ export interface SignInProviders {
   /** The browser arrives and the account signs in: what it comes back with. */
   visit(name: string, location: URL, account: FarAccount): Record<string, string>
   /** Another answer until told otherwise, at a step or at one address; undefined: as the real one does. */
-  answer(name: string, at: Step | `/${string}`, how?: Respond): void
+  answer(name: string, at: Step | `/${string}`, how?: Instead): void
   /** Instead of the id_token it would make. */
   forge(make?: (claims: Record<string, unknown>, keys: Keys) => Promise<string> | string): void
   /** As a provider signs it, for ten minutes. */
@@ -84,7 +86,7 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
   const jwks = { keys: [{ ...(await exportJWK(keys.publicKey)), kid: KEY_ID, alg: 'RS256', use: 'sig' }] }
   const requests = new Map<string, SeenRequest[]>()
   const visitors = new Map<string, { account: FarAccount; nonce: string | undefined }>()
-  const others = new Map<string, Respond>()
+  const others = new Map<string, Instead>()
   let forge: Parameters<SignInProviders['forge']>[0]
 
   async function idToken(claims: Record<string, unknown>): Promise<string> {
@@ -100,14 +102,14 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
     const [pathname = ''] = path.split('?')
     const endpoint = examples[name]?.endpoints[pathname]
     if (!endpoint) return void response.writeHead(404).end()
-    const other = others.get(`${name} ${endpoint.step}`) ?? others.get(`${name} ${pathname}`)
-    if (other) return other(response, '')
     const { account, nonce } = visitors.get(name) ?? { account: {}, nonce: undefined }
     const base = `${url}/${name}`
     const answer = await endpoint.answer({ account, nonce, base, request, idToken, keys: jwks })
-    const isText = typeof answer === 'string'
-    response.writeHead(200, { 'content-type': isText ? 'text/plain' : 'application/json' })
-    response.end(isText ? answer : JSON.stringify(answer))
+    const usual = typeof answer === 'string' ? answer : JSON.stringify(answer)
+    const other = others.get(`${name} ${endpoint.step}`) ?? others.get(`${name} ${pathname}`)
+    if (other) return other(response, usual)
+    const contentType = typeof answer === 'string' ? 'text/plain' : 'application/json'
+    response.writeHead(200, { 'content-type': contentType }).end(usual)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
