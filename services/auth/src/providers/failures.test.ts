@@ -64,7 +64,7 @@ describe.each(Object.entries({ 'before the answer': hangs, 'within the answer': 
   'a far side that hangs %s is given up',
   (_when, how) => {
     test.each(STEPS)('at its %s endpoint, whichever provider it is', async (step) => {
-      all.service.deps.providers = createProviders(all.service.deps.config, 500)
+      all.service.deps.providers = createProviders(all.service.deps.config, 1_000)
       const names = NAMES.filter((name) => hasStep(name, step))
       for (const name of names) all.far.answer(name, step, how)
       const refusals = await Promise.all(names.map(async (name) => [name, refusalOf(await signIn(name))]))

@@ -1,5 +1,4 @@
 import { readText } from '@services/common/read-text'
-import { apiError } from '../errors.ts'
 
 /** Tokens, profiles, keys: the largest of them has some kilobytes, a tenant's key set some dozen. */
 const MAX_ANSWER_BYTES = 1024 * 1024
@@ -25,9 +24,5 @@ export function boundedFetch(withinMs: number): FarFetch {
     })
   }
 }
-
-/** Not our failure, but one that the code of the reference names so. */
-export const farSideFailed = (message: string, cause: unknown) =>
-  apiError('unexpected_failure', { status: 502, message, cause })
 
 const isEmptyByDefinition = (status: number) => [204, 205, 304].includes(status)

@@ -1,6 +1,6 @@
 // What single providers do that no other does.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { json, text } from '../../test/far-side.ts'
+import { json } from '../../test/far-side.ts'
 import { sign } from '../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../test/provider-sign-in.ts'
 
@@ -176,45 +176,6 @@ test('scopes of the application come after the usual ones, by comma or by space'
   const query = `&scopes=${encodeURIComponent('guilds,connections email.read')}`
   const { location } = await all.signIn('discord', all.newAccount('discord'), { query })
   expect(location.searchParams.get('scope')).toBe('email identify guilds connections email.read')
-})
-
-describe('twitter', () => {
-  const twitter = (brings: Record<string, string>) => all.signIn('twitter', all.newAccount('twitter'), { brings })
-
-  test('a user who refuses is told so', async () => {
-    expect(refusalOf(await twitter({ denied: 'a-request-token', oauth_verifier: '' }))).toMatchObject({
-      status: 302,
-      error: 'access_denied',
-      error_description: 'The user denied access',
-    })
-  })
-
-  test.each<Record<string, string>>([
-    { oauth_token: 'of-another-sign-in' },
-    { oauth_token: '' },
-    { oauth_verifier: '' },
-  ])('a browser that brings %j back gets nowhere, and nobody is asked', async (brings) => {
-    expect(refusalOf(await twitter(brings))).toMatchObject({
-      error: 'invalid_request',
-      error_code: 'bad_oauth_callback',
-    })
-    expect(all.far.requests('twitter').map(({ path }) => path)).toEqual(['/oauth/request_token'])
-  })
-
-  test('a verifier that is wrong is refused', async () => {
-    const refusal = refusalOf(await twitter({ oauth_verifier: 'wrong' }))
-    expect(refusal).toMatchObject({ error: 'server_error', error_description: 'Unable to retrieve access token' })
-  })
-
-  test.each([
-    ['answers an error', text('{"errors":[{"code":32}]}', 401)],
-    ['answers no token', text('oauth_callback_confirmed=true')],
-    ['closes the connection', (response: { destroy(): void }) => response.destroy()],
-  ])('GET /authorize asks to try again where it %s', async (_how, how) => {
-    answer('twitter', 'request', how as never)
-    const { status, body } = await all.service.get('/authorize?provider=twitter')
-    expect({ status, code: body.error_code }).toEqual({ status: 503, code: 'provider_unavailable' })
-  })
 })
 
 test.each(['', ' '.repeat(256), 'x'.repeat(256), 'a\0b', '\ud800', 1.5, 2 ** 60, true, {}, ['1'], null])(
