@@ -41,6 +41,22 @@ describe('an id_token alone tells the account', () => {
     },
   )
 
+  test.each([
+    ['https://login.microsoftonline.com/common', false],
+    ['https://login.microsoftonline.com/organizations', false],
+    ['https://login.microsoftonline.com/consumers', true],
+    ['https://login.microsoftonline.com/7c5d2f4e-0000-4000-8000-000000000000', true],
+  ])('of azure at %s, where no word of the owner of the domain is good: %j', (base, verified) => {
+    const endpoints = PROVIDERS.azure.endpoints(base) as Endpoints
+    const read = (claims: JWTPayload) =>
+      PROVIDERS.azure.protocol === 'oauth2'
+        ? PROVIDERS.azure.accountOfIdToken?.(claims, endpoints).emails[0]
+        : undefined
+    expect(read(CLAIMS)?.verified).toBe(verified)
+    expect(read({ ...CLAIMS, xms_edov: true })?.verified).toBe(true)
+    expect(read({ ...CLAIMS, xms_edov: false })?.verified).toBe(false)
+  })
+
   test('of keycloak: what the token says of itself is no claim of the account', () => {
     const account = accountOf(PROVIDERS.keycloak, { ...CLAIMS, azp: 'us', typ: 'ID', groups: ['staff'] })
     expect(account?.claims.custom_claims).toEqual({ groups: ['staff'] })

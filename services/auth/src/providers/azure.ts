@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose'
-import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
 
 /** Names under which accounts of more than one tenant sign in, at Microsoft's host or that of a national cloud. */
 const ANY_TENANT = /^(.*)\/(?:common|organizations|consumers)$/
@@ -27,7 +27,7 @@ export const azure: OAuth2Provider = {
   clientAuthentication: 'post',
   pkce: true,
   idToken: 'always',
-  identify: ({ idToken = {} }) => accountOfIdToken(idToken),
+  identify: ({ idToken = {}, endpoints }) => accountOfIdToken(idToken, endpoints),
   accountOfIdToken,
 }
 
@@ -43,16 +43,22 @@ function isIssuerAt(base: string, issuer: string): boolean {
   return named === `${base}/v2.0` || (id !== undefined && named === `https://${id}.ciamlogin.com/${id}/v2.0`)
 }
 
-function accountOfIdToken(claims: JWTPayload): ExternalAccount {
+function accountOfIdToken(claims: JWTPayload, { api: tenant }: Pick<Endpoints, 'api'>): ExternalAccount {
   const { sub, iss, name, preferred_username, email, xms_edov } = claims
   const custom = Object.entries(claims).filter(([claim]) => !NOT_CUSTOM.includes(claim))
   return {
     sub,
-    emails: onlyEmail(email, isVerified(xms_edov)),
+    emails: onlyEmail(email, isVerified(xms_edov, tenant)),
     claims: { iss, full_name: name, preferred_username, custom_claims: Object.fromEntries(custom) },
   }
 }
 
-/** "Email domain owner verified" is told by applications that ask for it; others are told no address without an owner. */
-const isVerified = (xmsEdov: unknown): boolean =>
-  xmsEdov === undefined || [true, 1, '1', 'true'].includes(xmsEdov as never)
+/** Where accounts of strangers' tenants may sign in. */
+const STRANGERS = /\/(?:common|organizations)$/
+
+/**
+ * "Email domain owner verified" is told to applications that ask for it. Without it the word of the operator's own tenant is
+ * good; who runs another one can write any address into it.
+ */
+const isVerified = (xmsEdov: unknown, tenant: string): boolean =>
+  xmsEdov === undefined ? !STRANGERS.test(tenant) : [true, 1, '1', 'true'].includes(xmsEdov as never)

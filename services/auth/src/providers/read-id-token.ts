@@ -3,6 +3,7 @@ import { errors, type JWTPayload } from 'jose'
 import { apiError } from '../errors.ts'
 import { type CleanAccount, cleanAccount } from './clean-account.ts'
 import { createEndpoints } from './endpoints.ts'
+import { describeFailure } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import type { OAuth2Provider } from './provider.ts'
 
@@ -69,7 +70,8 @@ function explain(error: unknown): never {
   }
   // The provider's keys: nobody can tell whether the token is good.
   const isUnreachable = !(error instanceof errors.JOSEError) && error instanceof TypeError
-  if (isUnreachable || error instanceof errors.JWKSTimeout) throw apiError('provider_unavailable', { cause: error })
+  if (isUnreachable || error instanceof errors.JWKSTimeout)
+    throw apiError('provider_unavailable', { cause: new Error(describeFailure(error)) })
   throw badRequest('Bad ID token', undefined, error)
 }
 
@@ -78,5 +80,5 @@ export const badRequest = (description: string, error = 'invalid request', cause
   apiError('validation_failed', {
     message: description,
     details: { error, error_description: description },
-    ...(cause ? { cause } : {}),
+    ...(cause ? { cause: new Error(describeFailure(cause)) } : {}),
   })
