@@ -37,6 +37,9 @@ import { acceptJsonBodies } from './http/json-body.ts'
 import { requireSubject } from './http/subject.ts'
 import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
+import { authorizeRoutes } from './oauth/authorize.routes.ts'
+import { callbackRoutes } from './oauth/callback.routes.ts'
+import { ownIdentitiesRoutes } from './oauth/identities.routes.ts'
 import { otpRoutes } from './otp/otp.routes.ts'
 import { reauthenticateRoutes } from './reauthenticate/reauthenticate.routes.ts'
 import { recoverRoutes } from './recover/recover.routes.ts'
@@ -103,7 +106,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   // Anybody
   healthRoutes(app, deps)
   await app.register(healthRoute)
-  await app.register(settingsRoutes, { config })
+  await app.register(settingsRoutes, { config, providers: deps.providers })
   await app.register(jwksRoutes, { keys: deps.keys, config })
   await app.register(signupRoutes, { deps })
   await app.register(verifyRoutes, { deps })
@@ -111,12 +114,15 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(otpRoutes, { deps })
   await app.register(recoverRoutes, { deps })
   await app.register(resendRoutes, { deps })
+  await app.register(authorizeRoutes, { deps })
+  await app.register(callbackRoutes, { deps })
 
   // Users, with their access token
   await app.register(async (scope) => {
     requireUser(scope, deps)
     await scope.register(userRoutes, { deps })
     await scope.register(ownSessionsRoutes, { deps })
+    await scope.register(ownIdentitiesRoutes, { deps })
     await scope.register(logoutRoutes, { deps })
     await scope.register(reauthenticateRoutes, { deps })
   })

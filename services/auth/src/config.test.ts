@@ -205,15 +205,36 @@ test('unknown and inherited names are warned about, with the nearest known name'
   ])
 })
 
-test('switches of features that are not there yet are warned about, so that nobody relies on them', () => {
-  const { warnings } = readConfig({
-    ...REQUIRED,
-    AUTH_EXTERNAL_GITHUB_ENABLED: 'true',
-    AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'x',
-    AUTH_EXTERNAL_GITHUB_SECRET: 'x',
-    AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'https://auth.example/callback',
+describe('providers of the operator', () => {
+  const corp = {
+    AUTH_EXTERNAL_OIDC_CORP_SSO_ENABLED: 'true',
+    AUTH_EXTERNAL_OIDC_CORP_SSO_CLIENT_ID: 'x',
+    AUTH_EXTERNAL_OIDC_CORP_SSO_SECRET: 'x',
+    AUTH_EXTERNAL_OIDC_CORP_SSO_REDIRECT_URI: 'https://auth.example/callback',
+  }
+  const issuer = { AUTH_EXTERNAL_OIDC_CORP_SSO_ISSUER: 'https://login.example' }
+
+  test('are any number, named in their variables', () => {
+    const more = { EXTERNAL_OIDC_OTHER_ISSUER: 'https://other.example' }
+    const { config, warnings } = readConfig({ ...REQUIRED, ...corp, ...issuer, ...more })
+    expect(warnings).toEqual([])
+    expect(config.ownProviders).toMatchObject({
+      corp_sso: { enabled: true, issuer: 'https://login.example', scopes: ['openid', 'email', 'profile'] },
+      other: { enabled: false, issuer: 'https://other.example' },
+    })
   })
-  expect(warnings).toEqual([expect.stringContaining('AUTH_EXTERNAL_GITHUB_ENABLED has no effect in this version')])
+
+  test('need what every provider needs, and a name of their own', () => {
+    expect(problemsOf(corp)).toEqual([expect.stringContaining('AUTH_EXTERNAL_OIDC_CORP_SSO_ISSUER is required')])
+    expect(problemsOf({ AUTH_EXTERNAL_OIDC_GOOGLE_ENABLED: 'false' })).toEqual([
+      expect.stringContaining('takes a name that is in use: google'),
+    ])
+    for (const claims of ['x', '[]', '{"name":1}']) {
+      expect(problemsOf({ AUTH_EXTERNAL_OIDC_CORP_CLAIMS: claims })).toEqual([
+        expect.stringMatching(/^AUTH_EXTERNAL_OIDC_CORP_CLAIMS must /),
+      ])
+    }
+  })
 })
 
 test('SMS gateways are kept in the order they are listed', () => {

@@ -4,17 +4,23 @@ import { ConfigError, type Environment, readVariables, type Values, type Variabl
 import { telemetrySettings } from '@services/common/telemetry-settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
 import { databaseSettings, databaseVariables } from './config/database.ts'
+import { externalSettings, externalVariables } from './config/external.ts'
 import {
   externalProviderProblems,
   externalProviderSettings,
   externalProviderVariables,
-  externalProviderWarnings,
 } from './config/external-providers.ts'
 import { inheritedVariables, inheritedWarnings } from './config/inherited.ts'
 import { jwtSettings, jwtVariables } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { logSettings, logVariables } from './config/log.ts'
 import { mailSettings, mailVariables } from './config/mail.ts'
+import {
+  oidcProviderNames,
+  oidcProviderProblems,
+  oidcProviderSettings,
+  oidcProviderVariables,
+} from './config/oidc-providers.ts'
 import { passwordSettings, passwordVariables } from './config/passwords.ts'
 import { serverSettings, serverVariables } from './config/server.ts'
 import { sessionSettings, sessionVariables } from './config/sessions.ts'
@@ -40,11 +46,14 @@ export const variables = {
   ...mailVariables,
   ...smsVariables,
   ...smsGatewayVariables,
+  ...externalVariables,
   ...externalProviderVariables,
   ...inheritedVariables,
 } satisfies Variables
 
 type RawConfig = Values<typeof variables>
+/** Beside them those whose names are the operator's own. */
+type OwnProviders = ReturnType<typeof oidcProviderSettings>
 export type Config = ReturnType<typeof groupConfig>
 
 /**
@@ -52,19 +61,22 @@ export type Config = ReturnType<typeof groupConfig>
  * `warnings` name settings that are unknown or without effect.
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
-  const { values, warnings } = readVariables(variables, 'AUTH_', environment, file)
+  const names = oidcProviderNames(environment, file)
+  const all = { ...variables, ...oidcProviderVariables(names) } as typeof variables
+  const { values, warnings } = readVariables(all, 'AUTH_', environment, file)
   const problems = [
     ...smtpProblems(values),
     ...captchaProblems(values),
     ...externalProviderProblems(values),
+    ...oidcProviderProblems(names, values),
     ...smsGatewayProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError(problems)
-  const toNote = [...inheritedWarnings(values), ...smsWarnings(values), ...externalProviderWarnings(values)]
-  return { config: groupConfig(values), warnings: [...warnings, ...toNote] }
+  const toNote = [...inheritedWarnings(values), ...smsWarnings(values)]
+  return { config: groupConfig(values, oidcProviderSettings(names, values)), warnings: [...warnings, ...toNote] }
 }
 
-const groupConfig = (values: RawConfig) => ({
+const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   siteUrl: values.SITE_URL,
   redirectAllowList: values.URI_ALLOW_LIST,
   server: serverSettings(values),
@@ -82,5 +94,8 @@ const groupConfig = (values: RawConfig) => ({
   mail: mailSettings(values),
   messages: { keepSeconds: values.MESSAGES_KEEP },
   sms: { ...smsSettings(values), ...smsGatewaySettings(values) },
-  external: externalProviderSettings(values),
+  external: externalSettings(values),
+  encryptionSecret: values.ENCRYPTION_KEY ?? values.JWT_SECRET,
+  providers: externalProviderSettings(values),
+  ownProviders,
 })

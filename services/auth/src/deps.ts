@@ -18,6 +18,7 @@ import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
 import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
 import { createPasswords, type Passwords } from './passwords/hash-password.ts'
 import { createLeakedPasswords, type LeakedPasswords } from './passwords/leaked-passwords.ts'
+import { createProviders, type Providers } from './providers/index.ts'
 import { createSmsGuards, type SmsGuards } from './sms/sms-guards.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
@@ -36,6 +37,9 @@ export interface Deps {
   refreshTokenKey: KeyObject
   codeKey: KeyObject
   outboxKey: KeyObject
+  /** What is stored sealed for long: secrets of providers and second factors. */
+  storageKey: KeyObject
+  providers: Providers
   now: () => Date
   newId: () => string
   random: RandomBytes
@@ -110,6 +114,8 @@ export async function openDeps(
       refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
       codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
       outboxKey: deriveKey(config.jwt.secret, 'outbox'),
+      storageKey: deriveKey(config.encryptionSecret, 'at-rest'),
+      providers: createProviders(config),
       now,
       newId: randomUUID,
       random: randomBytes,

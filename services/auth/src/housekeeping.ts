@@ -3,6 +3,7 @@ import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredLimits } from './limits/rate-limits.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './messages/messages.store.ts'
+import { deleteExpiredFlowStates } from './oauth/flow-states.store.ts'
 import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
 import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
 import { deleteExpiredSessions, deleteInactiveSessions, type SessionPlace } from './sessions/sessions.store.ts'
@@ -49,6 +50,7 @@ export async function deleteExpired({ db, now, config }: Deps, log: Logger, walk
     'wishes for another address': () => forgetExpiredWishes(db, before, now(), BATCH),
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
+    'sign-ins at providers': () => deleteExpiredFlowStates(db, before, BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, before, BATCH),
     limits: () => deleteExpiredLimits(db, before, BATCH),
     messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),

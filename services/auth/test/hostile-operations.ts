@@ -46,6 +46,9 @@ export interface HostileRequest {
 const PLAUSIBLE: Record<string, readonly string[]> = {
   user_id: ['$user', '$fresh', '11111111-1111-4111-8111-111111111111'],
   session_id: ['$session', '11111111-1111-4111-8111-111111111111'],
+  identity_id: ['$identity', '11111111-1111-4111-8111-111111111111'],
+  provider: ['github', 'GitHub', 'google', 'https://accounts.google.com'],
+  skip_http_redirect: ['true'],
   message_id: ['$message', '11111111-1111-4111-8111-111111111111'],
   id: ['$fresh', '11111111-1111-4111-8111-111111111111'],
   email: ['$email', '$new@example.com', 'UPPER@EXAMPLE.COM'],
@@ -64,7 +67,7 @@ const PLAUSIBLE: Record<string, readonly string[]> = {
     ...['signup', 'invite', 'recovery', 'magiclink', 'email', 'sms', 'phone_change'],
     ...['email_change', 'email_change_current', 'email_change_new'],
   ],
-  grant_type: ['password', 'refresh_token', 'pkce'],
+  grant_type: ['password', 'refresh_token', 'pkce', 'id_token'],
   scope: ['global', 'local', 'others'],
   channel: ['sms', 'sms', 'sms', 'whatsapp', 'mail'],
   state: ['queued', 'sent', 'failed', 'dropped'],

@@ -9,6 +9,8 @@ export interface NewAuthCode {
   pkce: Pkce
   /** `amr` of the session it is exchanged for. */
   method: string
+  /** Sealed tokens of the provider that is behind it. */
+  providerTokens?: string
   expiresAt: Date
   now: Date
 }
@@ -22,6 +24,7 @@ export async function insertAuthCode(trx: Transaction<DB>, code: NewAuthCode): P
       code_challenge: code.pkce.challenge,
       code_challenge_method: code.pkce.method,
       authentication_method: code.method,
+      provider_tokens: code.providerTokens ?? null,
       expires_at: code.expiresAt,
       created_at: code.now,
     })

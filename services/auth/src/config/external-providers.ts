@@ -1,4 +1,4 @@
-import { baseUrl, boolean, httpUrl, text } from '@services/common/config'
+import { baseUrl, boolean, list, oneOf, text, type Variables } from '@services/common/config'
 import { forEach } from './for-each.ts'
 
 /** The eighteen external providers, as they are named in `provider`, `/settings` and `EXTERNAL_<PROVIDER>_…`. */
@@ -22,55 +22,84 @@ export const EXTERNAL_PROVIDERS = [
   'twitter',
   'workos',
 ] as const
-type ExternalProvider = (typeof EXTERNAL_PROVIDERS)[number]
+export type ExternalProvider = (typeof EXTERNAL_PROVIDERS)[number]
 
-export const externalProviderVariables = forEach(EXTERNAL_PROVIDERS, (provider) => ({
-  [`EXTERNAL_${provider.toUpperCase()}_ENABLED`]: boolean(`Sign-in with ${provider}.`, { default: 'false' }),
-  [`EXTERNAL_${provider.toUpperCase()}_CLIENT_ID`]: text('OAuth client id; required when enabled.'),
-  [`EXTERNAL_${provider.toUpperCase()}_SECRET`]: text('OAuth client secret; required when enabled.'),
-  [`EXTERNAL_${provider.toUpperCase()}_REDIRECT_URI`]: httpUrl('Callback address; required when enabled.'),
-  [`EXTERNAL_${provider.toUpperCase()}_URL`]: baseUrl("Base address of a self-hosted provider; keycloak's realm."),
-}))
-
-interface ExternalProviderSettings {
+/** What is set for one provider, of the eighteen or any other. */
+export interface ExternalProviderSettings {
   enabled: boolean
-  clientId: string | undefined
-  secret: string | undefined
-  redirectUri: string | undefined
+  /** The first one is ours in a browser; id_tokens may be for any. */
+  clientIds: readonly string[]
+  secret: string
+  redirectUri: string
   url: string | undefined
+  emailOptional: boolean
+  skipNonceCheck: boolean
+  /** Whether an address the provider has verified links its account to the user who has that address. */
+  linking: 'verified' | 'never'
 }
 
-export function externalProviderSettings(values: Record<string, unknown>) {
-  return Object.fromEntries(
-    EXTERNAL_PROVIDERS.map((provider) => {
-      const setting = (name: string) => values[`EXTERNAL_${provider.toUpperCase()}_${name}`]
-      return [
-        provider,
-        {
-          enabled: setting('ENABLED') as boolean,
-          clientId: setting('CLIENT_ID') as string | undefined,
-          secret: setting('SECRET') as string | undefined,
-          redirectUri: setting('REDIRECT_URI') as string | undefined,
-          url: setting('URL') as string | undefined,
-        },
-      ]
-    }),
-  ) as Record<ExternalProvider, ExternalProviderSettings>
+/** Settings each provider has; `NAME_` is in front of them. */
+export const providerVariables = (title: string, emailOptional: boolean) =>
+  ({
+    ENABLED: boolean(`Sign-in with ${title}.`, { default: 'false' }),
+    CLIENT_ID: list('OAuth client id; required when enabled. Further ones are accepted as audience of id_tokens.'),
+    SECRET: text('OAuth client secret; required when enabled.'),
+    REDIRECT_URI: baseUrl('Address of `/callback` as the provider knows it; required when enabled.'),
+    URL: baseUrl('Base address instead of the public one.'),
+    EMAIL_OPTIONAL: boolean('Accounts without an e-mail address may sign in.', { default: String(emailOptional) }),
+    SKIP_NONCE_CHECK: boolean('POST /token takes id_tokens without looking at their nonce.', { default: 'false' }),
+    LINKING: oneOf(
+      ['verified', 'never'],
+      'Whether an address it has verified links its account to the user who has that address.',
+      { default: 'verified' },
+    ),
+  }) satisfies Variables
+
+const prefixOf = (name: string) => `EXTERNAL_${name.toUpperCase()}_`
+
+export const prefixed = (prefix: string, variables: Variables): Variables =>
+  Object.fromEntries(Object.entries(variables).map(([name, variable]) => [prefix + name, variable]))
+
+export const externalProviderVariables = forEach(EXTERNAL_PROVIDERS, (name) =>
+  prefixed(prefixOf(name), {
+    ...providerVariables(name, name === 'snapchat'),
+    ...(name === 'keycloak' ? { URL: baseUrl("The realm's address; required when enabled.") } : {}),
+  }),
+)
+
+/** The settings behind a prefix. */
+export function settingsBehind(prefix: string, values: Record<string, unknown>): ExternalProviderSettings {
+  const setting = (name: string) => values[prefix + name]
+  return {
+    enabled: setting('ENABLED') as boolean,
+    // Missing only where the provider is off: missingSettings has seen to that.
+    clientIds: (setting('CLIENT_ID') as string[] | undefined) ?? [],
+    secret: (setting('SECRET') as string | undefined) ?? '',
+    redirectUri: (setting('REDIRECT_URI') as string | undefined) ?? '',
+    url: setting('URL') as string | undefined,
+    emailOptional: setting('EMAIL_OPTIONAL') as boolean,
+    skipNonceCheck: setting('SKIP_NONCE_CHECK') as boolean,
+    linking: setting('LINKING') as 'verified' | 'never',
+  }
 }
 
-export function externalProviderProblems(values: Record<string, unknown>): string[] {
-  return EXTERNAL_PROVIDERS.flatMap((provider) => {
-    const prefix = `EXTERNAL_${provider.toUpperCase()}_`
-    if (!values[`${prefix}ENABLED`]) return []
-    const needed = ['CLIENT_ID', 'SECRET', 'REDIRECT_URI', ...(provider === 'keycloak' ? ['URL'] : [])]
-    return needed
-      .filter((name) => values[prefix + name] === undefined)
-      .map((name) => `AUTH_${prefix}${name} is required while AUTH_${prefix}ENABLED is true`)
+export const externalProviderSettings = (values: Record<string, unknown>) =>
+  Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, settingsBehind(prefixOf(name), values)])) as Record<
+    ExternalProvider,
+    ExternalProviderSettings
+  >
+
+export const externalProviderProblems = (values: Record<string, unknown>): string[] =>
+  EXTERNAL_PROVIDERS.flatMap((name) => {
+    const needed = ['CLIENT_ID', 'SECRET', 'REDIRECT_URI', ...(name === 'keycloak' ? ['URL'] : [])]
+    return missingSettings(prefixOf(name), needed, values)
   })
-}
 
-/** The switches are read and checked already, so that a configuration stays valid when external sign-in arrives. */
-export const externalProviderWarnings = (values: Record<string, unknown>): string[] =>
-  EXTERNAL_PROVIDERS.map((provider) => `EXTERNAL_${provider.toUpperCase()}_ENABLED`)
-    .filter((name) => values[name])
-    .map((name) => `AUTH_${name} has no effect in this version: its feature is not there yet`)
+/** What an enabled provider lacks. */
+export function missingSettings(prefix: string, needed: string[], values: Record<string, unknown>): string[] {
+  if (!values[`${prefix}ENABLED`]) return []
+  const isMissing = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 0)
+  return needed
+    .filter((name) => isMissing(values[prefix + name]))
+    .map((name) => `AUTH_${prefix}${name} is required while AUTH_${prefix}ENABLED is true`)
+}

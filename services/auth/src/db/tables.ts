@@ -7,6 +7,7 @@ export interface DB {
   sessions: SessionsTable
   one_time_tokens: OneTimeTokensTable
   auth_codes: AuthCodesTable
+  flow_states: FlowStatesTable
   audit_log_entries: AuditLogEntriesTable
   send_gaps: SendGapsTable
   rate_limits: RateLimitsTable
@@ -19,6 +20,7 @@ export const TABLES = [
   'sessions',
   'one_time_tokens',
   'auth_codes',
+  'flow_states',
   'audit_log_entries',
   'send_gaps',
   'rate_limits',
@@ -126,6 +128,22 @@ interface AuthCodesTable {
   code_challenge: string
   code_challenge_method: ChallengeMethod
   authentication_method: string
+  provider_tokens: string | null
+  expires_at: Date
+  created_at: Date
+}
+
+export interface FlowStatesTable {
+  id: string
+  provider: string
+  redirect_to: string
+  aud: string
+  code_challenge: string | null
+  code_challenge_method: ChallengeMethod | null
+  invite_token_hash: Buffer | null
+  linking_user_id: string | null
+  sealed: string
+  used_at: MaybeTime
   expires_at: Date
   created_at: Date
 }

@@ -32,6 +32,7 @@ export type AddressLimit =
   | 'signup'
   | 'anonymous'
   | 'token'
+  | 'authorize'
   | 'verify'
   | 'user'
   | 'otp'
@@ -59,6 +60,7 @@ export function createLimits(
     signup: open('signup', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     anonymous: open('anonymous', { points: limits.anonymousPerHour, seconds: 3600 }),
     token: open('token', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
+    authorize: open('authorize', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
     verify: open('verify', { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES }),
     user: open('user', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     otp: open('otp', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),

@@ -17,6 +17,8 @@ export const SessionShape = Type.Object({
       { description: 'Password sign-in only.' },
     ),
   ),
+  provider_token: Type.Optional(Type.String({ description: 'After a sign-in at a provider: its access token.' })),
+  provider_refresh_token: Type.Optional(Type.String()),
   user: UserShape,
 })
 

@@ -3,14 +3,20 @@ import { Type } from 'typebox'
 import { EXTERNAL_PROVIDERS } from '../config/external-providers.ts'
 import type { Config } from '../config.ts'
 import { errorResponses } from '../http/shapes.ts'
+import type { Providers } from '../providers/index.ts'
 
-const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])))
+/** The eighteen, and the operator's own where they are on. */
+const External = Type.Object(Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, Type.Boolean()])), {
+  additionalProperties: Type.Boolean(),
+})
 
 /** GET /settings: what an application may offer its users. No secrets, no account data. */
-export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config }> = async (app, { config }) => {
+export const settingsRoutes: FastifyPluginAsyncTypebox<{ config: Config; providers: Providers }> = async (
+  app,
+  { config, providers },
+) => {
   const settings = {
-    // What is configured but not there yet is not offered.
-    external: Object.fromEntries(EXTERNAL_PROVIDERS.map((name) => [name, false])),
+    external: providers.enabled(),
     disable_signup: config.signup.disabled,
     autoconfirm: config.mail.autoconfirm,
     mailer_autoconfirm: config.mail.autoconfirm,

@@ -1,6 +1,8 @@
+import { unseal } from '@services/common/sealed'
 import { type AuditLog, auditEntry } from '../audit/audit.ts'
 import { findAuthCode, takeAuthCode } from '../auth-codes/auth-codes.store.ts'
 import { isVerifierOf } from '../auth-codes/pkce.ts'
+import type { ProviderTokens } from '../auth-codes/provider-tokens.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
@@ -36,7 +38,11 @@ export async function exchangeAuthCode(
     const user = await findUserById(trx, found.user_id)
     if (!user) throw apiError('flow_state_not_found')
     if (user.banned_until && user.banned_until > now) throw apiError('user_banned', { status: 400 })
-    const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider_type: 'email' } })
-    return startSession(deps, trx, user, found.authentication_method, client, entry)
+    const tokens = found.provider_tokens && unseal<ProviderTokens>(deps.storageKey, found.provider_tokens)
+    const traits = { provider_type: tokens ? tokens.provider : 'email' }
+    const entry = auditEntry(deps, log, { action: 'login', actor: user, traits })
+    const session = await startSession(deps, trx, user, found.authentication_method, client, entry)
+    if (!tokens) return session
+    return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
   })
 }

@@ -6,10 +6,12 @@ const EMAIL =
 
 const MAX_EMAIL_BYTES = 255
 
+export const isEmail = (text: string): boolean => Buffer.byteLength(text) <= MAX_EMAIL_BYTES && EMAIL.test(text)
+
 /** The address in lower case, as it is stored and looked up. Throws validation_failed. */
 export function parseEmail(email: string, status = 400): string {
   if (email === '') throw apiError('validation_failed', { status, message: 'An email address is required' })
-  if (Buffer.byteLength(email) > MAX_EMAIL_BYTES || !EMAIL.test(email)) {
+  if (!isEmail(email)) {
     throw apiError('validation_failed', { status, message: 'Unable to validate email address: invalid format' })
   }
   return email.toLowerCase()

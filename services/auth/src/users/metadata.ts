@@ -34,6 +34,10 @@ export function requireModestMetadata(metadata: Metadata): void {
   })
 }
 
+/** Whether it is small enough, for data that nobody is waiting to be told about. */
+export const isModestMetadata = (metadata: Metadata): boolean =>
+  Buffer.byteLength(JSON.stringify(metadata)) <= MAX_METADATA_BYTES
+
 /** Characters of a number without an exponent. */
 function plainLength(value: number): number {
   const [mantissa = '', exponent] = String(value).split('e')

@@ -1,4 +1,5 @@
 import type { ApiError } from '@services/common/errors'
+import { withFragment, withQuery } from '../redirects/redirect-url.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 
 /** How a link was asked for: with a code challenge (answers go into the query) or without (into the fragment). */
@@ -15,19 +16,17 @@ const ERROR_NAMES: Record<number, string> = {
   503: 'temporarily_unavailable',
 }
 
-/** The target with the session in its fragment, which browsers do not send to the server. Keys sorted, `sb` marks us. */
-export function sessionRedirect(target: string, session: SessionBody): string {
-  const parameters = {
+/** The target with the session in a fragment, after one of its own: there are applications whose pages are fragments. */
+export const sessionRedirect = (target: string, session: SessionBody): string =>
+  target +
+  withFragment('', {
     access_token: session.access_token,
     expires_at: String(session.expires_at),
     expires_in: String(session.expires_in),
     refresh_token: session.refresh_token,
-    sb: '',
     token_type: session.token_type,
     type: session.type ?? '',
-  }
-  return `${target}#${new URLSearchParams(parameters)}`
-}
+  })
 
 /** The target with the code added to its query. */
 export const codeRedirect = (target: string, code: string): string => withQuery(target, { code })
@@ -46,19 +45,5 @@ export function errorRedirect(target: string, error: ApiError, flow: Flow): stri
   )
 }
 
-function redirect(target: string, parameters: Record<string, string>, flow: Flow): string {
-  const [withoutFragment = ''] = (flow === 'pkce' ? withQuery(target, parameters) : target).split('#', 1)
-  return `${withoutFragment}#${new URLSearchParams({ ...parameters, sb: '' })}`
-}
-
-/** Overrides parameters of the same name, keeps all others as they were written. */
-function withQuery(target: string, parameters: Record<string, string>): string {
-  const [beforeFragment = '', ...fragment] = target.split('#')
-  const [path = '', ...query] = beforeFragment.split('?')
-  const kept = query
-    .join('?')
-    .split('&')
-    .filter((pair) => pair !== '' && !Object.hasOwn(parameters, pair.split('=', 1)[0] as string))
-  const joined = [...kept, new URLSearchParams(parameters).toString()].join('&')
-  return `${path}?${joined}${fragment.length > 0 ? `#${fragment.join('#')}` : ''}`
-}
+const redirect = (target: string, parameters: Record<string, string>, flow: Flow): string =>
+  withFragment(flow === 'pkce' ? withQuery(target, parameters) : target, parameters)

@@ -1,0 +1,6 @@
+/** What a provider gave out for a sign-in; sealed while it waits for the application to exchange its code. */
+export interface ProviderTokens {
+  provider: string
+  accessToken: string
+  refreshToken?: string | undefined
+}

@@ -1,0 +1,210 @@
+// Whose account it is that somebody showed at a provider. The one rule: an account here is given to somebody because the
+// provider has verified an address, never because it was told one (contract/auth-external.md 2.5).
+import type { Transaction } from 'kysely'
+import { type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
+import type { Config } from '../config.ts'
+import type { DB, Metadata } from '../db/tables.ts'
+import { NIL_UUID } from '../db/uuid.ts'
+import { apiError } from '../errors.ts'
+import { type NotifyDeps, notify } from '../mail/notify.ts'
+import { endTokens } from '../one-time-tokens/end-tokens.ts'
+import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
+import type { ExternalEmail } from '../providers/provider.ts'
+import { confirmAddress } from '../users/addresses.store.ts'
+import { blankUser } from '../users/blank-user.ts'
+import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
+import { isModestMetadata } from '../users/metadata.ts'
+import { refuseVanishedAccount } from '../users/new-account.ts'
+import { dropAddress, lockUnprovenHolder } from '../users/unproven-holder.store.ts'
+import { findUserById, insertUser, lockAndReadUser, type User } from '../users/users.store.ts'
+import {
+  findIdentity,
+  findUserIdsByEmails,
+  forgetUnprovenOwner,
+  lockExternalAccount,
+  refreshIdentity,
+} from './external-user.store.ts'
+import { insertIdentity } from './identities.store.ts'
+
+export type ExternalSignInDeps = AuditDeps &
+  NotifyDeps & { config: Pick<Config, 'external' | 'jwt' | 'mail' | 'signup'>; now: () => Date; newId: () => string }
+
+export interface ExternalSignIn {
+  provider: { name: string; settings: { linking: 'verified' | 'never' } }
+  account: CleanAccount
+  audience: string
+  acceptLanguage: string | undefined
+}
+
+export interface ExternalUser {
+  user: User
+  isNew: boolean
+}
+
+/** The user of an account at a provider: theirs already, linked to it now, or new. Throws as the contract's table says. */
+export async function findOrCreateExternalUser(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  signIn: ExternalSignIn,
+): Promise<ExternalUser> {
+  const { provider, account } = signIn
+  await lockExternalAccount(trx, provider.name, account.sub)
+  const identity = await findIdentity(trx, provider.name, account.sub)
+  const found = identity ? await signInAgain(deps, trx, signIn, identity) : await joinOrCreate(deps, trx, log, signIn)
+  await refreshProviders(trx, found.userId, deps.now())
+  const user = (await findUserById(trx, found.userId)) as User
+  if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
+  if (found.isNew) {
+    await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: provider.name } })
+  }
+  return { user, isNew: found.isNew }
+}
+
+async function signInAgain(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  { account }: ExternalSignIn,
+  identity: { id: string; user_id: string },
+) {
+  const user = (await lockAndReadUser(trx, identity.user_id)) ?? refuseVanishedAccount()
+  const email = primaryEmail(account)
+  const data = identityData(account, email)
+  await refreshIdentity(trx, identity.id, data, deps.now())
+  await mergeIfItFits(deps, trx, user, data)
+  if (email?.verified && email.email === user.email) await confirmAddress(trx, user.id, 'email', deps.now())
+  return { userId: user.id, isNew: false }
+}
+
+async function joinOrCreate(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  signIn: ExternalSignIn,
+): Promise<{ userId: string; isNew: boolean }> {
+  const { provider, account, audience } = signIn
+  const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
+  const squatters = await lockSquatters(deps, trx, audience, verified)
+  const [holder, another] = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
+  if (another) {
+    throw apiError('conflict', {
+      message: 'Multiple accounts with the same email address in the same linking domain detected: default',
+    })
+  }
+  if (!holder) return { userId: await createUser(deps, trx, signIn), isNew: true }
+  if (provider.settings.linking === 'never') throw apiError('email_exists')
+  await link(deps, trx, log, signIn, { userId: holder, isSquatted: squatters.has(holder) })
+  return { userId: holder, isNew: false }
+}
+
+/**
+ * Accounts that have one of the addresses and never proved it. One that can be signed in to by a number gives the address
+ * back instead: linked to, its number would be a way in for whoever made it.
+ */
+async function lockSquatters(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  audience: string,
+  addresses: readonly string[],
+): Promise<Set<string>> {
+  const squatters = new Set<string>()
+  for (const value of addresses) {
+    const address = { channel: 'email', value } as const
+    const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
+    if (!holder) continue
+    if (holder.phone) {
+      await dropAddress(trx, holder.id, address, deps.now())
+      await refreshProviders(trx, holder.id, deps.now())
+    } else squatters.add(holder.id)
+  }
+  return squatters
+}
+
+async function link(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  { provider, account, acceptLanguage }: ExternalSignIn,
+  { userId, isSquatted }: { userId: string; isSquatted: boolean },
+): Promise<void> {
+  const now = deps.now()
+  const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
+  const email = account.emails.find(({ email: address, verified }) => verified && address === user.email)
+  const data = identityData(account, email ?? primaryEmail(account))
+  const identityId = deps.newId()
+  await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
+  if (isSquatted) await forgetUnprovenOwner(trx, userId, { identityId, data, now })
+  else await mergeIfItFits(deps, trx, user, data)
+  if (email && !user.email_confirmed_at) {
+    await endTokens(trx, userId, 'all', now)
+    await confirmAddress(trx, userId, 'email', now)
+  }
+  await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
+  await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
+}
+
+async function createUser(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  { provider, account, audience }: ExternalSignIn,
+) {
+  const { config } = deps
+  if (config.signup.disabled) throw apiError('signup_disabled')
+  const now = deps.now()
+  const email = primaryEmail(account)
+  const isFree = email === undefined || (await findUserIdsByEmails(trx, [email.email], audience)).length === 0
+  // Verified, it would have been linked: this one is only told to be theirs.
+  if (!isFree && !config.external.allowUnverifiedEmail) throw unverifiedEmail(provider.name)
+  const ownEmail = isFree ? email : undefined
+  const isProven = ownEmail?.verified || config.mail.autoconfirm
+  const data = identityData(account, email)
+  const id = deps.newId()
+  const { identities: _none, confirmed_at: _generated, ...row } = blankUser(id, audience, config.jwt.defaultRole, now)
+  const isInserted = await insertUser(trx, {
+    ...row,
+    email: ownEmail?.email ?? null,
+    email_confirmed_at: ownEmail && isProven ? now : null,
+    app_metadata: { provider: provider.name, providers: [provider.name] },
+    user_metadata: data,
+  })
+  // Somebody else has signed up with the address since.
+  if (!isInserted) refuseVanishedAccount()
+  await insertIdentity(trx, {
+    id: deps.newId(),
+    userId: id,
+    provider: provider.name,
+    providerId: account.sub,
+    data,
+    now,
+  })
+  return id
+}
+
+/** The refusal of an address nobody has verified; `isLinked`: its account was linked to one that had none. */
+export const unverifiedEmail = (provider: string, { isMailed = false, isLinked = false } = {}) =>
+  apiError(isLinked ? 'email_not_confirmed' : 'provider_email_needs_verification', {
+    status: 422,
+    message: isMailed
+      ? `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
+      : `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
+  })
+
+/** What an identity holds, and what the user's metadata gets of it; the two booleans are always there. */
+export const identityData = ({ sub, claims }: CleanAccount, email: ExternalEmail | undefined): Metadata => ({
+  ...claims,
+  sub,
+  provider_id: sub,
+  ...(email ? { email: email.email } : {}),
+  email_verified: email?.verified ?? false,
+  phone_verified: false,
+})
+
+/** A user whose metadata is full keeps it as it is: the provider tells the same next time. */
+export async function mergeIfItFits(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  user: User,
+  data: Metadata,
+): Promise<void> {
+  if (isModestMetadata({ ...user.user_metadata, ...data })) await mergeUserMetadata(trx, user.id, data, deps.now())
+}

@@ -1,0 +1,140 @@
+// Where providers send the browser back to. The one rule: whatever happens, the browser ends at the application, with a
+// session, a code or an error; until the attempt is known that is the site itself (contract/auth-external.md 2.3).
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
+import { explainFailure } from '@services/common/error-handler'
+import { unseal } from '@services/common/sealed'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { UUID } from '../db/uuid.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { clientOf } from '../http/client.ts'
+import { errorAnswers } from '../http/error-bodies.ts'
+import { mailContextOf } from '../http/mail-context.ts'
+import { errorResponses } from '../http/shapes.ts'
+import { counted, countSignIn } from '../metrics.ts'
+import type { SignInSecrets } from '../providers/sign-in-client.ts'
+import { withQuery } from '../redirects/redirect-url.ts'
+import { errorParameters, failedRedirect, signedInRedirect } from './callback-redirect.ts'
+import { finishSignIn } from './finish-sign-in.ts'
+import { type FlowState, takeFlowState } from './flow-states.store.ts'
+
+/** Apple posts the user's name beside the code; nothing a provider sends is longer. */
+const MAX_FORM_BYTES = 64 * 1024
+
+/** Of what a provider, or whoever has its state, says; it is repeated twice in an address. */
+const MAX_TOLD = 500
+
+const CallbackQuery = Type.Object(
+  {
+    state: Type.Optional(Type.String()),
+    code: Type.Optional(Type.String()),
+    error: Type.Optional(Type.String()),
+    error_description: Type.Optional(Type.String()),
+  },
+  { additionalProperties: Type.String() },
+)
+
+export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config } = deps
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: MAX_FORM_BYTES },
+    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
+  )
+
+  async function arrive(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
+    reply.header('referrer-policy', 'no-referrer')
+    let state: FlowState | undefined
+    const failed = (error: unknown) => {
+      const parameters = errorParameters(explainFailure(error, request, errorAnswers))
+      return state
+        ? { location: failedRedirect(targetOf(state), parameters), status: 302 }
+        : { location: withQuery(config.siteUrl, parameters), status: 303 }
+    }
+    const redirect = ({ location, status }: { location: string; status: number }) => reply.redirect(location, status)
+    answerTimeoutBy((timeout) => redirect(failed(timeout)))
+    try {
+      state = await takeState(callback.state)
+      const answer = { location: await redeem(request, state, callback), status: 302 }
+      return isPastDeadline() ? reply : redirect(answer)
+    } catch (error) {
+      return isPastDeadline() ? reply : redirect(failed(error))
+    }
+  }
+
+  async function takeState(id: string | undefined): Promise<FlowState> {
+    if (!id) throw apiError('bad_oauth_callback')
+    if (!UUID.test(id)) throw apiError('bad_oauth_state', { message: 'OAuth state parameter is invalid' })
+    const state = await takeFlowState(deps.db, id, deps.now())
+    if (state?.refusal === 'expired') throw apiError('bad_oauth_state', { message: 'OAuth state has expired' })
+    if (state?.refusal === 'used' && state.pkce) throw apiError('flow_state_already_used')
+    if (!state || state.refusal) throw apiError('bad_oauth_state')
+    return state
+  }
+
+  async function redeem(request: FastifyRequest, state: FlowState, callback: Record<string, string>): Promise<string> {
+    const target = targetOf(state)
+    if (callback.error) {
+      const error = callback.error.slice(0, MAX_TOLD)
+      const description = callback.error_description?.slice(0, MAX_TOLD)
+      return failedRedirect(target, { error, ...(description && { error_description: description }) })
+    }
+    return counted(
+      (result) => countSignIn(state.provider, result),
+      async () => {
+        const provider = findProvider(state.provider)
+        const secrets = unseal<SignInSecrets>(deps.storageKey, state.sealed)
+        const signedIn = await provider.client.finish(callback, secrets, deps.now())
+        const finished = await finishSignIn(deps, request.log, {
+          state,
+          provider,
+          signedIn,
+          client: clientOf(request, config.server.trustSbForwardedFor),
+          context: { ...mailContextOf(request, config), redirectTo: state.redirectTo },
+        })
+        return 'authCode' in finished
+          ? withQuery(target, { code: finished.authCode })
+          : signedInRedirect(target, finished.session, { ...signedIn, provider: provider.name })
+      },
+    )
+  }
+
+  /** It may have been switched off while the browser was there. */
+  function findProvider(name: string) {
+    try {
+      return deps.providers.find(name)
+    } catch (cause) {
+      throw apiError('oauth_provider_not_supported', { message: (cause as Error).message })
+    }
+  }
+
+  const targetOf = (state: FlowState) => config.external.redirectUrl ?? state.redirectTo
+
+  app.route({
+    method: 'GET',
+    url: '/callback',
+    exposeHeadRoute: false,
+    schema: {
+      tags: ['external sign-in'],
+      summary: 'Where a provider sends the browser back to',
+      querystring: CallbackQuery,
+      response: { 302: Type.Null(), 303: Type.Null(), ...errorResponses(400) },
+    },
+    handler: (request, reply) => arrive(request, reply, request.query as Record<string, string>),
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/callback',
+    schema: {
+      tags: ['external sign-in'],
+      summary: 'The same for providers that answer by a form',
+      consumes: ['application/x-www-form-urlencoded'],
+      body: CallbackQuery,
+      response: { 302: Type.Null(), 303: Type.Null(), ...errorResponses(400, 413) },
+    },
+    handler: (request, reply) => arrive(request, reply, request.body as Record<string, string>),
+  })
+}

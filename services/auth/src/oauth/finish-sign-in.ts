@@ -1,0 +1,53 @@
+import { seal } from '@services/common/sealed'
+import { type AuditLog, auditEntry } from '../audit/audit.ts'
+import { insertAuthCode } from '../auth-codes/auth-codes.store.ts'
+import type { ProviderTokens } from '../auth-codes/provider-tokens.ts'
+import type { Deps } from '../deps.ts'
+import { signInExternally } from '../identities/external-sign-in.ts'
+import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import type { ConfiguredProvider } from '../providers/index.ts'
+import type { SignedIn } from '../providers/sign-in-client.ts'
+import type { SessionBody } from '../sessions/session-shape.ts'
+import { type Client, startSession } from '../sessions/start-session.ts'
+import type { FlowState } from './flow-states.store.ts'
+
+export type Finished = { session: SessionBody } | { authCode: string }
+
+export interface Arrival {
+  state: FlowState
+  provider: ConfiguredProvider
+  signedIn: SignedIn
+  client: Client
+  context: MailContext
+}
+
+/**
+ * Lets in who came back from a provider: with a session, or with a code that the application exchanges for one. The attempt
+ * was used up before (flow-states.store.ts), so that an answer of the provider is worth one sign-in.
+ */
+export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promise<Finished> {
+  const { state, provider, signedIn, client, context } = arrival
+  const { audience, linkingUserId, inviteTokenHash, pkce } = state
+  const shown = { provider, account: signedIn.account, audience, context, linkingUserId, inviteTokenHash }
+  return signInExternally<Finished>(deps, log, shown, async (trx, user) => {
+    if (!pkce) {
+      const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
+      return { session: await startSession(deps, trx, user, 'oauth', client, entry) }
+    }
+    const now = deps.now()
+    const authCode = deps.random(32).toString('base64url')
+    const { accessToken, refreshToken } = signedIn
+    const tokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken }
+    await insertAuthCode(trx, {
+      codeHash: hashLinkToken(authCode),
+      userId: user.id,
+      pkce,
+      method: 'oauth',
+      providerTokens: seal(deps.storageKey, tokens),
+      expiresAt: new Date(now.getTime() + deps.config.signup.pkceCodeLifetimeSeconds * 1000),
+      now,
+    })
+    return { authCode }
+  })
+}

@@ -1,0 +1,71 @@
+import { deleteBatch } from '@services/common/database'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Pkce } from '../auth-codes/pkce.ts'
+import type { DB, FlowStatesTable } from '../db/tables.ts'
+
+export interface FlowState {
+  /** The `state` the provider is given and gives back. */
+  id: string
+  provider: string
+  redirectTo: string
+  audience: string
+  pkce: Pkce | undefined
+  inviteTokenHash: Buffer | null
+  /** Whose account the one at the provider is to be linked to; null: a sign-in. */
+  linkingUserId: string | null
+  sealed: string
+}
+
+export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Date, expiresAt: Date): Promise<void> {
+  await db
+    .insertInto('flow_states')
+    .values({
+      id: state.id,
+      provider: state.provider,
+      redirect_to: state.redirectTo,
+      aud: state.audience,
+      code_challenge: state.pkce?.challenge ?? null,
+      code_challenge_method: state.pkce?.method ?? null,
+      invite_token_hash: state.inviteTokenHash,
+      linking_user_id: state.linkingUserId,
+      sealed: state.sealed,
+      expires_at: expiresAt,
+      created_at: now,
+    })
+    .execute()
+}
+
+/**
+ * Uses an attempt up: of callbacks at once one gets it. The row tells the others whether it was used before or had expired;
+ * undefined where there was none.
+ */
+export async function takeFlowState(db: Kysely<DB>, id: string, now: Date) {
+  const taken = await db
+    .updateTable('flow_states')
+    .set({ used_at: now })
+    .where('id', '=', id)
+    .where('used_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  if (taken) return { ...fromRow(taken), refusal: taken.expires_at <= now ? ('expired' as const) : undefined }
+  const used = await db.selectFrom('flow_states').selectAll().where('id', '=', id).executeTakeFirst()
+  return used && { ...fromRow(used), refusal: 'used' as const }
+}
+
+const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
+  id: row.id,
+  provider: row.provider,
+  redirectTo: row.redirect_to,
+  audience: row.aud,
+  pkce:
+    row.code_challenge && row.code_challenge_method
+      ? { challenge: row.code_challenge, method: row.code_challenge_method }
+      : undefined,
+  inviteTokenHash: row.invite_token_hash,
+  linkingUserId: row.linking_user_id,
+  sealed: row.sealed,
+})
+
+/** Housekeeping. */
+export const deleteExpiredFlowStates = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+  deleteBatch(db, 'flow_states', sql`expires_at < ${before}`, limit)

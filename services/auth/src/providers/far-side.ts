@@ -1,0 +1,28 @@
+import { readText } from '@services/common/read-text'
+
+/** Tokens, profiles, keys: the largest of them has some kilobytes, a tenant's key set some dozen. */
+const MAX_ANSWER_BYTES = 1024 * 1024
+
+/** Longest time all requests of one sign-in may take together; API_MAX_REQUEST_DURATION is 10 s. */
+export const SIGN_IN_WITHIN_MS = 8_000
+
+export type FarFetch = (url: string, init: RequestInit) => Promise<Response>
+
+/**
+ * A fetch for what a provider answers: bounded in size, and all calls of one of these together in time. Redirects are
+ * answers, not followed: a request may carry a secret.
+ */
+export function boundedFetch(withinMs: number): FarFetch {
+  const deadline = AbortSignal.timeout(withinMs)
+  return async (url, init) => {
+    const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
+    const response = await fetch(url, { ...init, redirect: 'manual', signal })
+    const text = await readText(response, MAX_ANSWER_BYTES)
+    return new Response(isEmptyByDefinition(response.status) ? null : text, {
+      status: response.status,
+      headers: response.headers,
+    })
+  }
+}
+
+const isEmptyByDefinition = (status: number) => [204, 205, 304].includes(status)

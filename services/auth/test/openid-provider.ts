@@ -1,0 +1,144 @@
+// A real OpenID provider on a real port (oidc-provider, certified), and a browser's way through it: redirects and cookies.
+import type { webcrypto } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
+import { Provider } from 'oidc-provider'
+
+export interface ProviderAccount {
+  sub: string
+  email?: string
+  email_verified?: boolean
+  name?: string
+  [claim: string]: unknown
+}
+
+export interface OpenIdProvider {
+  issuer: string
+  /** Settings of the service for a provider of this name, e.g. `GOOGLE` or `OIDC_CORP`. */
+  settings(name: string): Record<string, string>
+  /** Whoever signs in next; `denied` refuses its consent. A `password` is asked for by a page. */
+  next(account: ProviderAccount | 'denied', password?: string): void
+  /** A token for the client, as an application gets it that knows the provider itself. */
+  idToken(claims: JWTPayload & { sub: string }, options?: TokenOptions): Promise<string>
+  /** Other keys from now on; the old ones are gone. */
+  rotateKeys(): Promise<void>
+  /** Walks through the provider's pages from its authorize address to our callback; the callback's address. */
+  visit(url: string): Promise<URL>
+  close(): Promise<void>
+}
+
+const CALLBACK = 'https://auth.example/callback'
+const CLIENT = { client_id: 'our-client', client_secret: 'a-secret-of-the-client' }
+
+interface TokenOptions {
+  /** Instead of the provider's key and its algorithm. */
+  key?: webcrypto.CryptoKey | Uint8Array
+  header?: { alg: string; kid?: string }
+}
+
+const LOGIN_PAGE = `<!doctype html><title>Provider</title><form method="post">
+<label>Password <input name="password" type="password"></label><button>Sign in</button></form>`
+
+const typed = (request: IncomingMessage) => (request.method === 'POST' ? text(request) : '')
+
+type Routes = Partial<Record<'authorization' | 'token' | 'userinfo' | 'jwks', string>>
+
+export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBACK): Promise<OpenIdProvider> {
+  let who: ProviderAccount | 'denied' = { sub: 'nobody' }
+  let password: string | undefined
+  let signing: { key: webcrypto.CryptoKey; header: { alg: string; kid: string } }
+  const accounts = new Map<string, ProviderAccount>()
+  let handle: ReturnType<Provider['callback']>
+  const server = createServer((request, response) => handle(request, response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  async function renew(): Promise<void> {
+    const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+    const key: JWK = { ...(await exportJWK(privateKey)), kid: `key-${Math.random()}`, alg: 'RS256', use: 'sig' }
+    signing = { key: privateKey, header: { alg: 'RS256', kid: key.kid as string } }
+    const provider = new Provider(issuer, {
+      clients: [{ ...CLIENT, redirect_uris: [callback], token_endpoint_auth_method: 'client_secret_post' }],
+      jwks: { keys: [key] },
+      routes,
+      cookies: { keys: ['of the tests'] },
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'picture', 'hd', 'department'] },
+      conformIdTokenClaims: false,
+      pkce: { required: () => true },
+      features: { devInteractions: { enabled: false } },
+      interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
+      findAccount: (_context, sub) => ({ accountId: sub, claims: async () => ({ ...accounts.get(sub), sub }) }),
+      ttl: { AccessToken: 600, IdToken: 600, Grant: 600, Interaction: 600, Session: 600 },
+    })
+    provider.use(async (context, next) => {
+      if (!context.path.startsWith('/interaction/')) return next()
+      const { prompt, params, grantId } = await provider.interactionDetails(context.req, context.res)
+      if (who === 'denied') {
+        const refusal = { error: 'access_denied', error_description: 'The user said no' }
+        return provider.interactionFinished(context.req, context.res, refusal)
+      }
+      if (prompt.name === 'login') {
+        if (password !== undefined && !(await typed(context.req)).includes(`password=${password}`)) {
+          context.type = 'text/html'
+          context.body = LOGIN_PAGE
+          return
+        }
+        return provider.interactionFinished(context.req, context.res, { login: { accountId: who.sub } })
+      }
+      const grant = grantId
+        ? await provider.Grant.find(grantId)
+        : new provider.Grant({ accountId: who.sub, clientId: String(params.client_id) })
+      grant?.addOIDCScope(String(params.scope))
+      return provider.interactionFinished(context.req, context.res, { consent: { grantId: await grant?.save() } })
+    })
+    handle = provider.callback()
+  }
+  await renew()
+
+  return {
+    issuer,
+    settings: (name) => ({
+      [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
+      [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: CLIENT.client_id,
+      [`AUTH_EXTERNAL_${name}_SECRET`]: CLIENT.client_secret,
+      [`AUTH_EXTERNAL_${name}_REDIRECT_URI`]: callback,
+      [name.startsWith('OIDC_') ? `AUTH_EXTERNAL_${name}_ISSUER` : `AUTH_EXTERNAL_${name}_URL`]: issuer,
+    }),
+    next: (account, asked) => {
+      who = account
+      password = asked
+      if (account !== 'denied') accounts.set(account.sub, account)
+    },
+    idToken: (claims, { key = signing.key, header = signing.header } = {}) =>
+      new SignJWT({ iss: issuer, aud: CLIENT.client_id, ...claims })
+        .setProtectedHeader(header)
+        .setIssuedAt(claims.iat)
+        .setExpirationTime(claims.exp ?? '5m')
+        .sign(key),
+    rotateKeys: renew,
+    async visit(url) {
+      const cookies = new Map<string, string>()
+      let next = new URL(url)
+      for (let steps = 0; next.origin === issuer; steps++) {
+        if (steps > 10) throw new Error('the provider goes round in circles')
+        const cookie = [...cookies].map((pair) => pair.join('=')).join('; ')
+        const answer = await fetch(next, { redirect: 'manual', headers: { cookie } })
+        const location = answer.headers.get('location')
+        if (!location) throw new Error(`the provider answered ${answer.status}: ${await answer.text()}`)
+        for (const set of answer.headers.getSetCookie()) {
+          const [name = '', value = ''] = (set.split(';', 1)[0] as string).split('=')
+          cookies.set(name, value)
+        }
+        next = new URL(location, next)
+      }
+      return next
+    },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
