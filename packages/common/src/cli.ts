@@ -3,7 +3,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { isDatabaseUnavailable } from './database.ts'
 import { nearest } from './nearest.ts'
-import { explainStartFailure } from './start-failure.ts'
+import { explainStartFailure, failureCode } from './start-failure.ts'
 
 /** An option of a command. `value` stands for its value in the help (`DURATION`); without it, it is a switch. */
 export interface Option {
@@ -148,7 +148,7 @@ function table(rows: [string, string][]): string {
 /** What an operator can mend is said in words; the rest is a bug and shows where it is. */
 function fail(error: unknown): never {
   process.stderr.write(`${explain(error) ?? (error instanceof Error ? error.stack : String(error))}\n`)
-  process.exit(1)
+  process.exit(failureCode(error))
 }
 
 function explain(error: unknown): string | undefined {

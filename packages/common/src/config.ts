@@ -66,6 +66,9 @@ export const integer = <const O extends Options & { min?: number; max?: number }
 export const port = <const O extends Options>(meaning: string, options: O) =>
   integer(meaning, { ...options, min: 0, max: 65_535 })
 
+/** A hundred years: a time that far from now can still be written down, as one of 1e15 hours cannot. */
+const LONGEST_DURATION = '876000h'
+
 /** Value in seconds; the text is seconds or `1h30m`, and so is `max`. */
 export const duration = <const O extends Options & { positive?: boolean; max?: string }>(
   meaning: string,
@@ -75,8 +78,9 @@ export const duration = <const O extends Options & { positive?: boolean; max?: s
     const seconds = parseDurationSeconds(value)
     if (seconds === undefined) throw new Error('must be seconds or a duration such as 1h30m')
     if (options.positive && seconds === 0) throw new Error('must be more than zero')
-    if (options.max && seconds > (parseDurationSeconds(options.max) as number)) {
-      throw new Error(`must be at most ${options.max}`)
+    const { max = LONGEST_DURATION } = options
+    if (seconds > (parseDurationSeconds(max) as number)) {
+      throw new Error(`must be at most ${max}`)
     }
     return seconds
   })

@@ -1,6 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { createLogger } from './logger.ts'
 
@@ -13,14 +17,53 @@ test('a cause is logged as what it is: an error without the rows it quotes, a te
   log.info({ err: 'moov atom not found' }, 'a text')
   log.info({ err: undefined }, 'nothing')
   await new Promise<void>((done) => log.flush(() => done()))
-  const text = await readFile(file, 'utf8')
-  const [error, words, nothing] = text
+  const written = await readFile(file, 'utf8')
+  const [error, words, nothing] = written
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line))
   expect(error.err).toMatchObject({ message: 'duplicate key', code: '23505' })
-  expect(text).not.toContain('a@example.com')
+  expect(written).not.toContain('a@example.com')
   expect(words.err).toBe('moov atom not found')
   expect(nothing).not.toHaveProperty('err')
   await rm(directory, { recursive: true })
+})
+
+// Linux has a device that is always full.
+test.runIf(existsSync('/dev/full'))('a full disk ends no process, and keeps none from ending', async () => {
+  const program = `
+    import { createLogger } from ${JSON.stringify(new URL('./logger.ts', import.meta.url).href)}
+    const log = createLogger({ name: 'test', level: 'info', file: '/dev/full' })
+    log.info('nobody reads this')
+    process.stdin.once('data', () => {
+      log.info('nor this')
+      process.exit(0)
+    })`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { timeout: 10_000 })
+  const exited = once(child, 'exit')
+  let told = ''
+  child.stderr.on('data', (text) => {
+    told += text
+    child.stdin.write('go on')
+  })
+  child.stdin.on('error', () => {})
+  const [code] = await exited
+  expect([code, told]).toEqual([0, 'log lines cannot be written (ENOSPC); serving goes on\n'])
+})
+
+test('a file that cannot be opened is a problem of the configuration, told before anything starts', () => {
+  const open = () => createLogger({ name: 'test', level: 'info', file: tmpdir() })
+  expect(open).toThrow('TEST_LOG_FILE cannot be opened for writing (EISDIR)')
+})
+
+test('lines that were still waiting are written when the process ends', async () => {
+  const program = `
+    import { createLogger } from ${JSON.stringify(new URL('./logger.ts', import.meta.url).href)}
+    const log = createLogger({ name: 'test', level: 'info' })
+    for (let i = 0; i < 3; i++) log.info({ i, fill: 'ü'.repeat(100) }, 'line')
+    process.exit(3)`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program])
+  const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+  const lines = stdout.trim().split('\n')
+  expect([code, lines.map((line) => JSON.parse(line).i)]).toEqual([3, [0, 1, 2]])
 })

@@ -1,5 +1,8 @@
+import { mkdirSync, openSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { isSpanContextValid, trace } from '@opentelemetry/api'
 import { destination, type Logger, pino } from 'pino'
+import { ConfigError } from './config.ts'
 
 /** Levels of the specification; pino has no `panic`, which we treat as `fatal`. */
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
@@ -8,8 +11,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export type { Logger }
 
 /**
- * JSON lines to stdout (to stderr for commands, whose stdout is their result), or appended to `file`. Requests are logged (`logRequests`) without headers, query and body:
- * each can carry a token, a code or an address.
+ * JSON lines to stdout (to stderr for commands, whose stdout is their result), or appended to `file`. Requests are logged
+ * (`logRequests`) without headers, query and body: each can carry a token, a code or an address. Throws a ConfigError for a
+ * file that cannot be opened.
  */
 export function createLogger(options: {
   name: string
@@ -29,25 +33,55 @@ export function createLogger(options: {
         err: withoutRows,
       },
     },
-    buffered(
-      destination({
-        dest: options.file ?? (options.toStderr ? 2 : 1),
-        append: true,
-        sync: false,
-        mkdir: true,
-        minLength: 4_096,
-      }),
-    ),
+    openLines(options.file ? openFile(options.name, options.file) : options.toStderr ? 2 : 1),
   )
 }
 
 /** Lines wait this long at most for others to be written with; a write per line is a good part of a short request. */
 const FLUSH_EVERY_MS = 100
 
-/** What is still waiting when the process exits is written then (pino's exit hook); only kill -9 loses a tenth of a second. */
-function buffered(lines: ReturnType<typeof destination>) {
+/** Kept for a disk with room again, in bytes; further lines are lost, or they would fill the memory. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024
+
+/**
+ * What is still waiting when the process exits is written then (pino's exit hook); only kill -9 loses a tenth of a second. A
+ * log that cannot be written is no failure of the service: pino's writer would end it, and, asked to write out what is
+ * waiting at its end, try for ever (sonic-boom 4.2, flushSync).
+ */
+function openLines(fd: number) {
+  const lines = destination({ dest: fd, sync: false, minLength: 4_096, maxLength: MAX_WAITING_BYTES })
+  const flushSync = lines.flushSync.bind(lines)
+  let isFailing = false
+  lines.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (!isFailing) tellOnStderr(`log lines cannot be written (${code}); serving goes on\n`)
+    isFailing = true
+  })
+  lines.on('write', () => {
+    isFailing = false
+  })
+  lines.flushSync = () => {
+    if (!isFailing) flushSync()
+  }
   setInterval(() => lines.flush(), FLUSH_EVERY_MS).unref()
   return lines
+}
+
+/** Past `process.stderr`, whose failure would be an error of its own: it may be on the same disk. */
+function tellOnStderr(text: string): void {
+  try {
+    writeSync(2, text)
+  } catch {}
+}
+
+/** At once, so that a wrong path is found before anything is served. */
+function openFile(service: string, file: string): number {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    return openSync(file, 'a')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new ConfigError([`${service.toUpperCase()}_LOG_FILE cannot be opened for writing (${code})`], cause)
+  }
 }
 
 /**

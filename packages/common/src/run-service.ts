@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { runProcesses } from './cluster.ts'
 import { stopOnSignal } from './shutdown.ts'
-import { explainStartFailure } from './start-failure.ts'
+import { explainStartFailure, failureCode } from './start-failure.ts'
 
 /** The body of every main.ts: serves from as many processes as the settings say, until a signal; or says why it cannot. */
 export async function runService<Config extends { server: { processes: number } }>(
@@ -16,7 +16,7 @@ export async function runService<Config extends { server: { processes: number } 
       return true
     } catch (error) {
       log.fatal({ err: error }, explainStartFailure(error, portVariables(config)) ?? 'could not start')
-      log.flush(() => process.exit(1))
+      log.flush(() => process.exit(failureCode(error)))
       return false
     }
   })

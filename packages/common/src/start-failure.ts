@@ -13,3 +13,6 @@ export function explainStartFailure(error: unknown, variables: Record<number, st
   if (code === 'EACCES') return `Port ${port} needs more rights. ${remedy}`
   return undefined
 }
+
+/** 78 (EX_CONFIG of sysexits.h) also for settings that turn out wrong only when what they name is read. */
+export const failureCode = (error: unknown): number => (error instanceof ConfigError ? 78 : 1)

@@ -1,9 +1,44 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { context, metrics, propagation, trace } from '@opentelemetry/api'
 import Fastify from 'fastify'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { findFreePort } from './dev/dev-ports.ts'
 import { startTelemetry, telemetryPlugin } from './telemetry.ts'
+
+test.each(['os', 'none'])(
+  'traces tell version and name also with OTEL_NODE_RESOURCE_DETECTORS=%s',
+  async (detectors) => {
+    const received: Buffer[] = []
+    const collector = createServer((request, response) => {
+      request.on('data', (chunk) => received.push(chunk))
+      request.on('end', () => response.end())
+    })
+    onTestFinished(() => {
+      for (const api of [trace, context, propagation, metrics]) api.disable()
+      vi.unstubAllEnvs()
+      collector.close()
+    })
+    await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+    vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`)
+    vi.stubEnv('OTEL_NODE_RESOURCE_DETECTORS', detectors)
+    vi.stubEnv('OTEL_SERVICE_NAME', undefined)
+    vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'service.name=sign-in')
+    const prometheus = { host: '127.0.0.1', port: 0 }
+    const stop = await startTelemetry({
+      service: 'auth',
+      version: '9.8.7',
+      tracing: true,
+      metrics: false,
+      prometheus,
+      debug: false,
+    })
+    trace.getTracer('test').startSpan('a span').end()
+    await stop()
+    const traces = Buffer.concat(received).toString('latin1')
+    for (const text of ['a span', 'auth.version', '9.8.7', 'sign-in']) expect(traces).toContain(text)
+  },
+)
 
 test('Prometheus reads request durations by route on its own port; traces name routes, parameters and the version', async () => {
   const received: Buffer[] = []

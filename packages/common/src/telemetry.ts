@@ -36,14 +36,16 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
   const { NodeSDK } = await import('@opentelemetry/sdk-node')
   if (options.debug) diag.setLogger(new DiagConsoleLogger(), DiagLogLevel.DEBUG)
   const { env } = process
+  const { service, version } = options
   // Unset exporters make the SDK pick OTLP by itself, so what is switched off must be said.
   env.OTEL_TRACES_EXPORTER = options.tracing ? (env.OTEL_TRACES_EXPORTER ?? 'otlp') : 'none'
   env.OTEL_METRICS_EXPORTER = options.metrics === 'opentelemetry' ? (env.OTEL_METRICS_EXPORTER ?? 'otlp') : 'none'
   env.OTEL_LOGS_EXPORTER ??= 'none'
   // Without this every scrape shows the command line and the host.
-  env.OTEL_NODE_RESOURCE_DETECTORS ??= 'env,serviceinstance'
-  env.OTEL_SERVICE_NAME ??= options.service
-  env.OTEL_RESOURCE_ATTRIBUTES = [env.OTEL_RESOURCE_ATTRIBUTES, `${options.service}.version=${options.version}`]
+  env.OTEL_NODE_RESOURCE_DETECTORS = withEnvironment(env.OTEL_NODE_RESOURCE_DETECTORS ?? 'serviceinstance')
+  // Wins over a name in OTEL_RESOURCE_ATTRIBUTES, so that it is set only where there is none.
+  if (!/(^|,)\s*service\.name\s*=/.test(env.OTEL_RESOURCE_ATTRIBUTES ?? '')) env.OTEL_SERVICE_NAME ??= service
+  env.OTEL_RESOURCE_ATTRIBUTES = [env.OTEL_RESOURCE_ATTRIBUTES, `${service}.version=${version}`]
     .filter(Boolean)
     .join(',')
   const prometheus = options.metrics === 'prometheus' ? await openPrometheus(options.prometheus) : undefined
@@ -53,6 +55,13 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
     prometheus?.server.close()
     await sdk.shutdown()
   }
+}
+
+/** The detectors of this list, and the one that reads what we say of the resource: without it the version would be lost. */
+function withEnvironment(list: string): string {
+  const detectors = list.split(',').map((name) => name.trim())
+  if (detectors.includes('all') || detectors.includes('env')) return list
+  return ['env', ...detectors.filter((name) => name !== '' && name !== 'none')].join(',')
 }
 
 /** Serves the figures at `/` (specification) and at `/metrics`, where scrapers look by default. */

@@ -42,6 +42,7 @@ import { factorsRoutes } from './mfa/factors.routes.ts'
 import { recoveryCodesRoutes } from './mfa/recovery-codes.routes.ts'
 import { authorizeRoutes } from './oauth/authorize.routes.ts'
 import { callbackRoutes } from './oauth/callback.routes.ts'
+import { ownIdentitiesRoutes } from './oauth/identities.routes.ts'
 import { otpRoutes } from './otp/otp.routes.ts'
 import { reauthenticateRoutes } from './reauthenticate/reauthenticate.routes.ts'
 import { recoverRoutes } from './recover/recover.routes.ts'
@@ -124,6 +125,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     requireUser(scope, deps)
     await scope.register(userRoutes, { deps })
     await scope.register(ownSessionsRoutes, { deps })
+    await scope.register(ownIdentitiesRoutes, { deps })
     await scope.register(logoutRoutes, { deps })
     await scope.register(reauthenticateRoutes, { deps })
     await scope.register(factorsRoutes, { deps })

@@ -94,6 +94,11 @@ test('durations are seconds or 1h30m', () => {
 describe('a start is refused', () => {
   test.for<[string, Record<string, string>, string]>([
     ['without the mail server while e-mail is on', { AUTH_SMTP_HOST: '' }, 'AUTH_SMTP_HOST'],
+    [
+      'with a sender that is no address',
+      { AUTH_SMTP_ADMIN_EMAIL: 'Auth <auth@site.example>' },
+      'AUTH_SMTP_ADMIN_EMAIL',
+    ],
     ['with a captcha but no secret', { AUTH_SECURITY_CAPTCHA_ENABLED: 'true' }, 'AUTH_SECURITY_CAPTCHA_SECRET'],
     ['with a provider but no client id', { AUTH_EXTERNAL_GITHUB_ENABLED: 'true' }, 'AUTH_EXTERNAL_GITHUB_CLIENT_ID'],
     ['with another database', { AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER'],
@@ -108,6 +113,16 @@ describe('a start is refused', () => {
     ['with a rate that is none', { AUTH_RATE_LIMIT_EMAIL_SENT: 'many' }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
     ['with a rate of three parts', { AUTH_RATE_LIMIT_EMAIL_SENT: '10/1h/2' }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
     ['with a rate nobody counts to', { AUTH_RATE_LIMIT_EMAIL_SENT: '9'.repeat(400) }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
+    [
+      'with a duration past the end of all times',
+      { AUTH_MAILER_OTP_EXP: '99999999999h' },
+      'AUTH_MAILER_OTP_EXP must be at most',
+    ],
+    [
+      'with a path of links that is no address',
+      { AUTH_MAILER_URLPATHS_INVITE: 'https://' },
+      'AUTH_MAILER_URLPATHS_INVITE',
+    ],
     ['with a rate for ever', { AUTH_RATE_LIMIT_EMAIL_SENT: `1/${'9'.repeat(400)}` }, 'AUTH_RATE_LIMIT_EMAIL_SENT'],
     [
       'with a request time that no timer holds',
@@ -190,15 +205,36 @@ test('unknown and inherited names are warned about, with the nearest known name'
   ])
 })
 
-test('switches of features that are not there yet are warned about, so that nobody relies on them', () => {
-  const { warnings } = readConfig({
-    ...REQUIRED,
-    AUTH_EXTERNAL_GITHUB_ENABLED: 'true',
-    AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'x',
-    AUTH_EXTERNAL_GITHUB_SECRET: 'x',
-    AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'https://auth.example/callback',
+describe('providers of the operator', () => {
+  const corp = {
+    AUTH_EXTERNAL_OIDC_CORP_SSO_ENABLED: 'true',
+    AUTH_EXTERNAL_OIDC_CORP_SSO_CLIENT_ID: 'x',
+    AUTH_EXTERNAL_OIDC_CORP_SSO_SECRET: 'x',
+    AUTH_EXTERNAL_OIDC_CORP_SSO_REDIRECT_URI: 'https://auth.example/callback',
+  }
+  const issuer = { AUTH_EXTERNAL_OIDC_CORP_SSO_ISSUER: 'https://login.example' }
+
+  test('are any number, named in their variables', () => {
+    const more = { EXTERNAL_OIDC_OTHER_ISSUER: 'https://other.example' }
+    const { config, warnings } = readConfig({ ...REQUIRED, ...corp, ...issuer, ...more })
+    expect(warnings).toEqual([])
+    expect(config.ownProviders).toMatchObject({
+      corp_sso: { enabled: true, issuer: 'https://login.example', scopes: ['openid', 'email', 'profile'] },
+      other: { enabled: false, issuer: 'https://other.example' },
+    })
   })
-  expect(warnings).toEqual([expect.stringContaining('AUTH_EXTERNAL_GITHUB_ENABLED has no effect in this version')])
+
+  test('need what every provider needs, and a name of their own', () => {
+    expect(problemsOf(corp)).toEqual([expect.stringContaining('AUTH_EXTERNAL_OIDC_CORP_SSO_ISSUER is required')])
+    expect(problemsOf({ AUTH_EXTERNAL_OIDC_GOOGLE_ENABLED: 'false' })).toEqual([
+      expect.stringContaining('takes a name that is in use: google'),
+    ])
+    for (const claims of ['x', '[]', '{"name":1}']) {
+      expect(problemsOf({ AUTH_EXTERNAL_OIDC_CORP_CLAIMS: claims })).toEqual([
+        expect.stringMatching(/^AUTH_EXTERNAL_OIDC_CORP_CLAIMS must /),
+      ])
+    }
+  })
 })
 
 test('SMS gateways are kept in the order they are listed', () => {

@@ -50,6 +50,9 @@ export interface Deps {
 /** What a caller may set: the running service whether it is stopping, a test its clock and randomness. */
 export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>>
 
+/** Of a request's time, for waiting for a password hash; the rest is for the hash and what comes after it. */
+const HASH_WAIT_SHARE = 0.5
+
 /** Runs `work` on a connection for migrations, which may take longer than any request. */
 export const withMigrations = (
   { database }: Config,
@@ -92,7 +95,7 @@ export async function openDeps(
     if (database.migrateOnStart) await migrateAll(config, log)
     const [queue, passwords, keys] = await Promise.all([
       openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled }),
-      createPasswords(config.passwords.hashing),
+      createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
       importSigningKeys(config.jwt),
     ])
     const now = overrides.now ?? (() => new Date())

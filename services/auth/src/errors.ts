@@ -49,6 +49,7 @@ export const errorCatalogue = {
     status: 422,
     message: 'Unable to unlink identity due to email conflict',
   },
+  unexpected_audience: { status: 403, message: "Token audience doesn't match request audience" },
   manual_linking_disabled: { status: 404, message: 'Manual linking is disabled' },
   provider_disabled: { status: 400, message: 'The provider is not enabled' },
   email_not_confirmed: { status: 400, message: 'Email not confirmed' },
@@ -86,7 +87,6 @@ export const errorCatalogue = {
   mfa_phone_verify_not_enabled: { status: 422, message: 'MFA verification is disabled for Phone' },
   mfa_webauthn_enroll_not_enabled: { status: 422, message: 'MFA enroll is disabled for WebAuthn' },
   mfa_webauthn_verify_not_enabled: { status: 422, message: 'MFA verification is disabled for WebAuthn' },
-  sms_send_failed: { status: 422, message: 'The message could not be sent' },
 } as const
 
 export type ErrorCode = keyof typeof errorCatalogue

@@ -3,7 +3,7 @@
 import { type Attributes, metrics } from '@opentelemetry/api'
 import { ApiError } from '@services/common/errors'
 
-/** New accounts. `method`: password, anonymous, and what else may create one. */
+/** New accounts of users' own making. `method`: password, otp (a link or code asked for by an unknown address), anonymous. */
 export const countSignUp = (method: string) => signUps({ method })
 /**
  * Sign-ins tried. `method`: password, otp (a link or code redeemed), pkce (the code that a link gave exchanged). `result`: `ok`
@@ -18,6 +18,7 @@ export const countReuseDetected = () => reuses({})
  */
 export const countMessage = (channel: 'mail' | 'sms', kind: string, result: 'sent' | 'failed' | 'dropped') =>
   messages({ channel, kind, result })
+/** `limit`: its name among the counters (limits/), `password`, or `gap-` and what is spaced apart. */
 export const countLimitHit = (limit: string) => limitsHit({ limit })
 export const countCaptcha = (result: 'ok' | 'refused' | 'missing' | 'unavailable') => captchas({ result })
 /** Look-ups of leaked passwords. */

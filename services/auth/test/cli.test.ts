@@ -68,11 +68,16 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
     ['users delete ada@example.com', 'needs --yes'],
     ['users set-password ada@example.com', 'needs --password-stdin'],
     ['users set-role ada@example.com', 'needs USER ROLE'],
+    ['mail preview invite --locale fr', '--locale must be one of AUTH_MAILER_LOCALES, which are en, de'],
+    ['mail preview invite --html --text', 'either --html or --text'],
+    ['mail test nobody', 'ADDRESS must be an e-mail address'],
+    ['mail test a@b.example,c@d.example', 'ADDRESS must be an e-mail address'],
     ['redirect check', 'needs URL'],
     ['keys generate --alg none', '--alg must be one of'],
     ['keys generate --alg', 'auth keys generate --help'],
     ['tokens admin --expires never', '--expires must be'],
     ['tokens admin --expires 0', '--expires must be'],
+    ['tokens admin --expires 99999999999999h', '--expires must be at most 876000h, which is 100 years'],
   ])('%s', async ([line, hint]) => {
     const answer = await authHere((line as string).split(' '))
     expect(answer).toEqual({ code: 64, stdout: '', stderr: expect.stringContaining(hint as string) })

@@ -14,7 +14,7 @@ const RUNS = Number(process.env.HOSTILE_RUNS ?? 100)
 const LIMIT = { interruptAfterTimeLimit: RUNS * 400, markInterruptAsFailure: true }
 const TEST_WITHIN_MS = RUNS * 4_000
 
-const FAMILIES = ['service', 'sign-up', 'verify', 'sign-in', 'account', 'second factors', 'admin']
+const FAMILIES = ['service', 'sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin']
 
 /** Words of the machinery: files, stacks, SQL and what PostgreSQL says of it. None of the values we send has them. */
 const INNARDS =
@@ -28,6 +28,12 @@ const reached = new Set<string>()
 beforeAll(async () => {
   service = await startTestService({
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_EXTERNAL_GITHUB_ENABLED: 'true',
+    AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'id',
+    AUTH_EXTERNAL_GITHUB_SECRET: 'secret',
+    AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'https://auth.example/callback',
+    AUTH_EXTERNAL_GITHUB_URL: 'http://127.0.0.1:1',
     AUTH_SMS_PROVIDER: 'http',
     AUTH_SMS_HTTP_URL: 'http://127.0.0.1:1/',
     AUTH_RATE_LIMIT_EMAIL_SENT: '100000',
@@ -120,6 +126,7 @@ async function send({ method, path }: Endpoint, request: HostileRequest): Promis
 type Person = Record<
   | '$user'
   | '$session'
+  | '$identity'
   | '$message'
   | '$email'
   | '$new'
@@ -134,7 +141,7 @@ type Person = Record<
   | '$recovery',
   string
 >
-const NAMES = /\$(user|session|message|email|new|refresh|link|code|fresh|factor|challenge|totp|recovery)\b/g
+const NAMES = /\$(user|session|identity|message|email|new|refresh|link|code|fresh|factor|challenge|totp|recovery)\b/g
 
 let person: Person | undefined
 let people = 0
@@ -189,10 +196,17 @@ async function newPerson(): Promise<Person> {
   const totp = await enrollTotp(service, { auth }, 'first')
   const { body } = await verifyTotp(service, { auth }, totp)
   const { rows } = await service.deps.pool.query('select id from sessions where user_id = $1', [created.body.id])
+  const identity = crypto.randomUUID()
+  await service.deps.pool.query(
+    `insert into identities (id, user_id, provider, provider_id, identity_data, created_at, updated_at)
+    values ($1, $2, 'github', $3, '{}', now(), now())`,
+    [identity, created.body.id, identity],
+  )
   const messages = await service.deps.pool.query('select id from messages order by state = $1 desc limit 1', ['failed'])
   return {
     $user: created.body.id,
     $session: rows[0].id,
+    $identity: identity,
     $message: messages.rows[0]?.id ?? created.body.id,
     $email: account.email,
     $new: '',

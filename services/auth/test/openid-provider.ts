@@ -1,8 +1,10 @@
 // A real OpenID provider on a real port (oidc-provider, certified), and a browser's way through it: redirects and cookies.
+import type { webcrypto } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { exportJWK, generateKeyPair, type JWK } from 'jose'
+import { text } from 'node:stream/consumers'
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { Provider } from 'oidc-provider'
 
 export interface ProviderAccount {
@@ -17,8 +19,10 @@ export interface OpenIdProvider {
   issuer: string
   /** Settings of the service for a provider of this name, e.g. `GOOGLE` or `OIDC_CORP`. */
   settings(name: string): Record<string, string>
-  /** Whoever signs in next; `denied` refuses its consent. */
-  next(account: ProviderAccount | 'denied'): void
+  /** Whoever signs in next; `denied` refuses its consent. A `password` is asked for by a page. */
+  next(account: ProviderAccount | 'denied', password?: string): void
+  /** A token for the client, as an application gets it that knows the provider itself. */
+  idToken(claims: JWTPayload & { sub: string }, options?: TokenOptions): Promise<string>
   /** Other keys from now on; the old ones are gone. */
   rotateKeys(): Promise<void>
   /** Walks through the provider's pages from its authorize address to our callback; the callback's address. */
@@ -26,13 +30,26 @@ export interface OpenIdProvider {
   close(): Promise<void>
 }
 
-export const CALLBACK = 'https://auth.example/callback'
+const CALLBACK = 'https://auth.example/callback'
 const CLIENT = { client_id: 'our-client', client_secret: 'a-secret-of-the-client' }
+
+interface TokenOptions {
+  /** Instead of the provider's key and its algorithm. */
+  key?: webcrypto.CryptoKey | Uint8Array
+  header?: { alg: string; kid?: string }
+}
+
+const LOGIN_PAGE = `<!doctype html><title>Provider</title><form method="post">
+<label>Password <input name="password" type="password"></label><button>Sign in</button></form>`
+
+const typed = (request: IncomingMessage) => (request.method === 'POST' ? text(request) : '')
 
 type Routes = Partial<Record<'authorization' | 'token' | 'userinfo' | 'jwks', string>>
 
-export async function startOpenIdProvider(routes: Routes = {}): Promise<OpenIdProvider> {
+export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBACK): Promise<OpenIdProvider> {
   let who: ProviderAccount | 'denied' = { sub: 'nobody' }
+  let password: string | undefined
+  let signing: { key: webcrypto.CryptoKey; header: { alg: string; kid: string } }
   const accounts = new Map<string, ProviderAccount>()
   let handle: ReturnType<Provider['callback']>
   const server = createServer((request, response) => handle(request, response)).listen(0, '127.0.0.1')
@@ -42,8 +59,9 @@ export async function startOpenIdProvider(routes: Routes = {}): Promise<OpenIdPr
   async function renew(): Promise<void> {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     const key: JWK = { ...(await exportJWK(privateKey)), kid: `key-${Math.random()}`, alg: 'RS256', use: 'sig' }
+    signing = { key: privateKey, header: { alg: 'RS256', kid: key.kid as string } }
     const provider = new Provider(issuer, {
-      clients: [{ ...CLIENT, redirect_uris: [CALLBACK], token_endpoint_auth_method: 'client_secret_post' }],
+      clients: [{ ...CLIENT, redirect_uris: [callback], token_endpoint_auth_method: 'client_secret_post' }],
       jwks: { keys: [key] },
       routes,
       cookies: { keys: ['of the tests'] },
@@ -63,6 +81,11 @@ export async function startOpenIdProvider(routes: Routes = {}): Promise<OpenIdPr
         return provider.interactionFinished(context.req, context.res, refusal)
       }
       if (prompt.name === 'login') {
+        if (password !== undefined && !(await typed(context.req)).includes(`password=${password}`)) {
+          context.type = 'text/html'
+          context.body = LOGIN_PAGE
+          return
+        }
         return provider.interactionFinished(context.req, context.res, { login: { accountId: who.sub } })
       }
       const grant = grantId
@@ -81,13 +104,20 @@ export async function startOpenIdProvider(routes: Routes = {}): Promise<OpenIdPr
       [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
       [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: CLIENT.client_id,
       [`AUTH_EXTERNAL_${name}_SECRET`]: CLIENT.client_secret,
-      [`AUTH_EXTERNAL_${name}_REDIRECT_URI`]: CALLBACK,
+      [`AUTH_EXTERNAL_${name}_REDIRECT_URI`]: callback,
       [name.startsWith('OIDC_') ? `AUTH_EXTERNAL_${name}_ISSUER` : `AUTH_EXTERNAL_${name}_URL`]: issuer,
     }),
-    next: (account) => {
+    next: (account, asked) => {
       who = account
+      password = asked
       if (account !== 'denied') accounts.set(account.sub, account)
     },
+    idToken: (claims, { key = signing.key, header = signing.header } = {}) =>
+      new SignJWT({ iss: issuer, aud: CLIENT.client_id, ...claims })
+        .setProtectedHeader(header)
+        .setIssuedAt(claims.iat)
+        .setExpirationTime(claims.exp ?? '5m')
+        .sign(key),
     rotateKeys: renew,
     async visit(url) {
       const cookies = new Map<string, string>()

@@ -197,10 +197,11 @@ describe('an address that somebody else registered and never confirmed', () => {
     const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth } = await service.signedIn('with-number@example.com')
     const email = 'half@example.com'
-    const half = { email, phone: '4915100000031', phone_confirm: true, password: STRANGERS }
-    const { body: other } = await service.post('/admin/users', half, service.admin)
-    await service.post('/resend', { type: 'signup', email })
+    await service.post('/signup', { email, password: STRANGERS })
     await service.mailbox.waitFor(email)
+    const { users } = (await service.get(`/admin/users?filter=${email}`, service.admin)).body
+    const [other] = users
+    await service.put(`/admin/users/${other.id}`, { phone: '4915100000031', phone_confirm: true }, service.admin)
     await change(service, auth, email)
     expect((await service.get('/user', auth)).body.email).toBe(email)
     const { body: kept } = await service.get(`/admin/users/${other.id}`, service.admin)
@@ -221,6 +222,9 @@ describe('an address that somebody else registered and never confirmed', () => {
     expect(answer).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
     await service.post('/invite', { email: 'guest@example.com' }, service.admin)
     await service.post('/admin/users', { email: 'made@example.com' }, service.admin)
+    // Whoever asks for a mail to the address makes no sign-up of it.
+    await service.post('/resend', { type: 'signup', email: 'made@example.com' })
+    await service.mailbox.waitFor('made@example.com')
     for (const email of ['faster@example.com', 'guest@example.com', 'made@example.com']) {
       const refused = await service.put('/user', { email }, auth)
       expect(refused).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
@@ -232,7 +236,7 @@ describe('an address that somebody else registered and never confirmed', () => {
     const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
     const phone = '4915100000032'
     await service.post('/admin/users', { phone }, service.admin)
-    const asked = { confirmation_sent_at: service.clock.now() }
+    const asked = { confirmation_sent_at: service.clock.now(), made_by_admin: false }
     await service.deps.db.updateTable('users').set(asked).where('phone', '=', phone).execute()
     const { auth } = await service.signedIn('unproven@example.com')
     const refused = await service.put('/user', { phone }, auth)

@@ -90,7 +90,11 @@ async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: stri
       await fetch(`${base}${path}`, { method, headers: { authorization }, body: JSON.stringify(body) })
     ).json()) as { id: string }
 
+  await send('/otp', { email: 'by-code@example.com' })
+  await isCounted('auth_sign_ups_total{method="otp"')
+
   await send('/recover', { email })
+  expect(await send('/recover', { email })).toMatchObject({ error_code: 'over_email_send_rate_limit' })
   const link = `${base}${linkPath((await mailbox.waitFor(email)).text)}`
   for (let i = 0; i < 2; i++) await fetch(link, { redirect: 'manual' })
   await send('/verify', { type: 'recovery', email, token: '000000' })
@@ -144,6 +148,7 @@ test('Prometheus scrapes every domain metric at / of its own port', async () => 
     ['auth_refreshes_total{result="refresh_token_already_used"', 1],
     ['auth_refresh_reuse_detected_total', 1],
     ['auth_limits_hit_total{limit="password"', 1],
+    ['auth_limits_hit_total{limit="gap-sign_in_link"', 1],
     ['auth_hash_queue_depth', 0],
     [
       'http_server_request_duration_count{http_request_method="POST",http_route="/signup",http_response_status_code="200"',

@@ -1,25 +1,13 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, isBrowserThere, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { clip } from './clips.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
-/** Debian's; where there is none these tests are skipped, but not where one is named. */
-const CHROMIUM = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
-const isThere = Boolean(process.env.CHROMIUM_PATH) || existsSync(CHROMIUM)
-const QUIET = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
-
-describe.skipIf(!isThere)('in a browser', () => {
+describe.skipIf(!isBrowserThere)('in a browser', () => {
   let service: TestService
   let browser: Browser
   let id: string
@@ -28,10 +16,7 @@ describe.skipIf(!isThere)('in a browser', () => {
     const port = await findFreePort()
     const base = `http://127.0.0.1:${port}`
     const settings = { MEDIA_PORT: String(port), MEDIA_BASE_URL: base, MEDIA_FILES_BASE_URL: base }
-    ;[service, browser] = await Promise.all([
-      startTestService(settings),
-      chromium.launch({ executablePath: CHROMIUM, args: QUIET }),
-    ])
+    ;[service, browser] = await Promise.all([startTestService(settings), launchBrowser()])
     id = idIn(await service.upload(await clip('plain.mp4')))
   }, 30_000)
   afterAll(async () => {

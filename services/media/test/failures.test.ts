@@ -226,7 +226,7 @@ test('a PostgreSQL that stalls is not stormed with connections: what comes waits
   const lock = await pool.connect()
   await lock.query('begin; lock table clips in access exclusive mode')
   const answers = Array.from({ length: 60 }, () => service.get('/f/AAAAAAAA.mp4'))
-  await expect.poll(() => pool.totalCount + pool.waitingCount).toBeGreaterThan(50)
+  await expect.poll(() => pool.totalCount + pool.waitingCount, { timeout: 5_000 }).toBeGreaterThan(50)
   expect(pool.totalCount).toBe(20)
   await lock.query('rollback')
   lock.release()

@@ -134,6 +134,8 @@ describe('an anonymous user', () => {
     const asked = await service.put('/user', { email: 'named@example.com', password: 'correct horse' }, auth)
     expect(asked).toMatchObject({ status: 200, body: { is_anonymous: true, new_email: 'named@example.com' } })
     const mail = await service.mailbox.waitFor('named@example.com')
+    // There is no address that it changes from.
+    expect(mail.text).toContain('named@example.com is to become the address of your account at https://site.example.')
     await service.get(linkPath(mail.text))
     const { body: user } = await service.get('/user', auth)
     expect(user).toMatchObject({

@@ -81,7 +81,7 @@ export async function updateAccount(
       await lockUser(trx, user.id)
       // Hashing took its time: the session may have been ended meanwhile, by its owner's own password change.
       if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
-      if (password) await changePassword(deps, trx, log, user, session.id, password)
+      if (password) await changePassword(deps, trx, log, caller, password, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
       if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
       if (changes.email) await changeEmail(deps, trx, user, changes.email, changes)
@@ -90,8 +90,8 @@ export async function updateAccount(
       await audit(deps, trx, log, { action: 'user_modified', actor: user })
       const updated = await findUserById(trx, user.id)
       if (!updated) throw apiError('user_not_found')
-      requireModestMetadata(updated.user_metadata)
-      requireModestMetadata(updated.app_metadata)
+      if (changes.data) requireModestMetadata(updated.user_metadata)
+      if (changes.appMetadata) requireModestMetadata(updated.app_metadata)
       return updated
     })
     if (password) await deps.limits.forgetPasswordTries(changeTry(user, changes.clientAddress))
@@ -157,18 +157,18 @@ async function changePassword(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
-  user: User,
-  sessionId: string,
+  { user, session }: LiveCaller,
   { passwordHash, nonceHash }: CheckedPassword,
+  { context }: AccountChanges,
 ): Promise<void> {
   if (nonceHash && !(await takeByCodeHash(trx, user.id, 'reauthentication', nonceHash))) {
     throw apiError('reauthentication_not_valid')
   }
   await setPassword(trx, user.id, passwordHash, deps.now())
   await endTokens(trx, user.id, 'all', deps.now())
-  await endSessions(trx, user.id, 'others', sessionId)
+  await endSessions(trx, user.id, 'others', session.id)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
-  await notify(deps, trx, user, 'password_changed_notification', {})
+  await notify(deps, trx, user, 'password_changed_notification', {}, context)
 }
 
 async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: string, order: AccountChanges) {
@@ -188,7 +188,7 @@ async function changePhone(
   log: AuditLog,
   user: User,
   phone: string,
-  { smsChannel }: AccountChanges,
+  { smsChannel, context }: AccountChanges,
 ) {
   const now = deps.now()
   if (deps.config.sms.autoconfirm) {
@@ -197,7 +197,7 @@ async function changePhone(
     const isNew = await putProvenIdentity(trx, identity)
     await refreshProviders(trx, user.id, now)
     await audit(deps, trx, log, { action: 'user_modified', actor: user })
-    await notifyPhoneChange(deps, trx, user, phone, isNew)
+    await notifyPhoneChange(deps, trx, user, phone, isNew, context.acceptLanguage)
     return
   }
   await sendPhoneChange(deps, trx, user, phone, smsChannel)

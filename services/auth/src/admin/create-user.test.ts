@@ -266,7 +266,7 @@ describe('an address that is taken', () => {
         user_id: id,
         provider: 'google',
         provider_id: '1',
-        identity_data: JSON.stringify({ email: linked }),
+        identity_data: JSON.stringify({ email: linked, email_verified: true }),
         created_at: service.clock.now(),
         updated_at: service.clock.now(),
       })

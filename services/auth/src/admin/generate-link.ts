@@ -87,8 +87,8 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, orde
     })
     const user = await findUserById(trx, made.user.id)
     if (!user) throw apiError('user_not_found', { status: 404 })
-    // Each link for an account that is there merges more into it.
-    requireModestMetadata(user.user_metadata)
+    // Each sign-up link for an account that is there merges more into it.
+    if (type === 'signup') requireModestMetadata(user.user_metadata)
     const properties = {
       action_link: confirmationUrl(deps.config, made.kind, token, order.context),
       email_otp: token.code,

@@ -58,6 +58,25 @@ test('an invitation takes away the password a stranger signed up with', async ({
   expect(stranger.body.error_code).toBe('invalid_credentials')
 })
 
+test('whose invitee chooses a password is theirs, also where a stranger had signed up the address', async ({
+  service,
+}) => {
+  const email = 'chooses-after@example.com'
+  await service.post('/signup', { email, password: 'the stranger knows' })
+  const first = await service.mailbox.waitFor(email)
+  await service.post('/invite', { email }, service.admin)
+  const mail = await service.mailbox.waitFor(email, { after: first })
+  const verify = { type: 'signup', token_hash: tokenIn(mail.text) }
+  expect(await service.post('/verify', verify)).toMatchObject({
+    status: 400,
+    body: { error_code: 'validation_failed' },
+  })
+  expect((await service.post('/verify', { ...verify, password: 'my own words' })).status).toBe(200)
+  const signIn = (password: string) => service.post('/token?grant_type=password', { email, password })
+  expect((await signIn('my own words')).status).toBe(200)
+  expect((await signIn('the stranger knows')).body.error_code).toBe('invalid_credentials')
+})
+
 test.for<[string, object, number]>([
   ['no address', {}, 400],
   ['a malformed address', { email: 'a' }, 400],

@@ -134,6 +134,9 @@ describe('PUT /admin/users/{user_id}', () => {
     expect(unproven.body).toMatchObject({ is_anonymous: true, app_metadata: { providers: ['email'] } })
     const proven = await admin.put(await signUp(), { email: freshEmail(), email_confirm: true })
     expect(proven.body).toMatchObject({ is_anonymous: false, app_metadata: { provider: 'email' } })
+    const later = await signUp()
+    await admin.put(later, { email: freshEmail() })
+    expect((await admin.put(later, { email_confirm: true })).body).toMatchObject({ is_anonymous: false })
     const byPhone = await admin.put(await signUp(), { phone: freshPhone(), phone_confirm: true })
     expect(byPhone.body).toMatchObject({ is_anonymous: false, app_metadata: { provider: 'phone' } })
     const nothing = await admin.put(await signUp(), { email_confirm: true })
@@ -157,6 +160,21 @@ describe('PUT /admin/users/{user_id}', () => {
     const signedIn = toSignedIn((await signIn(service, user.email, 'correct horse')).body)
     await put({ email: freshEmail(), phone: freshPhone(), role: 'editor', user_metadata: { a: 1 } })
     expect((await refresh(service, signedIn.refreshToken)).status).toBe(200)
+  })
+
+  test('whatever is not metadata can be changed where metadata has outgrown its limit', async ({ service }) => {
+    const admin = await asAdmin(service)
+    const email = freshEmail()
+    // To the largest data there may be a sign-up adds what the service says of the address.
+    await service.post('/signup', { email, password: 'correct horse', data: { text: 'x'.repeat(16 * 1024 - 11) } })
+    await service.get(linkPath((await service.mailbox.waitFor(email)).text))
+    const { userId, auth } = toSignedIn((await signIn(service, email, 'correct horse')).body)
+    const put = (body: object) => admin.put(`/admin/users/${userId}`, body)
+    expect((await put({ user_metadata: { more: 1 } })).status).toBe(422)
+    expect((await service.put('/user', { data: { more: 1 } }, auth)).status).toBe(422)
+    expect((await service.put('/user', { password: 'another horse' }, auth)).status).toBe(200)
+    expect((await admin.post('/admin/generate_link', { type: 'recovery', email })).status).toBe(200)
+    expect((await put({ ban_duration: '24h' })).body).toHaveProperty('banned_until')
   })
 
   test('a ban stops sign-in, refresh and the account; none lifts it, and the session is still there', async ({

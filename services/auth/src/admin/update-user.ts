@@ -75,8 +75,9 @@ export async function updateUser(
     } else if (checked.bannedUntil) await endTokens(trx, userId, 'changes', now)
     await changeMetadata(trx, user, checked, now)
     const updated = (await findUserById(trx, userId)) as User
-    requireModestMetadata(updated.user_metadata)
-    requireModestMetadata(updated.app_metadata)
+    // Only what this request has grown: an account must stay changeable, and be banned, however large the rest has become.
+    if (checked.userMetadata) requireModestMetadata(updated.user_metadata)
+    if (checked.appMetadata) requireModestMetadata(updated.app_metadata)
     await audit(deps, trx, log, { action: 'user_modified', actor, target: updated })
     return updated
   })
@@ -112,8 +113,7 @@ async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate
   // A change the user had begun is over: its tokens end with the address they were sent for.
   if (email) Object.assign(changes, { email, ...NO_EMAIL_CHANGE })
   if (phone) Object.assign(changes, { phone, ...NO_PHONE_CHANGE })
-  const isProven = (email && update.emailConfirm) || (phone && update.phoneConfirm)
-  if (user.is_anonymous && isProven) changes.is_anonymous = false
+  if (changes.email_confirmed_at || changes.phone_confirmed_at) changes.is_anonymous = false
   if (update.bannedUntil !== undefined) changes.banned_until = update.bannedUntil
   await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
 }

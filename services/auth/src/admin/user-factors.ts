@@ -23,7 +23,7 @@ export function deleteUserFactor(
 ): Promise<FactorBody> {
   return withFactor(deps, userId, factorId, async (trx, user, factor) => {
     const shown = shownFactor(user, factor.id)
-    await removeFactor(deps, trx, user, factor)
+    await removeFactor(deps, trx, user, factor, undefined)
     // Under the user's name, as the reference has it (contract/auth-core.md 11.22).
     const traits = { user_id: user.id, factor_id: factor.id }
     await audit(deps, trx, log, { action: 'factor_deleted', actor: user, traits, ip })

@@ -7,6 +7,7 @@ import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
 const LOG_TYPES = {
   login: 'account',
   logout: 'account',
+  invite_accepted: 'account',
   user_signedup: 'team',
   user_invited: 'team',
   user_deleted: 'team',
@@ -17,6 +18,7 @@ const LOG_TYPES = {
   user_recovery_requested: 'user',
   user_reauthenticate_requested: 'user',
   identity_linked: 'user',
+  identity_unlinked: 'user',
   user_repeated_signup: 'user',
   user_updated_password: 'user',
   message_retried: 'user',

@@ -1,4 +1,5 @@
-import { boolean, httpUrl, text, type Values, type Variables } from '@services/common/config'
+import { boolean, httpUrl, parsed, text, type Values, type Variables } from '@services/common/config'
+import { parseSecret } from './jwt.ts'
 import type { signupVariables } from './signup.ts'
 
 export const externalVariables = {
@@ -9,8 +10,11 @@ export const externalVariables = {
     'Who signs in at a provider need not have a verified address, there or here.',
     { default: 'false' },
   ),
-  ENCRYPTION_KEY: text(
-    'Secret under which provider tokens and second factors are stored; JWT_SECRET when unset, which then cannot be changed without losing them.',
+  ENCRYPTION_KEY: parsed(
+    'string',
+    'Secret of at least 16 bytes under which provider tokens and second factors are stored; JWT_SECRET when unset, which then cannot be changed without losing them.',
+    {},
+    parseSecret,
   ),
 } satisfies Variables
 

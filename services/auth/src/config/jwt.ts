@@ -36,8 +36,8 @@ export const jwtSettings = (
   defaultRole: values.JWT_DEFAULT_GROUP_NAME,
 })
 
-/** A key of HMACs. */
-function parseSecret(value: string): string {
+/** What keys are made from. */
+export function parseSecret(value: string): string {
   // RFC 7518 section 3.2 asks for 32 bytes; shorter secrets exist in the field, a dictionary word must not pass.
   if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes long')
   return value

@@ -1,5 +1,6 @@
 import { boolean, duration, integer, parsed, text, type Values, type Variables } from '@services/common/config'
 import { parseRates } from '../limits/rate.ts'
+import { actionLink } from '../mail/action-link.ts'
 import { parseAuthorizedAddresses } from '../mail/authorized-addresses.ts'
 import { checkSubject } from '../mail/check-template.ts'
 import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, ON_BY_DEFAULT, settingName } from '../mail/kinds.ts'
@@ -47,10 +48,15 @@ export const mailVariables = {
     { default: '' },
     parseHosts,
   ),
-  MAILER_URLPATHS_INVITE: text('Path of invitation links.', { default: '/verify' }),
-  MAILER_URLPATHS_CONFIRMATION: text('Path of confirmation links.', { default: '/verify' }),
-  MAILER_URLPATHS_RECOVERY: text('Path of recovery and magic links.', { default: '/verify' }),
-  MAILER_URLPATHS_EMAIL_CHANGE: text('Path of e-mail change links.', { default: '/verify' }),
+  MAILER_URLPATHS_INVITE: parsed('string', 'Path of invitation links.', { default: '/verify' }, parseLinkPath),
+  MAILER_URLPATHS_CONFIRMATION: parsed('string', 'Path of confirmation links.', { default: '/verify' }, parseLinkPath),
+  MAILER_URLPATHS_RECOVERY: parsed(
+    'string',
+    'Path of recovery and magic links.',
+    { default: '/verify' },
+    parseLinkPath,
+  ),
+  MAILER_URLPATHS_EMAIL_CHANGE: parsed('string', 'Path of e-mail change links.', { default: '/verify' }, parseLinkPath),
   MAILER_DEFAULT_LOCALE: parsed(
     'string',
     'Language of mails to users of whom none is known that MAILER_LOCALES has.',
@@ -127,6 +133,16 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
     notifications: forEach(NOTIFICATIONS, (kind) => ({
       [kind]: settings[`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`] as boolean,
     })),
+  }
+}
+
+/** A path, or a whole address: both must make a link with any base. */
+function parseLinkPath(value: string): string {
+  try {
+    actionLink('https://h.example', value, { token: '', type: '', redirectTo: '' })
+    return value
+  } catch {
+    throw new Error('must be a path or an absolute http or https URL')
   }
 }
 

@@ -1,4 +1,6 @@
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config'
+import { parseEmail } from '../users/email-address.ts'
+import type { serverVariables } from './server.ts'
 import type { signupVariables } from './signup.ts'
 
 export const smtpVariables = {
@@ -6,7 +8,7 @@ export const smtpVariables = {
   SMTP_PORT: port('Its port; 465 means TLS from the start. Required while e-mail is enabled.', {}),
   SMTP_USER: text('User name at the mail server, if it asks for one.'),
   SMTP_PASS: text('Password at the mail server.'),
-  SMTP_ADMIN_EMAIL: text('From address of all mail; required while e-mail is enabled.'),
+  SMTP_ADMIN_EMAIL: parsed('string', 'From address of all mail; required while e-mail is enabled.', {}, parseSender),
   SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
   SMTP_TLS: oneOf(
     ['auto', 'required', 'off'],
@@ -22,16 +24,41 @@ export const smtpVariables = {
   SMTP_MAX_FREQUENCY: duration('Least time between confirmation mails to one address.', { default: '900' }),
 } satisfies Variables
 
-export const smtpSettings = (values: Values<typeof smtpVariables>) => ({
+/** The submission port (RFC 6409), for services that need a mail server only now and then. */
+const DEFAULT_PORT = 587
+
+export const smtpSettings = (
+  values: Values<typeof smtpVariables & Pick<typeof serverVariables, 'API_EXTERNAL_URL'>>,
+) => ({
   host: values.SMTP_HOST,
-  port: values.SMTP_PORT,
+  port: values.SMTP_PORT ?? DEFAULT_PORT,
   user: values.SMTP_USER,
   password: values.SMTP_PASS,
   from: values.SMTP_ADMIN_EMAIL,
   senderName: values.SMTP_SENDER_NAME ?? values.SMTP_ADMIN_EMAIL,
+  clientName: clientNameOf(values.API_EXTERNAL_URL),
   tls: values.SMTP_TLS,
   headers: values.SMTP_HEADERS,
 })
+
+/**
+ * The name in EHLO. A container's own is none that a server could look up, and some refuse mail for it. Undefined where
+ * the address is of a machine only: `localhost`, or a number.
+ */
+function clientNameOf(externalUrl: string): string | undefined {
+  const { hostname } = new URL(externalUrl)
+  return hostname.includes('.') && !/^[\d.]+$/.test(hostname) ? hostname : undefined
+}
+
+/** A bare address: with a name before it, it would be one in no mail server's eyes. */
+function parseSender(value: string): string {
+  try {
+    parseEmail(value)
+    return value
+  } catch {
+    throw new Error('must be an e-mail address; the name is AUTH_SMTP_SENDER_NAME')
+  }
+}
 
 export function smtpProblems(
   values: Values<typeof smtpVariables & Pick<typeof signupVariables, 'EXTERNAL_EMAIL_ENABLED'>>,

@@ -60,6 +60,7 @@ export interface UsersTable {
   app_metadata: MetadataColumn
   user_metadata: MetadataColumn
   is_anonymous: Generated<boolean>
+  made_by_admin: Generated<boolean>
   banned_until: MaybeTime
   deleted_at: MaybeTime
   created_at: Date

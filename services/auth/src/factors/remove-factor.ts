@@ -16,6 +16,7 @@ export async function removeFactor(
   trx: Transaction<DB>,
   user: Pick<User, 'id' | 'email' | 'user_metadata'>,
   factor: Factor,
+  acceptLanguage: string | undefined,
 ): Promise<void> {
   await deleteFactors(trx, user.id, [factor.id])
   if (factor.status !== 'verified') return
@@ -26,5 +27,6 @@ export async function removeFactor(
     await deleteRecoveryCodes(trx, user.id)
     await lowerSessions(trx, user.id, Object.values(SECOND_METHODS))
   }
-  await notify(deps, trx, user, 'mfa_factor_unenrolled_notification', { FactorType: factor.factor_type })
+  const details = { FactorType: factor.factor_type }
+  await notify(deps, trx, user, 'mfa_factor_unenrolled_notification', details, { acceptLanguage })
 }

@@ -23,29 +23,33 @@ interface UserDeps {
 }
 
 /**
- * Everything in this scope needs a user's access token; the caller is `callerOf(request)`. Order of checks and their
- * statuses: contract/auth-core.md 3.1 to 3.3. A token whose session ended, by its limits too, still passes here without
- * it (design.md 5.3).
+ * Everything in this scope needs a user's access token; the caller is `callerOf(request)`. A token whose session ended, by its
+ * limits too, still passes here without it (design.md 5.3).
  */
 export function requireUser(app: FastifyInstance, deps: UserDeps): void {
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request) => {
-    const claims = await verifyBearer(request, deps)
-    if (!claims.sub) throw apiError('bad_jwt')
-    if (!UUID.test(claims.sub)) throw apiError('bad_jwt', { status: 400 })
-    const liveId = sessionIdOf(claims)
-    const caller = await findCaller(deps.db, claims.sub, liveId, deps.config.sessions)
-    if (!caller) throw apiError('user_not_found')
-    const { user, session } = caller
-    if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
-    const isLive = session && !whyEnded(session, deps.config.sessions, deps.now())
-    request.caller = {
-      user,
-      session: isLive ? session : undefined,
-      hadSession: liveId !== undefined,
-      audience: [claims.aud].flat()[0] ?? '',
-    }
+    request.caller = await authenticate(request, deps)
   })
+}
+
+/** Whose token the request carries. Order of checks and their statuses: contract/auth-core.md 3.1 to 3.3. */
+export async function authenticate(request: FastifyRequest, deps: UserDeps): Promise<Caller> {
+  const claims = await verifyBearer(request, deps)
+  if (!claims.sub) throw apiError('bad_jwt')
+  if (!UUID.test(claims.sub)) throw apiError('bad_jwt', { status: 400 })
+  const liveId = sessionIdOf(claims)
+  const caller = await findCaller(deps.db, claims.sub, liveId, deps.config.sessions)
+  if (!caller) throw apiError('user_not_found')
+  const { user, session } = caller
+  if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
+  const isLive = session && !whyEnded(session, deps.config.sessions, deps.now())
+  return {
+    user,
+    session: isLive ? session : undefined,
+    hadSession: liveId !== undefined,
+    audience: [claims.aud].flat()[0] ?? '',
+  }
 }
 
 export function callerOf(request: FastifyRequest): Caller {

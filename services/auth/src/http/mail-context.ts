@@ -15,6 +15,9 @@ export function mailContextOf(
   return {
     redirectTo: redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList }),
     externalUrl: externalBase(request, config),
-    acceptLanguage: request.headers['accept-language']?.slice(0, MAX_ACCEPT_LANGUAGE),
+    acceptLanguage: acceptLanguageOf(request),
   }
 }
+
+export const acceptLanguageOf = ({ headers }: FastifyRequest): string | undefined =>
+  headers['accept-language']?.slice(0, MAX_ACCEPT_LANGUAGE)

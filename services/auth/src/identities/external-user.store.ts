@@ -1,6 +1,7 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../db/tables.ts'
+import { hasVerifiedEmail } from './identities.store.ts'
 
 /** Makes sign-ins of one account at a provider wait for each other, so that two at once do not make two users. */
 export async function lockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<void> {
@@ -41,7 +42,7 @@ export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly strin
         .innerJoin('users', 'users.id', 'identities.user_id')
         .select('users.id')
         .where('identities.email', 'in', emails)
-        .where(sql<boolean>`${sql.ref('identities.identity_data')} @> '{"email_verified": true}'`)
+        .where(hasVerifiedEmail)
         .where('users.aud', '=', aud),
     )
     .execute()

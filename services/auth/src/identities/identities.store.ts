@@ -29,13 +29,20 @@ export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity
     .execute()
 }
 
-/** Whether any account of the audience is linked with this address, whatever the account's own address is. */
+/**
+ * An address that was proven where the identity is from. One that a provider was only told, or was told by a user of ours, must
+ * not keep its owner out.
+ */
+export const hasVerifiedEmail = sql<boolean>`${sql.ref('identities.identity_data')} @> '{"email_verified": true}'`
+
+/** Whose account of the audience is linked with this address, whatever the account's own address is. */
 export async function findUserIdByIdentityEmail(trx: Transaction<DB>, email: string, aud: string) {
   const found = await trx
     .selectFrom('identities')
     .innerJoin('users', 'users.id', 'identities.user_id')
     .select('identities.user_id')
     .where('identities.email', '=', email)
+    .where(hasVerifiedEmail)
     .where('users.aud', '=', aud)
     .limit(1)
     .executeTakeFirst()
@@ -107,6 +114,10 @@ export async function setIdentityPhoneVerified(trx: Transaction<DB>, userId: str
     .where('user_id', '=', userId)
     .where(sql`identity_data ->> 'phone'`, '=', phone)
     .execute()
+}
+
+export async function deleteIdentity(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
 /** The user's identities by provider and id there, for replacing each. */

@@ -42,6 +42,38 @@ const newEmail = () => `imported-${++made}@example.com`
 const newUuid = () => crypto.randomUUID()
 
 describe('imported users sign in with their old passwords', async () => {
+  test('and stay signed in where too many others wait for a hash of theirs to be made', async ({ service }) => {
+    const email = newEmail()
+    await importLines(service, [{ email, email_verified: true, password_hash: await bcrypt.hash(OLD, 12) }])
+    // Each try is counted right before its password is looked at.
+    const tries = "select from rate_limits where key like 'password-account%'"
+    const counted = async () => (await service.deps.pool.query(tries)).rowCount ?? 0
+    const before = await counted()
+    const signingIn = signIn(service, email)
+    await expect.poll(counted, { interval: 5 }).toBe(before + 1)
+    let isOver = false
+    const keepBusy = async () => {
+      while (!isOver) await service.deps.passwords.hash('x').catch(() => new Promise(setImmediate))
+    }
+    const others = Array.from({ length: 400 }, keepBusy)
+    const { status } = await signingIn
+    isOver = true
+    await Promise.all(others)
+    expect(status).toBe(200)
+    expect(await storedHash(service, email)).toMatch(/^\$2b/)
+    expect((await signIn(service, email)).status).toBe(200)
+    expect(await storedHash(service, email)).toMatch(/^\$argon2id/)
+  })
+
+  test('also several times at once, while the first sign-in replaces the hash', async ({ service }) => {
+    const email = newEmail()
+    // Slow enough to be verified still when the first sign-in has stored its own hash.
+    await importLines(service, [{ email, email_verified: true, password_hash: await bcrypt.hash(OLD, 10) }])
+    const answers = await Promise.all([1, 2, 3].map(() => signIn(service, email)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(await storedHash(service, email)).toMatch(/^\$argon2id\$v=19\$m=64,/)
+  })
+
   const salt = Buffer.from('sixteen-byte-slt')
   const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
   const scrypted = scryptSync(OLD, salt, 32, { N: 1024, r: 8, p: 1 })
@@ -171,6 +203,7 @@ test.for([
   [{ email: 'a@b.example', created_at: '2024-05-01' }, /^created_at must be a time/],
   [{ email: 'a@b.example', created_at: '2024-05-01 12:00:00' }, /^created_at must be a time/],
   [{ email: 'a@b.example', email_confirmed_at: '2024-15-41T12:00:00Z' }, /^email_confirmed_at must be a time/],
+  [{ email: 'a@b.example', created_at: '2024-02-30T12:00:00Z' }, /^created_at must be a time/],
   [{ email: 'a@b.example', banned_until: 'infinity' }, /^banned_until must be a time/],
   [{ email: 'a@b.example', password: OLD }, /^holds a plain password/],
   [{ email: 'a@b.example', password_hash: OLD }, /^password_hash is of no supported format/],

@@ -43,7 +43,10 @@ export function readTime(json: Json, name: string): string | null {
   if (text === undefined) return null
   const [whole, date, time, fraction = '', hours, minutes = '00'] = TIME.exec(text) ?? []
   const parsed = new Date(`${date}T${time}${fraction.slice(0, 4)}${hours ? `${hours}:${minutes}` : 'Z'}`)
-  if (whole === undefined || Number.isNaN(parsed.getTime())) {
+  // JavaScript makes a day in March of the 30th of February.
+  const midnight = new Date(`${date}T00:00Z`)
+  const isDay = midnight.getUTCDate() === Number(date?.slice(-2))
+  if (whole === undefined || !isDay || Number.isNaN(parsed.getTime())) {
     throw new Error(`${name} must be a time with date and offset, as in 2024-05-01T12:00:00Z`)
   }
   return parsed.toISOString()

@@ -3,6 +3,9 @@ import { parseDurationSeconds } from '@services/common/duration'
 import { startUp } from '../start.ts'
 import { importSigningKeys } from './signing-keys.ts'
 
+/** A token for longer is one without an end; far beyond, no date can be written. */
+const LONGEST_SECONDS = 876_000 * 3600
+
 /** `tokens admin`: a token for the admin endpoints, signed with the configured key. It belongs to no user. */
 export const tokensAdmin = command({
   name: 'tokens admin',
@@ -16,6 +19,9 @@ export const tokensAdmin = command({
     const seconds = expires === 'none' ? undefined : parseDurationSeconds(expires)
     if (expires !== 'none' && (!seconds || seconds < 1)) {
       throw new UsageError('--expires must be seconds, a duration such as 720h, or none')
+    }
+    if (seconds && seconds > LONGEST_SECONDS) {
+      throw new UsageError('--expires must be at most 876000h, which is 100 years')
     }
     const { jwt } = startUp({ toStderr: true }).config
     if (!jwt.adminRoles.includes(role)) {

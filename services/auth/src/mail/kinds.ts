@@ -62,6 +62,7 @@ export interface MailVariables {
   password_changed_notification: CommonVariables
   /** `Email` is the new address; the mail goes to the old one. */
   email_changed_notification: CommonVariables & { OldEmail: string }
+  /** Numbers as they are stored: digits without `+`. */
   phone_changed_notification: CommonVariables & { Phone: string; OldPhone: string }
   identity_linked_notification: CommonVariables & { Provider: string }
   identity_unlinked_notification: CommonVariables & { Provider: string }

@@ -233,8 +233,9 @@ describe('a template from a URL', () => {
     })
     const service = await start({ AUTH_MAILER_TEMPLATES_CONFIRMATION: `${url}/a.html` })
     const mails = [mailOf(service), mailOf(service), mailOf(service)]
-    await expect.poll(async () => (await service.deps.db.selectFrom('messages').select('id').execute()).length).toBe(3)
-    await expect.poll(requests).toBe(1)
+    const queued = async () => (await service.deps.db.selectFrom('messages').select('id').execute()).length
+    await expect.poll(queued, { timeout: 12_000 }).toBe(3)
+    await expect.poll(requests, { timeout: 12_000 }).toBe(1)
     release()
     for (const { html } of await Promise.all(mails)) expect(html).toContain('ours')
     expect(requests()).toBe(1)

@@ -18,8 +18,8 @@ type Details<K extends Kind> = Omit<MailVariables[K], 'SiteURL' | 'Email' | 'Dat
 
 /**
  * Tells a user by mail of a change to their account, where the setting of the kind wants it and there are a mail server and
- * an address that mail may go to. It goes out with the change: both are committed or neither. `to`: another address than
- * the user's own.
+ * an address that mail may go to. It goes out with the change: both are committed or neither. `acceptLanguage`: of the
+ * request that changes it; `to`: another address than the user's own.
  */
 export async function notify<K extends Kind>(
   deps: NotifyDeps,
@@ -27,12 +27,12 @@ export async function notify<K extends Kind>(
   user: { id: string; email: string | null; user_metadata: Metadata },
   kind: K,
   details: Details<K>,
-  to = user.email,
+  { acceptLanguage, to = user.email }: { acceptLanguage: string | undefined; to?: string | null },
 ): Promise<void> {
   const { mail, siteUrl, smtp } = deps.config
   if (!to || !mail.notifications[kind] || !hasMailServer(smtp) || !isAuthorizedAddress(mail, to)) return
   const variables = { SiteURL: siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...details }
-  const locale = pickLocale(mail, { metadata: user.user_metadata })
+  const locale = pickLocale(mail, { metadata: user.user_metadata, acceptLanguage })
   await queueMail(deps, trx, {
     kind,
     userId: user.id,
@@ -50,9 +50,11 @@ export async function notifyPhoneChange(
   before: { id: string; email: string | null; phone: string | null; user_metadata: Metadata },
   phone: string,
   isNewIdentity: boolean,
+  acceptLanguage: string | undefined,
 ): Promise<void> {
+  const from = { acceptLanguage }
   if (before.phone && before.phone !== phone) {
-    await notify(deps, trx, before, 'phone_changed_notification', { Phone: phone, OldPhone: before.phone })
+    await notify(deps, trx, before, 'phone_changed_notification', { Phone: phone, OldPhone: before.phone }, from)
   }
-  if (isNewIdentity) await notify(deps, trx, before, 'identity_linked_notification', { Provider: 'phone' })
+  if (isNewIdentity) await notify(deps, trx, before, 'identity_linked_notification', { Provider: 'phone' }, from)
 }

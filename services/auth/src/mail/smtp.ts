@@ -3,11 +3,13 @@ import { toFailure } from './smtp-failure.ts'
 
 export interface SmtpSettings {
   host: string | undefined
-  port: number | undefined
+  port: number
   user: string | undefined
   password: string | undefined
   from: string | undefined
   senderName: string | undefined
+  /** How we name ourselves to the server; undefined: as this machine is called. */
+  clientName: string | undefined
   /** `auto`: where the server offers it; `required`: never without; `off`: never. */
   tls: 'auto' | 'required' | 'off'
   /** Further headers; `$messageType` in a value is the kind of the mail. */
@@ -79,10 +81,11 @@ const headersOf = ({ headers }: SmtpSettings, kind: string) =>
 
 async function openTransport(settings: SmtpSettings): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
-  const { host = '', port = 587, user, password = '' } = settings
+  const { host = '', port, user, password = '', clientName } = settings
   return createTransport({
     host,
     port,
+    ...(clientName ? { name: clientName } : {}),
     ...tlsOptions(settings, host, port),
     ...(user ? { auth: { user, pass: password } } : {}),
     pool: true,

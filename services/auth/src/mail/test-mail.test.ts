@@ -12,11 +12,16 @@ afterEach(() => {
 })
 
 /** A server that answers each line by the first rule whose beginning it has. */
-async function smtp(rules: Record<string, string>, greeting = '220 test'): Promise<number> {
+async function smtp(
+  rules: Record<string, string>,
+  greeting = '220 test',
+  heard: (line: string) => void = () => {},
+): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
     socket.write(`${greeting}\r\n`)
     socket.on('data', (chunk) => {
+      heard(String(chunk).trim())
       const rule = Object.keys(rules).find((beginning) => String(chunk).startsWith(beginning))
       if (rule) socket.write(`${rules[rule]}\r\n`)
       else socket.destroy()
@@ -36,6 +41,7 @@ const settings = (port: number, more: Partial<SmtpSettings> = {}): SmtpSettings 
   senderName: 'Auth',
   tls: 'auto',
   headers: {},
+  clientName: undefined,
   ...more,
 })
 
@@ -123,9 +129,34 @@ describe('on the command line', () => {
     await mailbox.close()
   }, 30_000)
 
+  test('mail test names this service as the address it is reachable under does, and no machine', async () => {
+    const greetings: string[] = []
+    const port = await smtp({ EHLO: '421 bye' }, '220 test', (line) => greetings.push(line))
+    await run(port, 'mail', 'test', 'ada@example.com')
+    expect(greetings).toContain('EHLO auth.example')
+    // Neither is a name in the sense of RFC 5321, section 4.1.1.1.
+    for (const address of ['http://localhost:8081', 'http://192.0.2.7', 'http://[2001:db8::1]']) {
+      greetings.length = 0
+      const settings = { AUTH_SMTP_PORT: String(port), AUTH_API_EXTERNAL_URL: address }
+      await auth(['mail', 'test', 'ada@example.com'], settings)
+      expect(greetings[0]).toMatch(/^EHLO /)
+      expect(greetings[0]).not.toMatch(/localhost|192\.0\.2\.7|2001/)
+    }
+  }, 30_000)
+
+  test('mail test without a mail server says which settings are missing', async () => {
+    const off = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '', AUTH_SMTP_ADMIN_EMAIL: '' }
+    expect(await auth(['mail', 'test', 'ada@example.com'], { ...off, AUTH_UNKNOWN: undefined })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'there is no mail server to send by: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set\n',
+    })
+  }, 30_000)
+
   test('mail preview prints a mail, one form of it, or the kinds there are', async () => {
     const whole = await run(1, 'mail', 'preview', 'recovery')
     expect(whole.stdout).toMatch(/^Subject: Reset your password\n\nReset your password\n[^<]+<!doctype html>/)
+    expect(whole.stdout).toContain('&type=recovery&')
     const german = await run(1, 'mail', 'preview', 'magic-link', '--locale', 'de', '--text')
     expect(german.stdout).toMatch(/^Anmelden\n[^<]+$/)
     expect((await run(1, 'mail', 'preview', 'invite', '--html')).stdout).toMatch(/^<!doctype html>/)

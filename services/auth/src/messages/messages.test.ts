@@ -461,6 +461,25 @@ test('housekeeping keeps sent messages 7 days and failed ones 30, and gives up t
   await service.close()
 })
 
+test('a failed mail can be sent again as long as it is kept, with the link that was in it', async () => {
+  const service = await startTestService()
+  await service.mailbox.answer(550)
+  const userId = await signUp(service, 'late@example.com')
+  const { id } = await messageOf(service, userId, 'failed')
+  await service.mailbox.accept()
+  service.clock.advance({ seconds: 29 * 86_400 })
+  await deleteExpired(service.deps, service.deps.log)
+  expect((await retry(service, id)).status).toBe(200)
+  const { text } = await service.mailbox.waitFor('late@example.com')
+  expect((await service.get(linkPath(text))).headers.location).toContain('#access_token=')
+  // Once there is nothing to send again, its token goes as others do.
+  await messageOf(service, await signUp(service, 'later@example.com'), 'sent')
+  service.clock.advance({ seconds: 31 * 86_400 })
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await service.deps.db.selectFrom('one_time_tokens').selectAll().execute()).toEqual([])
+  await service.close()
+})
+
 test('MESSAGES_KEEP shortens how long sent messages stay', async () => {
   const service = await startTestService({ AUTH_MESSAGES_KEEP: '1h' })
   const userId = await signUp(service, 'kept@example.com')

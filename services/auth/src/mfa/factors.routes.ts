@@ -5,6 +5,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requireLiveSession } from '../http/authenticate.ts'
 import { clientOf, limitKeyOf } from '../http/client.ts'
+import { acceptLanguageOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { challengeFactor } from './challenge-factor.ts'
@@ -142,6 +143,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         code,
         webauthn,
         ip: ipOf(request),
+        acceptLanguage: acceptLanguageOf(request),
         clientAddress: limitKeyOf(request, deps.config),
       })
     },
@@ -159,7 +161,8 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
-      return unenrollFactor(deps, request.log, caller, request.params.factor_id, ipOf(request))
+      const order = { factorId: request.params.factor_id, ip: ipOf(request), acceptLanguage: acceptLanguageOf(request) }
+      return unenrollFactor(deps, request.log, caller, order)
     },
   })
 }

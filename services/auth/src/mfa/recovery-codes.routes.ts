@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { clientOf, limitKeyOf } from '../http/client.ts'
+import { acceptLanguageOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { requireFactorUser } from './factors.routes.ts'
@@ -85,6 +86,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       return useRecoveryCode(deps, request.log, caller, {
         code: request.body.code ?? '',
         ip: ipOf(request),
+        acceptLanguage: acceptLanguageOf(request),
         clientAddress: limitKeyOf(request, deps.config),
       })
     },

@@ -93,7 +93,7 @@ export async function useRecoveryCode(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  given: { code: string; ip: string | null; clientAddress: string | undefined },
+  given: { code: string; ip: string | null; clientAddress: string | undefined; acceptLanguage: string | undefined },
 ): Promise<SessionBody> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
   const hash = hashRecoveryCode(caller.user.id, given.code)
@@ -105,7 +105,8 @@ export async function useRecoveryCode(
       const remaining = Number(left?.remaining ?? 0)
       const event = { action: 'recovery_code_used', actor: user, traits: { remaining }, ip: given.ip } as const
       await audit(deps, trx, log, event)
-      await notify(deps, trx, user, 'mfa_recovery_code_used_notification', { Remaining: String(remaining) })
+      const details = { Remaining: String(remaining) }
+      await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, given)
       const ids = { userId: user.id, sessionId: session.id, factorId: null }
       return raise(deps, trx, ids, SECOND_METHODS.recoveryCode)
     })

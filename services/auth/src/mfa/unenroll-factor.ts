@@ -10,8 +10,7 @@ export async function unenrollFactor(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  factorId: string,
-  ip: string | null,
+  { factorId, ip, acceptLanguage }: { factorId: string; ip: string | null; acceptLanguage: string | undefined },
 ): Promise<{ id: string }> {
   const { id } = await requireFactor(deps.db, caller.user, factorId)
   return withLockedCaller(deps, caller, async (trx, { user, session }) => {
@@ -19,7 +18,7 @@ export async function unenrollFactor(
     if (factor.status === 'verified' && session.aal === 'aal1') {
       throw apiError('insufficient_aal', { status: 422, message: 'AAL2 required to unenroll verified factor' })
     }
-    await removeFactor(deps, trx, user, factor)
+    await removeFactor(deps, trx, user, factor, acceptLanguage)
     const traits = { factor_id: factor.id, factor_type: factor.factor_type, factor_status: factor.status }
     await audit(deps, trx, log, { action: 'factor_unenrolled', actor: user, traits, ip })
     return { id: factor.id }

@@ -26,6 +26,7 @@ export interface Verification {
   ip: string | null
   /** The client address a trusted proxy vouches for; misses are counted by it. */
   clientAddress: string | undefined
+  acceptLanguage: string | undefined
 }
 
 /** With the codes, where this was the user's first proof of a factor. */
@@ -54,7 +55,7 @@ export async function verifyFactor(
       requireMayProve(user, session, current)
       if (!(await spend(trx))) return undefined
       if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
-      return complete(deps, trx, log, { user, session, factor: current, challenge, ip: given.ip })
+      return complete(deps, trx, log, { user, session, factor: current, challenge, given })
     })
     return verified !== undefined
   })
@@ -95,16 +96,18 @@ async function complete(
     session: { id: string }
     factor: Factor
     challenge: Challenge
-    ip: string | null
+    given: Verification
   },
 ) {
-  const { user, session, factor, challenge, ip } = done
+  const { user, session, factor, challenge, given } = done
+  const { ip, acceptLanguage } = given
   const isFirst = factor.status === 'unverified'
   if (isFirst) {
     await changeFactor(trx, factor, { status: 'verified' }, deps.now())
     // Whoever asked for another address before had not proven as much as is needed from now on.
     await endTokens(trx, user.id, 'changes', deps.now())
-    await notify(deps, trx, user, 'mfa_factor_enrolled_notification', { FactorType: factor.factor_type })
+    const details = { FactorType: factor.factor_type }
+    await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, { acceptLanguage })
   }
   await deleteUnverified(trx, user.id, factor.factor_type)
   const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }

@@ -23,6 +23,9 @@ import { type FlowState, takeFlowState } from './flow-states.store.ts'
 /** Apple posts the user's name beside the code; nothing a provider sends is longer. */
 const MAX_FORM_BYTES = 64 * 1024
 
+/** Of what a provider, or whoever has its state, says; it is repeated twice in an address. */
+const MAX_TOLD = 500
+
 const CallbackQuery = Type.Object(
   {
     state: Type.Optional(Type.String()),
@@ -74,8 +77,9 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   async function redeem(request: FastifyRequest, state: FlowState, callback: Record<string, string>): Promise<string> {
     const target = targetOf(state)
     if (callback.error) {
-      const { error, error_description = '' } = callback
-      return failedRedirect(target, { error, ...(error_description && { error_description }) })
+      const error = callback.error.slice(0, MAX_TOLD)
+      const description = callback.error_description?.slice(0, MAX_TOLD)
+      return failedRedirect(target, { error, ...(description && { error_description: description }) })
     }
     return counted(
       (result) => countSignIn(state.provider, result),

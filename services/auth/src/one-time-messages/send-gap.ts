@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { countLimitHit } from '../metrics.ts'
 import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts'
 
 /**
@@ -51,7 +52,7 @@ export async function withinGaps<Result>(
       const waitSeconds = await takeSendGap(deps.db, gap)
       if (waitSeconds === 0) continue
       taken.pop()
-      throw tooSoon(channelOf(kind, key), waitSeconds)
+      throw tooSoon(kind, key, waitSeconds)
     }
     return await work()
   } catch (error) {
@@ -82,8 +83,9 @@ function channelOf(kind: GapKind, key: string): 'mail' | 'sms' {
   return 'mail'
 }
 
-function tooSoon(channel: 'mail' | 'sms', waitSeconds: number) {
-  return apiError(channel === 'sms' ? 'over_sms_send_rate_limit' : 'over_email_send_rate_limit', {
+function tooSoon(kind: GapKind, key: string, waitSeconds: number) {
+  countLimitHit(`gap-${kind}`)
+  return apiError(channelOf(kind, key) === 'sms' ? 'over_sms_send_rate_limit' : 'over_email_send_rate_limit', {
     retryAfterSeconds: waitSeconds,
     message: `For security purposes, you can only request this after ${waitSeconds} seconds.`,
   })

@@ -205,7 +205,10 @@ export async function deleteOneTimeTokens(
   await (purposes ? all.where('purpose', 'in', purposes) : all).execute()
 }
 
-/** Housekeeping: rows that can no longer be used by anybody. */
+/** Housekeeping: rows that can no longer be used by anybody. Those of a user with a failed message live again with that. */
 export function deleteExpiredTokens(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  return deleteBatch(db, 'one_time_tokens', sql`expires_at < ${before}`, limit)
+  const condition = sql`expires_at < ${before} and not exists (
+    select from ${sql.table('messages')} message
+    where message.user_id = ${sql.table('one_time_tokens')}.user_id and message.state = 'failed')`
+  return deleteBatch(db, 'one_time_tokens', condition, limit)
 }

@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
+import { countSignUp } from '../metrics.ts'
 import { sendCodeSms } from '../one-time-messages/code-sms.ts'
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
@@ -13,15 +14,18 @@ import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../use
 
 export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address } = request
-  await deps.db.transaction().execute(async (trx) => {
-    const user = (await lockExisting(trx, request)) ?? (await register(deps, trx, log, request))
-    if (!user) return
+  const isNew = await deps.db.transaction().execute(async (trx) => {
+    const known = await lockExisting(trx, request)
+    const user = known ?? (await register(deps, trx, log, request))
+    if (!user) return false
     if (isUnconfirmed(user, address)) {
       await sendConfirmation(deps, trx, user, { ...request, passwordHash: null })
       const traits = { provider: address.channel }
       await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: user, traits })
     } else await sendToConfirmed(deps, trx, log, user, request)
+    return !known
   })
+  if (isNew) countSignUp('otp')
 }
 
 async function sendToConfirmed(

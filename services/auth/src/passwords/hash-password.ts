@@ -35,11 +35,15 @@ const MAX_WAITING_PER_CORE = 80
 /** Imported hashes of a hundred megabytes or of seconds each: few may wait, and one at a time leaves the others three threads. */
 const MAX_WAITING_COSTLY = 8
 
-/** argon2id off the event loop (libuv's pool), behind a bounded queue. The made-up hash is computed once, at start. */
-export async function createPasswords(settings: HashingSettings): Promise<Passwords> {
-  const queue = createHashQueue(HASHES_AT_ONCE, availableParallelism() * MAX_WAITING_PER_CORE)
+/**
+ * argon2id off the event loop (libuv's pool), behind a bounded queue, in which none waits longer than `longestWaitMs`. The
+ * made-up hash is computed once, at start.
+ */
+export async function createPasswords(settings: HashingSettings, longestWaitMs?: number): Promise<Passwords> {
+  const maxWaiting = availableParallelism() * MAX_WAITING_PER_CORE
+  const queue = createHashQueue({ concurrency: HASHES_AT_ONCE, maxWaiting, longestWaitMs })
   observeHashQueue(queue.waiting)
-  const costly = createHashQueue(1, MAX_WAITING_COSTLY)
+  const costly = createHashQueue({ concurrency: 1, maxWaiting: MAX_WAITING_COSTLY, longestWaitMs })
   const options: HashOptions = {
     type: argon2id,
     memoryCost: settings.memoryKib,

@@ -1,4 +1,4 @@
-import { allowInsecureRequests, customFetch, discovery } from 'openid-client'
+import { allowInsecureRequests, customFetch, discovery, type ServerMetadata } from 'openid-client'
 import { apiError } from '../errors.ts'
 import { boundedFetch } from './far-side.ts'
 import type { Endpoints, OAuth2Provider } from './provider.ts'
@@ -12,7 +12,11 @@ const ASKED_AGAIN_AFTER_MS = 30 * 1000
  * Gives a provider's addresses: as its file has them, or as the provider describes itself (OpenID Connect Discovery 1.0).
  * Throws provider_unavailable when it was never reached.
  */
-export function createEndpoints(provider: OAuth2Provider, base: string | undefined): () => Promise<Endpoints> {
+export function createEndpoints(
+  provider: OAuth2Provider,
+  base: string | undefined,
+  withinMs: number,
+): () => Promise<Endpoints> {
   const endpoints = provider.endpoints(base)
   if (!('discover' in endpoints)) return async () => endpoints
   const { discover: issuer } = endpoints
@@ -20,7 +24,7 @@ export function createEndpoints(provider: OAuth2Provider, base: string | undefin
   let asking: Promise<Endpoints> | undefined
   const ask = async () => {
     try {
-      const found = await discover(issuer)
+      const found = await discover(issuer, withinMs)
       known = { endpoints: found, until: Date.now() + KEPT_MS }
       return found
     } catch (cause) {
@@ -38,15 +42,20 @@ export function createEndpoints(provider: OAuth2Provider, base: string | undefin
   }
 }
 
-async function discover(issuer: string): Promise<Endpoints> {
-  const fetchOnce = boundedFetch()
-  const config = await discovery(new URL(issuer), 'unused', undefined, undefined, {
-    [customFetch]: (url, init) => fetchOnce(url, init as RequestInit),
-    execute: issuer.startsWith('http:') ? [allowInsecureRequests] : [],
-  })
-  const server = config.serverMetadata()
+async function discover(issuer: string, withinMs: number): Promise<Endpoints> {
+  const server = await readDescription(issuer, withinMs)
   const { authorization_endpoint: authorize, token_endpoint: token, jwks_uri: jwks, userinfo_endpoint: api } = server
   if (!authorize || !token || !jwks) throw new Error('the description of the provider lacks an address')
   const isOurs = (found: string) => found === server.issuer
   return { issuer: server.issuer, authorize, token, api: api ?? '', idTokens: { jwks, isIssuer: isOurs } }
+}
+
+/** What a provider says of itself at its well-known address; only if it is by that issuer. */
+export async function readDescription(issuer: string, withinMs: number): Promise<ServerMetadata> {
+  const fetchOnce = boundedFetch(withinMs)
+  const config = await discovery(new URL(issuer), 'unused', undefined, undefined, {
+    [customFetch]: (url, init) => fetchOnce(url, init as RequestInit),
+    execute: issuer.startsWith('http:') ? [allowInsecureRequests] : [],
+  })
+  return config.serverMetadata()
 }

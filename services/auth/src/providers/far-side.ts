@@ -4,7 +4,7 @@ import { readText } from '@services/common/read-text'
 const MAX_ANSWER_BYTES = 1024 * 1024
 
 /** Longest time all requests of one sign-in may take together; API_MAX_REQUEST_DURATION is 10 s. */
-const SIGN_IN_WITHIN_MS = 8_000
+export const SIGN_IN_WITHIN_MS = 8_000
 
 export type FarFetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -12,7 +12,7 @@ export type FarFetch = (url: string, init: RequestInit) => Promise<Response>
  * A fetch for what a provider answers: bounded in size, and all calls of one of these together in time. Redirects are
  * answers, not followed: a request may carry a secret.
  */
-export function boundedFetch(withinMs = SIGN_IN_WITHIN_MS): FarFetch {
+export function boundedFetch(withinMs: number): FarFetch {
   const deadline = AbortSignal.timeout(withinMs)
   return async (url, init) => {
     const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline

@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
 /** https://developers.google.com/identity/openid-connect/openid-connect */
 export const google: OAuth2Provider = {
@@ -7,19 +7,22 @@ export const google: OAuth2Provider = {
   scopes: ['openid', 'email', 'profile'],
   clientAuthentication: 'post',
   pkce: true,
-  async identify({ endpoints: { api, issuer }, idToken, get }) {
-    const user = idToken ?? (await get(api))
-    return {
-      sub: user.sub ?? user.id,
-      emails: onlyEmail(user.email, user.email_verified === true || user.verified_email === true),
-      claims: {
-        iss: issuer,
-        name: user.name,
-        full_name: user.name,
-        picture: user.picture,
-        avatar_url: user.picture,
-        custom_claims: { hd: user.hd },
-      },
-    }
-  },
+  idToken: 'usually',
+  identify: async ({ endpoints, idToken, get }) => accountOf(idToken ?? (await get(endpoints.api)), endpoints),
+  accountOfIdToken: accountOf,
+}
+
+function accountOf(user: ProviderJson, { issuer }: Endpoints): ExternalAccount {
+  return {
+    sub: user.sub ?? user.id,
+    emails: onlyEmail(user.email, user.email_verified === true || user.verified_email === true),
+    claims: {
+      iss: issuer,
+      name: user.name,
+      full_name: user.name,
+      picture: user.picture,
+      avatar_url: user.picture,
+      custom_claims: { hd: user.hd },
+    },
+  }
 }

@@ -7,6 +7,7 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose'
+import { readDescription } from './endpoints.ts'
 import { boundedFetch } from './far-side.ts'
 import type { IdTokenRules } from './provider.ts'
 
@@ -33,15 +34,19 @@ export type VerifyIdToken = (idToken: string, expectation: IdTokenExpectation) =
  * Gives the claims of an id_token whose signature, issuer, audience and times are right (OpenID Connect Core 3.1.3.7), with
  * the providers' keys kept for a while. Throws what jose throws. Nonce and at_hash are the caller's.
  */
-export function createIdTokenVerifier(): VerifyIdToken {
+export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
+  const withinMs = Math.min(signInWithinMs, KEYS_WITHIN_MS)
   const keySets = new Map<string, JWTVerifyGetKey>()
-  const keysAt = (url: string) => {
-    const keys = keySets.get(url) ?? remoteKeys(url)
-    keySets.set(url, keys)
+  const keysOf = async ({ jwks }: IdTokenRules) => {
+    const known = typeof jwks === 'string' ? jwks : jwks.discover
+    const kept = keySets.get(known)
+    if (kept) return kept
+    const keys = remoteKeys(typeof jwks === 'string' ? jwks : await discoverKeys(jwks.discover, withinMs), withinMs)
+    keySets.set(known, keys)
     return keys
   }
   return async (idToken, { rules, audiences, now }) => {
-    const { payload } = await jwtVerify(idToken, keysAt(rules.jwks), {
+    const { payload } = await jwtVerify(idToken, await keysOf(rules), {
       algorithms: ALGORITHMS,
       audience: [...audiences],
       clockTolerance: CLOCK_TOLERANCE,
@@ -57,11 +62,17 @@ export function createIdTokenVerifier(): VerifyIdToken {
   }
 }
 
-const remoteKeys = (url: string): JWTVerifyGetKey =>
+async function discoverKeys(issuer: string, withinMs: number): Promise<string> {
+  const { jwks_uri: url } = await readDescription(issuer, withinMs)
+  if (!url) throw new Error('the description of the provider lacks its keys')
+  return url
+}
+
+const remoteKeys = (url: string, withinMs: number): JWTVerifyGetKey =>
   createRemoteJWKSet(new URL(url), {
     cooldownDuration: KEYS_COOLDOWN_MS,
     cacheMaxAge: KEYS_KEPT_MS,
-    [customFetch]: (address, init) => boundedFetch(KEYS_WITHIN_MS)(address, init as RequestInit),
+    [customFetch]: (address, init) => boundedFetch(withinMs)(address, init as RequestInit),
   })
 
 /** Whether the token's at_hash, where it has one, belongs to the access token that came with it (3.1.3.8). */

@@ -1,40 +1,98 @@
 import type { ExternalProvider, ExternalProviderSettings } from '../config/external-providers.ts'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
+import { apple } from './apple.ts'
+import { azure } from './azure.ts'
+import { bitbucket } from './bitbucket.ts'
+import { discord } from './discord.ts'
+import { facebook } from './facebook.ts'
+import { SIGN_IN_WITHIN_MS } from './far-side.ts'
+import { figma } from './figma.ts'
 import { github } from './github.ts'
+import { gitlab } from './gitlab.ts'
 import { google } from './google.ts'
-import { createIdTokenVerifier, type VerifyIdToken } from './id-token.ts'
+import { createIdTokenVerifier } from './id-token.ts'
 import { keycloak } from './keycloak.ts'
+import { linkedin } from './linkedin.ts'
+import { notion } from './notion.ts'
+import { createOAuth1Client } from './oauth1-client.ts'
 import { createOAuth2Client } from './oauth2-client.ts'
 import { oidcProvider } from './oidc.ts'
 import type { Provider } from './provider.ts'
+import { createIdTokenReader, type IdTokenReader } from './read-id-token.ts'
 import type { SignInClient } from './sign-in-client.ts'
+import { slack } from './slack.ts'
+import { snapchat } from './snapchat.ts'
+import { spotify } from './spotify.ts'
+import { twitch } from './twitch.ts'
+import { twitter } from './twitter.ts'
+import { workos } from './workos.ts'
 
 /** A new one: copy a file, list it here and name it in EXTERNAL_PROVIDERS (../config/external-providers.ts). */
-const PROVIDERS: Partial<Record<ExternalProvider, Provider>> = {
+export const PROVIDERS: Record<ExternalProvider, Provider> = {
+  apple,
+  azure,
+  bitbucket,
+  discord,
+  facebook,
+  figma,
   github,
+  gitlab,
   google,
   keycloak,
+  linkedin,
+  notion,
+  slack,
+  snapchat,
+  spotify,
+  twitch,
+  twitter,
+  workos,
 }
 
 export interface ConfiguredProvider {
   name: string
   settings: ExternalProviderSettings
   client: SignInClient
+  /** Where applications may bring id_tokens of the provider's. */
+  idTokens: IdTokenReader | undefined
 }
 
 export interface Providers {
   /** The provider of this name, in any case. Throws validation_failed for an unknown one and one that is off. */
   find(name: string): ConfiguredProvider
+  /** The provider whose id_tokens these are, by its name or by issuer and client; undefined where there is none. */
+  findByIdToken(token: { name: string; issuer: string; clientId: string }): Promise<ConfiguredProvider | undefined>
   /** Which are on, by name: the eighteen, and the operator's own where they are on. */
   enabled(): Record<string, boolean>
 }
 
-export function createProviders({ providers, ownProviders }: Pick<Config, 'providers' | 'ownProviders'>): Providers {
-  const verifyIdToken = createIdTokenVerifier()
+/** `withinMs`: longest time the requests of one step of a sign-in may take together. */
+export function createProviders(
+  { providers, ownProviders, external }: Pick<Config, 'providers' | 'ownProviders' | 'external'>,
+  withinMs = SIGN_IN_WITHIN_MS,
+): Providers {
+  const verifyIdToken = createIdTokenVerifier(withinMs)
+  const clientOf = (provider: Provider, { clientIds, secret, redirectUri, url: base }: ExternalProviderSettings) => {
+    const settings = { clientIds, secret, redirectUri, base, withinMs }
+    if (provider.protocol === 'oauth1') return createOAuth1Client(provider, settings)
+    return createOAuth2Client(provider, settings, verifyIdToken)
+  }
+  const readerOf = (name: string, provider: Provider, settings: ExternalProviderSettings) => {
+    if (provider.protocol === 'oauth1') return undefined
+    const audiences = [
+      ...settings.clientIds,
+      ...(name === 'apple' && external.iosBundleId ? [external.iosBundleId] : []),
+    ]
+    // Facebook's application hands out tokens without one.
+    const skipNonceCheck = settings.skipNonceCheck || name === 'facebook'
+    return createIdTokenReader(provider, { audiences, skipNonceCheck, base: settings.url, withinMs }, verifyIdToken)
+  }
   const configured = new Map<string, ConfiguredProvider>()
   const add = (name: string, settings: ExternalProviderSettings, provider: Provider) => {
-    if (settings.enabled) configured.set(name, { name, settings, client: clientOf(provider, settings, verifyIdToken) })
+    if (!settings.enabled) return
+    const client = clientOf(provider, settings)
+    configured.set(name, { name, settings, client, idTokens: readerOf(name, provider, settings) })
   }
   for (const [name, provider] of Object.entries(PROVIDERS)) add(name, providers[name as ExternalProvider], provider)
   for (const [name, settings] of Object.entries(ownProviders)) add(name, settings, oidcProvider(settings))
@@ -49,6 +107,18 @@ export function createProviders({ providers, ownProviders }: Pick<Config, 'provi
         known.has(name) ? 'provider is not enabled' : `Provider ${typed.slice(0, 50)} could not be found`,
       )
     },
+    async findByIdToken({ name: typed, issuer, clientId }) {
+      const name = typed.toLowerCase()
+      if (name !== '' && !name.includes(':')) {
+        if (known.has(name) && !configured.has(name)) throw disabled(name)
+        return configured.get(name)
+      }
+      for (const provider of configured.values()) {
+        const isMeant = typed !== '' || provider.settings.clientIds.includes(clientId)
+        if (isMeant && (await provider.idTokens?.isIssuer(typed || issuer).catch(() => false))) return provider
+      }
+      return undefined
+    },
     enabled: () => {
       const all = Object.keys(providers).map((name) => [name, configured.has(name)] as const)
       const own = Object.keys(ownProviders).filter((name) => configured.has(name))
@@ -57,10 +127,12 @@ export function createProviders({ providers, ownProviders }: Pick<Config, 'provi
   }
 }
 
-const unsupported = (why: string) => apiError('validation_failed', { message: `Unsupported provider: ${why}` })
-
-function clientOf(provider: Provider, settings: ExternalProviderSettings, verifyIdToken: VerifyIdToken): SignInClient {
-  const { clientIds, secret, redirectUri, url: base } = settings
-  if (provider.protocol === 'oauth1') throw new Error('not there yet')
-  return createOAuth2Client(provider, { clientIds, secret, redirectUri, base }, verifyIdToken)
+/** Says who is meant by the issuer, as the reference does. */
+function disabled(name: string) {
+  const provider = PROVIDERS[name as ExternalProvider]
+  const endpoints = provider?.protocol === 'oauth2' ? provider.endpoints(undefined) : undefined
+  const issuer = endpoints && ('discover' in endpoints ? endpoints.discover : (endpoints.issuer ?? ''))
+  return apiError('provider_disabled', { message: `Provider (issuer "${issuer ?? ''}") is not enabled` })
 }
+
+const unsupported = (why: string) => apiError('validation_failed', { message: `Unsupported provider: ${why}` })

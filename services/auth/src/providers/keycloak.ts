@@ -1,6 +1,9 @@
-import { type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
+/** What has a place of its own. */
 const MAPPED = ['sub', 'name', 'email', 'email_verified', 'picture', 'preferred_username', 'given_name', 'family_name']
+/** What an id_token says of itself. */
+const OF_TOKEN = ['iss', 'aud', 'exp', 'iat', 'auth_time', 'jti', 'typ', 'azp', 'nonce', 'at_hash', 'sid', 'acr']
 
 /** https://www.keycloak.org/securing-apps/oidc-layers; EXTERNAL_KEYCLOAK_URL is the realm's address. */
 export const keycloak: OAuth2Provider = {
@@ -16,24 +19,27 @@ export const keycloak: OAuth2Provider = {
   scopes: ['openid', 'profile', 'email'],
   clientAuthentication: 'basic',
   pkce: true,
-  async identify({ endpoints: { api, issuer }, get }) {
-    const user = await get(api)
-    const { sub, name, preferred_username, given_name, family_name, picture } = user
-    const custom = Object.entries(user).filter(([claim]) => !MAPPED.includes(claim))
-    return {
-      sub,
-      emails: onlyEmail(user.email, user.email_verified === true),
-      claims: {
-        iss: issuer,
-        name,
-        full_name: name,
-        preferred_username,
-        given_name,
-        family_name,
-        picture,
-        avatar_url: picture,
-        custom_claims: Object.fromEntries(custom),
-      },
-    }
-  },
+  idToken: 'usually',
+  identify: async ({ endpoints, get }) => accountOf(await get(endpoints.api), endpoints),
+  accountOfIdToken: accountOf,
+}
+
+function accountOf(user: ProviderJson, { issuer }: Endpoints): ExternalAccount {
+  const { sub, name, preferred_username, given_name, family_name, picture } = user
+  const custom = Object.entries(user).filter(([claim]) => !MAPPED.includes(claim) && !OF_TOKEN.includes(claim))
+  return {
+    sub,
+    emails: onlyEmail(user.email, user.email_verified === true),
+    claims: {
+      iss: issuer,
+      name,
+      full_name: name,
+      preferred_username,
+      given_name,
+      family_name,
+      picture,
+      avatar_url: picture,
+      custom_claims: Object.fromEntries(custom),
+    },
+  }
 }

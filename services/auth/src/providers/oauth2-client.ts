@@ -5,8 +5,6 @@ import {
   allowInsecureRequests,
   authorizationCodeGrant,
   buildAuthorizationUrl,
-  ClientSecretBasic,
-  ClientSecretPost,
   Configuration,
   calculatePKCECodeChallenge,
   customFetch,
@@ -14,8 +12,10 @@ import {
 } from 'openid-client'
 import { apiError } from '../errors.ts'
 import { cleanAccount } from './clean-account.ts'
+import { clientAuthentication } from './client-authentication.ts'
 import { createEndpoints } from './endpoints.ts'
 import { boundedFetch, type FarFetch } from './far-side.ts'
+import { farSideFailed } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
 import type { SignInClient, SignInSecrets } from './sign-in-client.ts'
@@ -27,6 +27,8 @@ export interface OAuth2Settings {
   redirectUri: string
   /** EXTERNAL_<P>_URL */
   base: string | undefined
+  /** Longest time the requests of one step may take together. */
+  withinMs: number
 }
 
 export function createOAuth2Client(
@@ -35,12 +37,13 @@ export function createOAuth2Client(
   verifyIdToken: VerifyIdToken,
 ): SignInClient {
   const [clientId = ''] = settings.clientIds
-  const endpointsOf = createEndpoints(provider, settings.base)
+  const client = { id: clientId, secret: settings.secret }
+  const endpointsOf = createEndpoints(provider, settings.base, settings.withinMs)
 
   function configure({ issuer = settings.redirectUri, authorize, token }: Endpoints): Configuration {
     const server = { issuer, authorization_endpoint: authorize, token_endpoint: token }
-    const identifyBy = provider.clientAuthentication === 'basic' ? ClientSecretBasic : ClientSecretPost
-    const config = new Configuration(server, clientId, settings.secret, identifyBy(settings.secret))
+    const authentication = clientAuthentication(provider.clientAuthentication, client)
+    const config = new Configuration(server, clientId, settings.secret, authentication)
     if ([authorize, token].some((url) => url.startsWith('http:'))) allowInsecureRequests(config)
     return config
   }
@@ -59,14 +62,14 @@ export function createOAuth2Client(
       return Response.json(standardised(answer), { status: response.status })
     }
     const returned = new URL(settings.redirectUri)
-    for (const name of ['code', 'state', 'iss'] as const) {
+    for (const name of ['code', 'state', 'iss']) {
       if (callback[name] !== undefined) returned.searchParams.set(name, callback[name])
     }
     await authorizationCodeGrant(
       config,
       returned,
       { expectedState: callback.state as string, ...(verifier && { pkceCodeVerifier: verifier }) },
-      provider.tokenParameters?.({ id: clientId, secret: settings.secret }),
+      provider.tokenParameters?.(client),
     )
     config[customFetch] = (url, init) => farFetch(url, init as RequestInit)
     return answer
@@ -80,8 +83,9 @@ export function createOAuth2Client(
   ): Promise<JWTPayload | undefined> {
     const { idTokens } = endpoints
     const idToken: unknown = answer.id_token
-    if (!idTokens || typeof idToken !== 'string') {
-      if (provider.idToken) throw new Error('no OIDC ID token present in response')
+    if (!provider.idToken || !idTokens) return undefined
+    if (typeof idToken !== 'string') {
+      if (provider.idToken === 'always') throw new Error('no OIDC ID token present in response')
       return undefined
     }
     const claims = await verifyIdToken(idToken, { rules: idTokens, audiences: [clientId], now })
@@ -94,10 +98,11 @@ export function createOAuth2Client(
     async begin({ state, scopes, parameters, random }) {
       const endpoints = await endpointsOf()
       const verifier = provider.pkce ? random(32).toString('base64url') : undefined
-      const nonce = provider.idToken ? parameters.nonce || random(16).toString('base64url') : undefined
+      const passedOn = provider.takesParameters === false ? {} : parameters
+      const nonce = provider.idToken ? passedOn.nonce || random(16).toString('base64url') : undefined
       const scope = [...provider.scopes, ...(provider.takesScopes === false ? [] : splitScopes(scopes))].join(' ')
       const url = buildAuthorizationUrl(configure(endpoints), {
-        ...(provider.takesParameters === false ? {} : parameters),
+        ...passedOn,
         ...provider.authorizeParameters?.(parameters),
         redirect_uri: settings.redirectUri,
         state,
@@ -114,10 +119,15 @@ export function createOAuth2Client(
     async finish(callback, secrets, now) {
       const { code } = callback
       if (!code) throw apiError('bad_oauth_callback', { message: 'OAuth callback with missing authorization code' })
-      const farFetch = boundedFetch()
+      const farFetch = boundedFetch(settings.withinMs)
       const endpoints = await endpointsOf()
       const config = configure(endpoints)
-      const answer = await exchange(config, farFetch, callback, secrets.verifier).catch((cause: unknown) => {
+      const answer = await exchange(
+        config,
+        farFetch,
+        endpoints.issuer ? callback : withoutIssuer(callback),
+        secrets.verifier,
+      ).catch((cause: unknown) => {
         throw farSideFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
       })
       try {
@@ -127,7 +137,7 @@ export function createOAuth2Client(
           answer,
           idToken: await checkIdToken(endpoints, answer, secrets, now),
           callback,
-          clientSecret: settings.secret,
+          client,
           get: (url, headers) => getJson(config, answer.access_token, url, headers),
         })
         const refreshToken = typeof answer.refresh_token === 'string' ? answer.refresh_token : undefined
@@ -139,9 +149,8 @@ export function createOAuth2Client(
   }
 }
 
-/** Not our failure, but one that the code of the reference names so. */
-const farSideFailed = (message: string, cause: unknown) =>
-  apiError('unexpected_failure', { status: 502, message, cause })
+/** There is nothing to compare it with (RFC 9207). */
+const withoutIssuer = ({ iss: _unknown, ...others }: Readonly<Record<string, string>>) => others
 
 /** `scopes` is a list with commas; the public client puts spaces in it, which come out right. */
 const splitScopes = (scopes: string) =>

@@ -1,5 +1,5 @@
 import type { OidcProviderSettings } from '../config/oidc-providers.ts'
-import { type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
 /** Claims of OpenID Connect Core 5.1 that an identity has under the same name. */
 const STANDARD = [
@@ -19,27 +19,12 @@ const STANDARD = [
 ]
 
 /** Any provider that speaks OpenID Connect, as the operator described it (EXTERNAL_OIDC_<NAME>_…). */
-export const oidcProvider = ({
-  issuer,
-  scopes,
-  claims,
-  clientAuthentication,
-}: OidcProviderSettings): OAuth2Provider => ({
-  protocol: 'oauth2',
-  endpoints: () => ({ discover: issuer }),
-  scopes,
-  clientAuthentication,
-  pkce: true,
-  idToken: 'always',
-  async identify({ endpoints: { api }, idToken, get }) {
-    const told = api ? await get(api) : {}
-    // OpenID Connect Core 5.3.2: an answer about somebody else is none.
-    if (told.sub !== undefined && told.sub !== idToken?.sub) throw new Error('the profile is of another account')
-    const user = { ...idToken, ...told }
+export function oidcProvider({ issuer, scopes, claims, clientAuthentication }: OidcProviderSettings): OAuth2Provider {
+  function accountOf(user: ProviderJson): ExternalAccount {
     const read = (member: string) => user[claims[member] ?? member]
     const standard = Object.fromEntries(STANDARD.map((member) => [member, read(member)]))
     return {
-      sub: idToken?.sub,
+      sub: user.sub,
       emails: onlyEmail(read('email'), read('email_verified') === true),
       claims: {
         ...standard,
@@ -49,5 +34,20 @@ export const oidcProvider = ({
         user_name: claims.user_name ? user[claims.user_name] : undefined,
       },
     }
-  },
-})
+  }
+  return {
+    protocol: 'oauth2',
+    endpoints: () => ({ discover: issuer }),
+    scopes,
+    clientAuthentication,
+    pkce: true,
+    idToken: 'always',
+    async identify({ endpoints: { api }, idToken, get }) {
+      const told = api ? await get(api) : {}
+      // OpenID Connect Core 5.3.2: an answer about somebody else is none.
+      if (told.sub !== undefined && told.sub !== idToken?.sub) throw new Error('the profile is of another account')
+      return accountOf({ ...idToken, ...told, sub: idToken?.sub })
+    },
+    accountOfIdToken: accountOf,
+  }
+}

@@ -34,8 +34,8 @@ export interface Endpoints {
 
 /** By what an id_token of a provider is known. */
 export interface IdTokenRules {
-  /** Address of the provider's public keys (RFC 7517). */
-  jwks: string
+  /** Address of the provider's public keys (RFC 7517), or of whom they are asked (OpenID Connect Discovery 1.0). */
+  jwks: string | { discover: string }
   isIssuer(issuer: string): boolean
 }
 
@@ -49,7 +49,8 @@ export interface GrantedSignIn {
   idToken: JWTPayload | undefined
   /** What the browser brought back beside the code. */
   callback: Readonly<Record<string, string>>
-  clientSecret: string
+  /** What we are there. */
+  client: { id: string; secret: string }
   /** GET with the access token; the JSON of an answer in the 200s, else an error. */
   get(url: string, headers?: Record<string, string>): Promise<ProviderJson>
 }
@@ -67,19 +68,33 @@ export interface OAuth2Provider {
   clientAuthentication: 'basic' | 'post'
   /** Whether it documents PKCE (RFC 7636). */
   pkce?: boolean
-  /** Whether its id_token is part of every answer, so that it can be tied to this attempt by a nonce. */
-  idToken?: 'always'
+  /**
+   * Whether its token answers are read for an id_token, which is tied to this attempt by a nonce: `always` refuses an answer
+   * without one, `usually` does with what else the provider tells.
+   */
+  idToken?: 'always' | 'usually'
   /** More parameters of the authorize address, from those of GET /authorize. */
   authorizeParameters?(query: Readonly<Record<string, string>>): Record<string, string>
   tokenParameters?(client: { id: string; secret: string }): Record<string, string>
   identify(signIn: GrantedSignIn): Promise<ExternalAccount> | ExternalAccount
+  /** What a checked id_token alone tells; providers whose id_tokens are taken from applications have it. */
+  accountOfIdToken?(claims: JWTPayload, endpoints: Endpoints): ExternalAccount
 }
 
 /** The one that still speaks OAuth 1.0a (RFC 5849). */
 export interface OAuth1Provider {
   protocol: 'oauth1'
-  endpoints(base: string | undefined): { requestToken: string; authorize: string; accessToken: string; profile: string }
-  identify(profile: ProviderJson): ExternalAccount
+  endpoints(base: string | undefined): OAuth1Endpoints
+  identify(profile: ProviderJson, endpoints: OAuth1Endpoints): ExternalAccount
+}
+
+export interface OAuth1Endpoints {
+  requestToken: string
+  authorize: string
+  accessToken: string
+  /** The account's, with the parameters that say how much of it. */
+  profile: string
+  issuer: string
 }
 
 export type Provider = OAuth2Provider | OAuth1Provider

@@ -6,8 +6,8 @@ export interface SignInSecrets {
   /** Of PKCE (RFC 7636). */
   verifier?: string | undefined
   nonce?: string | undefined
-  /** Of OAuth 1.0a. */
-  tokenSecret?: string | undefined
+  /** Of OAuth 1.0a: what the browser was sent with, and the secret that belongs to it. */
+  requestToken?: { token: string; secret: string } | undefined
 }
 
 export interface SignInRequest {

@@ -1,3 +1,4 @@
+import { ApiError } from '@services/common/errors'
 import { type AuditLog, auditEntry } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -6,7 +7,7 @@ import { reportWeaknesses } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { Address } from '../users/address.ts'
-import { findUserByAddress, replaceHash, type UserWithPassword } from '../users/users.store.ts'
+import { findPasswordHash, findUserByAddress, replaceHash, type UserWithPassword } from '../users/users.store.ts'
 
 export interface PasswordGrantInput {
   address: Address
@@ -41,14 +42,28 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
 
   const hash = found.password_hash as string
   const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
+  const start = (verifiedHash: string) =>
+    startSession(deps, deps.db, user, 'password', input.client, entry, verifiedHash)
   const [session, weakness] = await Promise.all([
-    startSession(deps, deps.db, user, 'password', input.client, entry, hash),
+    start(hash).catch(async (refusal) => {
+      // Another sign-in may have replaced the hash by one of the same password.
+      const current = await findPasswordHash(deps.db, user.id)
+      if (current === hash || !(await deps.passwords.verify(current, input.password))) throw refusal
+      return start(current as string)
+    }),
     reportWeaknesses(deps, input.password),
   ])
-  if (deps.passwords.needsRehash(hash, input.password)) {
-    await replaceHash(deps.db, user.id, hash, await deps.passwords.hash(input.password))
-  }
+  if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
   return weakness ? { ...session, weak_password: weakness } : session
+}
+
+/** Left to the next sign-in where too many hashes are waiting: this one has its session already. */
+async function strengthenHash({ db, passwords }: Deps, userId: string, hash: string, password: string): Promise<void> {
+  try {
+    await replaceHash(db, userId, hash, await passwords.hash(password))
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'over_capacity')) throw error
+  }
 }
 
 function withoutHash({ password_hash: _hash, ...user }: UserWithPassword) {

@@ -1,34 +1,46 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { refuseBoth, requireProvider } from '../http/address.ts'
-import { requestAudience } from '../http/authenticate.ts'
+import { authenticate, requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
 import { clientOf, limitKeyOf } from '../http/client.ts'
+import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { counted, countRefresh, countSignIn } from '../metrics.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { normalisePhone } from '../users/phone-number.ts'
+import type { User } from '../users/users.store.ts'
+import { signInWithIdToken } from './id-token-grant.ts'
 import { signInWithPassword } from './password-grant.ts'
 import { exchangeAuthCode } from './pkce-grant.ts'
 import { refreshSession } from './refresh-token-grant.ts'
 
-const GRANTS = ['password', 'refresh_token', 'pkce']
+const GRANTS = ['password', 'refresh_token', 'pkce', 'id_token']
 
 /** What is exchanged here was got past a captcha, or past another service's sign-in. */
 const CAPTCHA_EXEMPT = ['refresh_token', 'pkce', 'id_token']
 
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
+
+  async function requireLinkingUser(request: FastifyRequest): Promise<User> {
+    const { user, session } = await authenticate(request, deps)
+    if (!config.external.manualLinking) throw apiError('manual_linking_disabled')
+    if (!session) throw apiError('session_not_found')
+    return user
+  }
+
   app.route({
     method: 'POST',
     url: '/token',
     schema: {
       tags: ['sign-in'],
-      summary: 'Signs in with a password, or exchanges a refresh token or the code of a PKCE link',
+      summary: 'Signs in with a password or the id_token of a provider, or exchanges a refresh token or a code',
       querystring: Type.Object({
-        grant_type: Type.Optional(Type.String({ description: 'password, refresh_token or pkce' })),
+        grant_type: Type.Optional(Type.String({ description: 'password, refresh_token, pkce or id_token' })),
       }),
       body: Type.Object({
         email: Type.Optional(Field),
@@ -37,9 +49,18 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         refresh_token: Type.Optional(Field),
         auth_code: Type.Optional(Field),
         code_verifier: Type.Optional(Field),
+        provider: Type.Optional(Field),
+        id_token: Type.Optional(Field),
+        access_token: Type.Optional(Field),
+        nonce: Type.Optional(Field),
+        client_id: Type.Optional(Field),
+        issuer: Type.Optional(Field),
+        link_identity: Type.Optional(
+          Type.Boolean({ description: 'The account of the token becomes one more of the caller.' }),
+        ),
         ...captchaFields,
       }),
-      response: { 200: SessionShape, ...errorResponses(400, 404, 413, 422, 429) },
+      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     // Before the body is looked at: clients ask with bodies of other grants.
     preValidation: async (request) => {
@@ -60,6 +81,19 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         return counted(
           (result) => countSignIn('pkce', result),
           () => exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client }),
+        )
+      }
+      if (request.query.grant_type === 'id_token') {
+        return counted(
+          (result) => countSignIn('id_token', result),
+          async () =>
+            signInWithIdToken(deps, request.log, {
+              ...request.body,
+              linkingUser: request.body.link_identity ? await requireLinkingUser(request) : undefined,
+              audience: requestAudience(request, config.jwt.audience),
+              context: mailContextOf(request, config),
+              client,
+            }),
         )
       }
       refuseBoth({ email, phone })

@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { hasVerifiedEmail } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
 import { refuseTakenAddress } from './address-taken.ts'
 
@@ -17,6 +18,7 @@ async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId
         .innerJoin('users', 'users.id', 'identities.user_id')
         .select('users.id')
         .where('identities.email', '=', email)
+        .where(hasVerifiedEmail)
         .where('users.aud', '=', aud),
     )
     .execute()

@@ -1,13 +1,13 @@
 import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 
-/** What an admin sets directly; a key that is absent stays as it is. */
+/** What is set directly; a key that is absent stays as it is. */
 export interface UserChanges {
   role?: string
-  email?: string
-  phone?: string
-  email_confirmed_at?: Date
-  phone_confirmed_at?: Date
+  email?: string | null
+  phone?: string | null
+  email_confirmed_at?: Date | null
+  phone_confirmed_at?: Date | null
   email_change?: string | null
   email_change_sent_at?: Date | null
   email_change_confirm_status?: number

@@ -1,5 +1,5 @@
-// Accounts that have an address nobody has proven: its confirmation was sent and never followed. Whoever proves it takes it
-// (../verify/displace-holder.ts). An invitation and an account an admin made are an admin's word for the address and stay.
+// Accounts that have an address nobody has proven, by a sign-up or at a provider. Whoever proves it takes it
+// (../verify/displace-holder.ts, ../identities/external-user.ts). An invitation and an account an admin made are an admin's word for the address and stay.
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import type { Address } from './address.ts'
@@ -26,8 +26,8 @@ const unprovenHolder = (db: Kysely<DB>, { address: { channel, value }, audience,
     .where(channel, '=', value)
     .where('aud', '=', audience)
     .where(`${channel}_confirmed_at`, 'is', null)
-    .where('confirmation_sent_at', 'is not', null)
     .where('invited_at', 'is', null)
+    .where('made_by_admin', '=', false)
     .where('id', '!=', exceptId)
 
 /** Takes an unproven address from an account that has another one, with the identity and the tokens that were about it. */

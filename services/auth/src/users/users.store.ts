@@ -47,7 +47,7 @@ export interface IdentityJson {
   email: string | null
 }
 
-export type User = Omit<Selectable<UsersTable>, 'password_hash' | 'email_change_confirm_status'> & {
+export type User = Omit<Selectable<UsersTable>, 'password_hash' | 'email_change_confirm_status' | 'made_by_admin'> & {
   identities: IdentityJson[]
 }
 export type UserWithPassword = User & { password_hash: string | null }

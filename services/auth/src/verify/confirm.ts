@@ -27,6 +27,8 @@ export interface Redemption {
   type: string
   /** Of the password given with the confirmation. */
   passwordHash: string | undefined
+  /** Of the request, for mails that tell of the change. */
+  acceptLanguage: string | undefined
 }
 
 interface Effect {
@@ -62,11 +64,11 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     const { user, token, type, passwordHash } = redemption
     const now = deps.now()
     requireOwnAddress(user.email, token)
-    const isInvitedWithoutPassword = user.invited_at && !user.password_hash
-    if (isInvitedWithoutPassword && type === 'signup' && !passwordHash) {
+    const hasPassword = user.password_hash && passwordLeft(redemption)
+    if (!hasPassword && user.invited_at && type === 'signup' && !passwordHash) {
       throw apiError('validation_failed', { message: 'Invited users must specify a password in the signup type' })
     }
-    if (isInvitedWithoutPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
+    if (!hasPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
     else await setRequestedPassword(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', now)
     await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
@@ -98,7 +100,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     return { action: 'user_signedup', traits }
   },
 
-  phone_change: async (deps, trx, { user, token }, log) => {
+  phone_change: async (deps, trx, { user, token, acceptLanguage }, log) => {
     const phone = token.relates_to
     if (user.phone_change !== phone) throw apiError('otp_expired')
     const before = (await findUserById(trx, user.id)) as User
@@ -107,7 +109,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     await applyPhoneChange(trx, user.id, phone, deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
     const isNew = await putProvenIdentity(trx, { ...identity, now: deps.now() })
-    await notifyPhoneChange(deps, trx, before, phone, isNew)
+    await notifyPhoneChange(deps, trx, before, phone, isNew, acceptLanguage)
     return { action: 'user_modified' }
   },
 
@@ -121,7 +123,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
 async function changeEmail(
   deps: Deps,
   trx: Transaction<DB>,
-  { user, token }: Redemption,
+  { user, token, acceptLanguage }: Redemption,
   log: AuditLog,
 ): Promise<Effect | undefined> {
   const email = user.email_change
@@ -141,7 +143,7 @@ async function changeEmail(
       { ...before, email },
       'email_changed_notification',
       { OldEmail: before.email },
-      before.email,
+      { acceptLanguage, to: before.email },
     )
   }
   return { action: 'user_modified' }
@@ -156,7 +158,14 @@ function requireOwnAddress(address: string | null, token: TakenToken): void {
  * The password of the request that sent the token: whoever proves the address decides, not whoever was first. An account
  * that has proven another address before keeps its own.
  */
-async function setRequestedPassword(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<void> {
-  if (user.email_confirmed_at || user.phone_confirmed_at) return
-  if (token.sets_password) await setPassword(trx, user.id, token.new_password_hash, deps.now())
+async function setRequestedPassword(deps: Deps, trx: Transaction<DB>, redemption: Redemption): Promise<void> {
+  const { user, token } = redemption
+  if (setsPassword(redemption)) await setPassword(trx, user.id, token.new_password_hash, deps.now())
 }
+
+const setsPassword = ({ user, token }: Redemption) =>
+  token.sets_password && !user.email_confirmed_at && !user.phone_confirmed_at
+
+/** The password of the account once the token has done its work. */
+const passwordLeft = (redemption: Redemption) =>
+  setsPassword(redemption) ? redemption.token.new_password_hash : redemption.user.password_hash

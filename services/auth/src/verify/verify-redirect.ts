@@ -16,9 +16,10 @@ const ERROR_NAMES: Record<number, string> = {
   503: 'temporarily_unavailable',
 }
 
-/** The target with the session in its fragment. */
+/** The target with the session in a fragment, after one of its own: there are applications whose pages are fragments. */
 export const sessionRedirect = (target: string, session: SessionBody): string =>
-  withFragment(target, {
+  target +
+  withFragment('', {
     access_token: session.access_token,
     expires_at: String(session.expires_at),
     expires_in: String(session.expires_in),

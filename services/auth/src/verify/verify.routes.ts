@@ -8,6 +8,7 @@ import { apiError } from '../errors.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { clientOf } from '../http/client.ts'
 import { errorAnswers } from '../http/error-bodies.ts'
+import { acceptLanguageOf } from '../http/mail-context.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { counted, countSignIn } from '../metrics.ts'
@@ -42,7 +43,12 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       await limits.byAddress(request, 'verify')
       const client = clientOf(request, config.server.trustSbForwardedFor)
       const confirmed = await countedAsOtp(() =>
-        verifyLink(deps, request.log, token, { type, client, givesCode: true }),
+        verifyLink(deps, request.log, token, {
+          type,
+          client,
+          givesCode: true,
+          acceptLanguage: acceptLanguageOf(request),
+        }),
       )
       location = confirmedRedirect(target, confirmed, flow)
     } catch (error) {
@@ -117,7 +123,8 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if ((token === '') === (tokenHash === '')) {
         throw apiError('validation_failed', { message: 'Verify requires either a token or a token hash' })
       }
-      const confirmation = { type, password, client: clientOf(request, config.server.trustSbForwardedFor) }
+      const client = clientOf(request, config.server.trustSbForwardedFor)
+      const confirmation = { type, password, client, acceptLanguage: acceptLanguageOf(request) }
       if (tokenHash !== '') {
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })

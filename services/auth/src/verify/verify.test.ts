@@ -170,6 +170,30 @@ test('an invited user without a password must set one', async ({ service }) => {
   expect(signIn.status).toBe(200)
 })
 
+describe('a password given with a confirmation', () => {
+  const confirm = async (service: TestService, email: string) => {
+    const mail = await service.mailbox.waitFor(email)
+    return service.post('/verify', { type: 'signup', email, token: codeIn(mail.text), password: 'my own words' })
+  }
+  const signIn = (service: TestService, email: string, password: string) =>
+    service.post('/token?grant_type=password', { email, password })
+
+  test("becomes the user's who has none", async ({ service }) => {
+    const email = 'without@example.com'
+    await service.post('/otp', { email })
+    expect((await confirm(service, email)).status).toBe(200)
+    expect((await signIn(service, email, 'my own words')).status).toBe(200)
+  })
+
+  test('replaces none that is there', async ({ service }) => {
+    const email = 'with@example.com'
+    await service.post('/signup', { email, password: 'correct horse' })
+    expect((await confirm(service, email)).status).toBe(200)
+    expect((await signIn(service, email, 'my own words')).status).toBe(400)
+    expect((await signIn(service, email, 'correct horse')).status).toBe(200)
+  })
+})
+
 test.for<[string, object, number, string]>([
   ['no type', { token: '1', email: 'a@b.c' }, 400, 'validation_failed'],
   ['neither token nor hash', { type: 'signup', email: 'a@b.c' }, 400, 'validation_failed'],

@@ -39,10 +39,11 @@ const LINK_TYPES = ['signup', 'invite', 'recovery', 'magiclink', 'email_change',
 export interface Confirmation {
   type: string
   client: Client
-  /** Needed by an invited user who has none. */
+  /** Becomes the user's who has none; an invited one needs it. */
   password?: string | undefined
   /** Whether a link of the PKCE flow gives a code instead of a session: the browser followed it, not the application. */
   givesCode?: boolean
+  acceptLanguage: string | undefined
 }
 
 export type Confirmed =
@@ -94,6 +95,7 @@ async function redeem(
   take: (trx: Transaction<DB>) => Promise<TakenToken | undefined>,
 ): Promise<Confirmed> {
   const passwordHash = await hashGivenPassword(deps, confirmation)
+  const { type, acceptLanguage } = confirmation
   return deps.db.transaction().execute(async (trx): Promise<Confirmed> => {
     const now = deps.now()
     const user = await lockUser(trx, userId)
@@ -101,14 +103,14 @@ async function redeem(
     if (!user || !token) throw apiError('otp_expired')
     if (user.banned_until && user.banned_until > now) throw apiError('user_banned')
     if (token.expires_at <= now) throw apiError('otp_expired')
-    const confirmed = await confirm(deps, trx, log, { user, token, type: confirmation.type, passwordHash })
+    const confirmed = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage })
     if (!confirmed) return { awaitsOtherAddress: true }
-    const type = effectiveType(confirmation.type, token.purpose)
+    const effective = effectiveType(type, token.purpose)
     if (confirmation.givesCode && token.code_challenge) {
-      return { authCode: await makeAuthCode(deps, trx, confirmed, token, type) }
+      return { authCode: await makeAuthCode(deps, trx, confirmed, token, effective) }
     }
     const session = await startSession(deps, trx, confirmed, sessionMethod(token.purpose), confirmation.client)
-    return { session: { ...session, type } }
+    return { session: { ...session, type: effective } }
   })
 }
 
@@ -142,7 +144,7 @@ async function makeAuthCode(deps: Deps, trx: Transaction<DB>, user: User, token:
   return authCode
 }
 
-/** Types by which an invited user chooses a password. */
+/** Types by which a user chooses a password. */
 const TYPES_WITH_PASSWORD = ['signup', 'invite', 'email']
 
 const givenPassword = ({ type, password }: Confirmation) => (TYPES_WITH_PASSWORD.includes(type) ? password : undefined)

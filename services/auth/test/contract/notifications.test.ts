@@ -82,11 +82,29 @@ describe('a user is told', () => {
   })
 
   test('of a first number as a new way to sign in, of another one as a changed number', async ({ telling }) => {
-    const { auth, userId } = await telling.signedIn()
+    const email = 'tells-number@example.com'
+    const { auth, userId } = await telling.signedIn(email)
     await changePhone(telling, auth, '4915100000001', '111111')
     expect(await told(telling, userId)).toEqual(['identity_linked_notification'])
+    const linked = await telling.mailbox.waitFor(email, { subject: 'A new sign-in method' })
+    expect(linked.text).toContain('Signing in with a phone number has just been added to')
     await changePhone(telling, auth, '4915100000002', '222222')
     expect(await told(telling, userId)).toEqual(['identity_linked_notification', 'phone_changed_notification'])
+    const changed = await telling.mailbox.waitFor(email, { subject: 'Your phone number' })
+    expect(changed.text).toContain('from +4915100000001 to +4915100000002.')
+  })
+
+  test('in the language of the request, unless their own is known', async ({ telling }) => {
+    const german = { 'accept-language': 'de-AT,en;q=0.5' }
+    const email = 'tells-german@example.com'
+    const { auth } = await telling.signedIn(email)
+    expect((await telling.put('/user', { password: 'a new horse' }, { ...auth, ...german })).status).toBe(200)
+    await telling.mailbox.waitFor(email, { subject: 'Dein Passwort wurde geändert' })
+    expect((await telling.put('/user', { email: 'tells-deutsch@example.com' }, auth)).status).toBe(200)
+    const { text } = await telling.mailbox.waitFor('tells-deutsch@example.com')
+    const code = { type: 'email_change', email: 'tells-deutsch@example.com', token: codeIn(text) }
+    expect((await telling.post('/verify', code, german)).status).toBe(200)
+    await telling.mailbox.waitFor(email, { subject: 'Deine E-Mail-Adresse wurde geändert' })
   })
 })
 

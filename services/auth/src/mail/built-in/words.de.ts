@@ -7,6 +7,9 @@ const notYou = `Wenn du das nicht warst, setze dein Passwort auf ${site} sofort 
 const factor =
   '{{ if eq .FactorType "totp" }}eine Authenticator-App{{ else if eq .FactorType "phone" }}eine Telefonnummer{{ else if eq .FactorType "webauthn" }}einen Sicherheitsschlüssel{{ else }}{{ .FactorType }}{{ end }}'
 
+const provider =
+  '{{ if eq .Provider "phone" }}einer Telefonnummer{{ else if eq .Provider "email" }}einer E-Mail-Adresse{{ else }}{{ .Provider }}{{ end }}'
+
 export const GERMAN: Words = {
   linkHint: 'Falls die Schaltfläche nicht funktioniert, öffne diese Adresse:',
   mails: {
@@ -45,7 +48,7 @@ export const GERMAN: Words = {
     email_change: {
       subject: 'Bestätige deine neue E-Mail-Adresse',
       heading: 'Neue E-Mail-Adresse bestätigen',
-      text: `Die Adresse deines Kontos auf ${site} soll von {{ .Email }} auf {{ .NewEmail }} geändert werden. Bestätige, dass das stimmt.`,
+      text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} soll die Adresse deines Kontos auf ${site} werden.{{ else }}Die Adresse deines Kontos auf ${site} soll von {{ .Email }} auf {{ .NewEmail }} geändert werden.{{ end }} Bestätige, dass das stimmt.`,
       button: 'Änderung bestätigen',
       code,
       footer: 'Wenn du diese Änderung nicht wolltest, ignoriere diese Mail und ändere dein Passwort.',
@@ -73,19 +76,19 @@ export const GERMAN: Words = {
     phone_changed_notification: {
       subject: 'Deine Telefonnummer wurde geändert',
       heading: 'Deine Telefonnummer wurde geändert',
-      text: `Die Telefonnummer deines Kontos {{ .Email }} auf ${site} wurde soeben von {{ .OldPhone }} auf {{ .Phone }} geändert.`,
+      text: `Die Telefonnummer deines Kontos {{ .Email }} auf ${site} wurde soeben von +{{ .OldPhone }} auf +{{ .Phone }} geändert.`,
       footer: notYou,
     },
     identity_linked_notification: {
       subject: 'Dein Konto hat eine neue Anmeldemöglichkeit',
       heading: 'Eine neue Anmeldemöglichkeit',
-      text: `Zu deinem Konto {{ .Email }} auf ${site} wurde soeben die Anmeldung mit {{ .Provider }} hinzugefügt.`,
+      text: `Zu deinem Konto {{ .Email }} auf ${site} wurde soeben die Anmeldung mit ${provider} hinzugefügt.`,
       footer: `Wenn du das nicht warst, melde dich auf ${site} an, entferne sie und ändere dein Passwort.`,
     },
     identity_unlinked_notification: {
       subject: 'Eine Anmeldemöglichkeit deines Kontos wurde entfernt',
       heading: 'Eine Anmeldemöglichkeit wurde entfernt',
-      text: `Von deinem Konto {{ .Email }} auf ${site} wurde soeben die Anmeldung mit {{ .Provider }} entfernt.`,
+      text: `Von deinem Konto {{ .Email }} auf ${site} wurde soeben die Anmeldung mit ${provider} entfernt.`,
       footer: notYou,
     },
     mfa_factor_enrolled_notification: {

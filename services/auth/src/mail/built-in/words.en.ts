@@ -9,6 +9,10 @@ const notYou = `If this was not you, reset your password at ${site} right away: 
 const factor =
   '{{ if eq .FactorType "totp" }}an authenticator app{{ else if eq .FactorType "phone" }}a phone number{{ else if eq .FactorType "webauthn" }}a security key{{ else }}{{ .FactorType }}{{ end }}'
 
+/** An address and a number are no names of services. */
+const provider =
+  '{{ if eq .Provider "phone" }}a phone number{{ else if eq .Provider "email" }}an email address{{ else }}{{ .Provider }}{{ end }}'
+
 const mails = {
   invite: {
     heading: 'You have been invited',
@@ -40,7 +44,8 @@ const mails = {
   },
   email_change: {
     heading: 'Confirm your new email address',
-    text: `The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}. Confirm that this is right.`,
+    // An account that has no address yet is shown the new one for both.
+    text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} is to become the address of your account at ${site}.{{ else }}The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}.{{ end }} Confirm that this is right.`,
     button: 'Confirm the change',
     code,
     footer: 'If you did not ask for this change, ignore this mail and change your password.',
@@ -63,17 +68,17 @@ const mails = {
   },
   phone_changed_notification: {
     heading: 'Your phone number was changed',
-    text: `The phone number of your account {{ .Email }} at ${site} has just been changed from {{ .OldPhone }} to {{ .Phone }}.`,
+    text: `The phone number of your account {{ .Email }} at ${site} has just been changed from +{{ .OldPhone }} to +{{ .Phone }}.`,
     footer: notYou,
   },
   identity_linked_notification: {
     heading: 'A new way to sign in',
-    text: `Signing in with {{ .Provider }} has just been added to your account {{ .Email }} at ${site}.`,
+    text: `Signing in with ${provider} has just been added to your account {{ .Email }} at ${site}.`,
     footer: `If this was not you, sign in at ${site}, remove it and change your password.`,
   },
   identity_unlinked_notification: {
     heading: 'A way to sign in was removed',
-    text: `Signing in with {{ .Provider }} has just been removed from your account {{ .Email }} at ${site}.`,
+    text: `Signing in with ${provider} has just been removed from your account {{ .Email }} at ${site}.`,
     footer: notYou,
   },
   mfa_factor_enrolled_notification: {

@@ -20,6 +20,7 @@ export const FUNCTIONS: Record<string, TemplateFunction> = {
   ge: { least: 2, most: 2, call: ([a, b]) => (compare(a, b) ?? -1) >= 0 },
   len: { least: 1, most: 1, call: ([value]) => lengthOf(value) },
   index: { least: 1, most: 100, call: ([value, ...keys]) => keys.reduce(at, value) },
+  slice: { least: 1, most: 3, call: ([value, from, to]) => sliceOf(value, from, to) },
   print: { least: 0, most: 100, call: (values) => values.map((value) => toText(value)).join('') },
   println: { least: 0, most: 100, call: (values) => `${values.map((value) => toText(value)).join(' ')}\n` },
   printf: { least: 1, most: 100, call: ([format, ...values]) => printf(toText(format), values) },
@@ -50,6 +51,13 @@ function compare(a: unknown, b: unknown): number | undefined {
 function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   return typeof value === 'object' && value !== null ? Object.keys(value).length : 0
+}
+
+/** Part of a text or list, between two places; one that is no place of it is its beginning or end. */
+function sliceOf(value: unknown, from: unknown = 0, to?: unknown): unknown {
+  if (typeof value !== 'string' && !Array.isArray(value)) return undefined
+  const place = (index: unknown) => (typeof index === 'number' ? Math.max(0, index) : 0)
+  return to === undefined ? value.slice(place(from)) : value.slice(place(from), place(to))
 }
 
 const at = (value: unknown, key: unknown) =>

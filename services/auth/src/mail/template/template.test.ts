@@ -78,6 +78,8 @@ describe('syntax', () => {
     ['printf', '{{ printf "%s %d %v %q %t %.2f 100%%" "a" 2 .List "c" true 1.5 }}', 'a 2 [a b c] "c" true 1.50 100%'],
     ['printf with too few', '[{{ printf "%s %s" "a" }}]', '[a ]'],
     ['print', '{{ print 1 "a" .Number }}', '1a3'],
+    ['slice', '{{ slice "482913" 0 3 }} {{ slice "482913" 3 }}{{ slice .List 1 }}', '482 913[b c]'],
+    ['slice beyond the end', '{{ slice "ab" 1 9 }}{{ slice "cd" -1 }}{{ slice .None 0 1 }}{{ slice .Data }}', 'bcd'],
     ['urlquery', '{{ urlquery "a b&c/ü" }}', 'a%20b%26c%2F%C3%BC'],
     ['html in a text', '{{ html "<b>" }}', '&lt;b&gt;'],
     ['js', '{{ js "a\'<" }}', 'a\\u0027\\u003c'],

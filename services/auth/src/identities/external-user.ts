@@ -33,6 +33,7 @@ export interface ExternalSignIn {
   provider: { name: string; settings: { linking: 'verified' | 'never' } }
   account: CleanAccount
   audience: string
+  acceptLanguage: string | undefined
 }
 
 export interface ExternalUser {
@@ -75,12 +76,16 @@ async function signInAgain(
   return { userId: user.id, isNew: false }
 }
 
-async function joinOrCreate(deps: ExternalSignInDeps, trx: Transaction<DB>, log: AuditLog, signIn: ExternalSignIn) {
+async function joinOrCreate(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  signIn: ExternalSignIn,
+): Promise<{ userId: string; isNew: boolean }> {
   const { provider, account, audience } = signIn
   const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
-  for (const value of verified) await takeFromUnproven(deps, trx, audience, value)
-  const holders = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
-  const [holder, another] = holders
+  const squatters = await lockSquatters(deps, trx, audience, verified)
+  const [holder, another] = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
   if (another) {
     throw apiError('conflict', {
       message: 'Multiple accounts with the same email address in the same linking domain detected: default',
@@ -88,54 +93,54 @@ async function joinOrCreate(deps: ExternalSignInDeps, trx: Transaction<DB>, log:
   }
   if (!holder) return { userId: await createUser(deps, trx, signIn), isNew: true }
   if (provider.settings.linking === 'never') throw apiError('email_exists')
-  return { userId: await link(deps, trx, log, signIn, holder), isNew: false }
+  await link(deps, trx, log, signIn, { userId: holder, isSquatted: squatters.has(holder) })
+  return { userId: holder, isNew: false }
 }
 
 /**
- * An account that never proved the address and can be signed in to by something else gives it back: linked to, its other
- * way in would be a way in for whoever made it.
+ * Accounts that have one of the addresses and never proved it. One that can be signed in to by a number gives the address
+ * back instead: linked to, its number would be a way in for whoever made it.
  */
-async function takeFromUnproven(
+async function lockSquatters(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   audience: string,
-  value: string,
-): Promise<void> {
-  const address = { channel: 'email', value } as const
-  const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
-  if (holder?.phone) {
-    await dropAddress(trx, holder.id, address, deps.now())
-    await refreshProviders(trx, holder.id, deps.now())
+  addresses: readonly string[],
+): Promise<Set<string>> {
+  const squatters = new Set<string>()
+  for (const value of addresses) {
+    const address = { channel: 'email', value } as const
+    const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
+    if (!holder) continue
+    if (holder.phone) {
+      await dropAddress(trx, holder.id, address, deps.now())
+      await refreshProviders(trx, holder.id, deps.now())
+    } else squatters.add(holder.id)
   }
+  return squatters
 }
 
 async function link(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
-  { provider, account }: ExternalSignIn,
-  userId: string,
-): Promise<string> {
+  { provider, account, acceptLanguage }: ExternalSignIn,
+  { userId, isSquatted }: { userId: string; isSquatted: boolean },
+): Promise<void> {
   const now = deps.now()
   const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
   const email = account.emails.find(({ email: address, verified }) => verified && address === user.email)
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
-  // Nobody had proven the account's address before: whoever made the account may be somebody else.
-  const isUnproven = email && !user.email_confirmed_at
-  if (isUnproven && user.confirmation_sent_at && !user.invited_at) {
-    await forgetUnprovenOwner(trx, userId, { identityId, data, now })
-  } else {
-    await mergeIfItFits(deps, trx, user, data)
-  }
-  if (isUnproven) {
+  if (isSquatted) await forgetUnprovenOwner(trx, userId, { identityId, data, now })
+  else await mergeIfItFits(deps, trx, user, data)
+  if (email && !user.email_confirmed_at) {
     await endTokens(trx, userId, 'all', now)
     await confirmAddress(trx, userId, 'email', now)
   }
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
-  await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name })
-  return userId
+  await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
 }
 
 async function createUser(
@@ -175,9 +180,10 @@ async function createUser(
   return id
 }
 
-/** Without a mail: for an address that has another owner here. */
-export const unverifiedEmail = (provider: string, isMailed = false) =>
-  apiError('provider_email_needs_verification', {
+/** The refusal of an address nobody has verified; `isLinked`: its account was linked to one that had none. */
+export const unverifiedEmail = (provider: string, { isMailed = false, isLinked = false } = {}) =>
+  apiError(isLinked ? 'email_not_confirmed' : 'provider_email_needs_verification', {
+    status: 422,
     message: isMailed
       ? `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
       : `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
@@ -194,7 +200,7 @@ export const identityData = ({ sub, claims }: CleanAccount, email: ExternalEmail
 })
 
 /** A user whose metadata is full keeps it as it is: the provider tells the same next time. */
-async function mergeIfItFits(
+export async function mergeIfItFits(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   user: User,

@@ -1,0 +1,96 @@
+import { ApiError } from '@services/common/errors'
+import type { Kysely, Transaction } from 'kysely'
+import { type AuditLog, audit } from '../audit/audit.ts'
+import type { Config } from '../config.ts'
+import type { DB } from '../db/tables.ts'
+import { apiError } from '../errors.ts'
+import { countSignUp } from '../metrics.ts'
+import { sendConfirmation } from '../one-time-messages/confirmation.ts'
+import type { LinkMailDeps, MailContext } from '../one-time-messages/link-mail.ts'
+import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/message-budget.ts'
+import { withinGaps } from '../one-time-messages/send-gap.ts'
+import { lockAndReadUser, type User } from '../users/users.store.ts'
+import {
+  type ExternalSignIn,
+  type ExternalSignInDeps,
+  findOrCreateExternalUser,
+  unverifiedEmail,
+} from './external-user.ts'
+import { acceptInvitation, linkIdentity } from './link-identity.ts'
+
+type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
+
+export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
+  provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
+  /** Of the mail that has an address confirmed. */
+  context: MailContext
+  /** Whose account it is to be linked to; null: a sign-in. */
+  linkingUserId: string | null
+  inviteTokenHash: Buffer | null
+}
+
+/**
+ * What becomes of an account somebody showed at a provider: `admit` lets its user in, in the same transaction. Throws
+ * provider_email_needs_verification or email_not_confirmed where nobody has verified its address; the account is kept then,
+ * and its owner gets a mail.
+ */
+export async function signInExternally<Admitted>(
+  deps: Deps,
+  log: AuditLog,
+  shown: ShownAccount,
+  admit: (trx: Transaction<DB>, user: User) => Promise<Admitted>,
+): Promise<Admitted> {
+  const { provider, account, context } = shown
+  if (account.emails.length === 0 && !provider.settings.emailOptional) {
+    throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
+  }
+  const { user, isNew, admitted } = await deps.db.transaction().execute(async (trx) => {
+    const found = await findUser(deps, trx, log, shown)
+    return { ...found, admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user) } }
+  })
+  if (isNew) countSignUp(provider.name)
+  if (admitted) return admitted.value
+  const isMailed = await isConfirmationSent(deps, log, user, context)
+  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linkingUserId !== null })
+}
+
+async function findUser(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  shown: ShownAccount,
+): Promise<{ user: User; isNew: boolean; awaitsProof: boolean }> {
+  const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
+  if (shown.linkingUserId) {
+    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linkingUserId)), isNew: false }
+  }
+  if (shown.inviteTokenHash) {
+    const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)
+    return { user, isNew: false, awaitsProof: false }
+  }
+  const { user, isNew } = await findOrCreateExternalUser(deps, trx, log, signIn)
+  const isUnproven = shown.account.emails.length > 0 && user.email !== null && !user.email_confirmed_at
+  return { user, isNew, awaitsProof: isUnproven && !deps.config.external.allowUnverifiedEmail }
+}
+
+/** After the account was made, because limits are not counted inside a transaction. A refusal means that none is sent. */
+async function isConfirmationSent(deps: Deps, log: AuditLog, user: User, context: MailContext): Promise<boolean> {
+  const address = { channel: 'email', value: user.email as string } as const
+  const send = () =>
+    deps.db.transaction().execute(async (trx) => {
+      const holder = await lockAndReadUser(trx, user.id)
+      if (!holder) return
+      await sendConfirmation(deps, trx, holder, { address, context })
+      const traits = { provider: 'email' }
+      await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })
+    })
+  try {
+    await withinGaps(deps, [{ kind: 'confirmation', key: address.value }], () =>
+      withMessagesCounted(deps, [address], send),
+    )
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
+}

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
+import { fragmentOf, queryOf, type SignedIn, startTestService, type TestService } from '../../test/service.ts'
+
+const password = 'correct horse'
+
+let google: OpenIdProvider
+let service: TestService
+beforeAll(async () => {
+  google = await startOpenIdProvider()
+  service = await startTestService({
+    ...google.settings('GOOGLE'),
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_IDENTITY_LINKED_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_IDENTITY_UNLINKED_ENABLED: 'true',
+    AUTH_SMS_AUTOCONFIRM: 'true',
+    AUTH_SMS_TEST_OTP: '4915100000001:111111',
+  })
+})
+afterAll(async () => {
+  await service.close()
+  await google.close()
+})
+
+let people = 0
+const newPerson = (more: object = {}) => {
+  const sub = `linked-${people++}`
+  return { sub, email: `${sub}@example.com`, email_verified: true, ...more }
+}
+
+type Auth = SignedIn['auth']
+
+const authorize = (auth: Auth, query = '') =>
+  service.get(`/user/identities/authorize?provider=google&skip_http_redirect=true${query}`, auth)
+
+async function link(auth: Auth, person: ReturnType<typeof newPerson>) {
+  google.next(person)
+  const { body } = await authorize(auth)
+  const callback = await google.visit(body.url)
+  return service.get(callback.pathname + callback.search)
+}
+
+const read = async (auth: Auth) => (await service.get('/user', auth)).body
+const unlink = (auth: Auth, id: string) => service.delete(`/user/identities/${id}`, auth)
+const identityIn = (user: { identities: { provider: string; identity_id: string }[] }, provider: string) =>
+  user.identities.find((identity) => identity.provider === provider)?.identity_id as string
+
+async function anonymous() {
+  const { body } = await service.post('/signup', {})
+  return { userId: body.user.id, auth: { authorization: `Bearer ${body.access_token}` } }
+}
+
+describe('linking', () => {
+  test('adds the account at the provider, whatever its address, keeps the data, tells the owner and signs in', async () => {
+    const { auth, userId } = await service.signedIn('links@example.com', password)
+    const confirmation = await service.mailbox.waitFor('links@example.com')
+    const before = await read(auth)
+    const answer = await link(auth, newPerson({ name: 'At Google' }))
+    expect([answer.status, fragmentOf(answer).provider]).toEqual([302, 'google'])
+    const user = await read({ authorization: `Bearer ${fragmentOf(answer).access_token}` })
+    expect([user.id, user.email, user.user_metadata]).toEqual([userId, 'links@example.com', before.user_metadata])
+    expect(user.app_metadata.providers).toEqual(['email', 'google'])
+    const told = await service.mailbox.waitFor('links@example.com', { after: confirmation })
+    expect(told.text).toContain('google')
+    const { body: entries } = await service.get('/admin/audit?query=action:identity_linked', service.admin)
+    expect(JSON.stringify(entries)).toContain(userId)
+  })
+
+  test('redirects where the browser itself asks', async () => {
+    const { auth } = await service.signedIn()
+    const answer = await service.get('/user/identities/authorize?provider=google', auth)
+    expect([answer.status, String(answer.headers.location).startsWith(google.issuer)]).toEqual([302, true])
+  })
+
+  test('is refused for one that is linked already, here or elsewhere', async () => {
+    const person = newPerson()
+    const { auth } = await service.signedIn()
+    await link(auth, person)
+    const twice = queryOf(await link(auth, person))
+    expect(twice).toMatchObject({
+      error_code: 'identity_already_exists',
+      error_description: 'Identity is already linked',
+    })
+    const other = await service.signedIn()
+    expect(queryOf(await link(other.auth, person)).error_description).toBe('Identity is already linked to another user')
+  })
+
+  test('makes an anonymous user one with an address', async () => {
+    const { auth, userId } = await anonymous()
+    const person = newPerson()
+    await link(auth, person)
+    const user = await read(auth)
+    expect(user).toMatchObject({ id: userId, email: person.email, is_anonymous: false })
+    expect(user.email_confirmed_at).toBeTruthy()
+  })
+
+  test('gives nobody an address that another account has', async () => {
+    const { auth } = await anonymous()
+    await service.signedIn('has-it@example.com')
+    expect(queryOf(await link(auth, newPerson({ email: 'has-it@example.com' }))).error_code).toBe('email_exists')
+    expect((await read(auth)).identities).toEqual([])
+  })
+
+  test('keeps an address that is not verified waiting for its confirmation', async () => {
+    const { auth } = await anonymous()
+    const person = newPerson({ email_verified: false })
+    expect(queryOf(await link(auth, person))).toMatchObject({
+      error_code: 'email_not_confirmed',
+      error_description: 'Unverified email with google. A confirmation email has been sent to your google email',
+    })
+    expect((await service.mailbox.waitFor(person.email)).text).toContain('/verify?')
+    const user = await read(auth)
+    expect([user.email, user.email_confirmed_at, user.is_anonymous]).toEqual([person.email, undefined, true])
+  })
+
+  test('for an account that is deleted meanwhile ends with an error', async () => {
+    const { auth, userId } = await service.signedIn()
+    google.next(newPerson())
+    const { body } = await authorize(auth)
+    await service.delete(`/admin/users/${userId}`, service.admin)
+    const callback = await google.visit(body.url)
+    expect(queryOf(await service.get(callback.pathname + callback.search)).error_code).toBe('user_not_found')
+  })
+})
+
+describe('unlinking', () => {
+  test('takes the identity, and its address gives way to another one', async () => {
+    const { auth } = await service.signedIn('first@example.com', password)
+    const person = newPerson()
+    await link(auth, person)
+    const linked = await service.mailbox.waitFor('first@example.com')
+    const user = await read(auth)
+    expect((await unlink(auth, identityIn(user, 'email'))).body).toEqual({})
+    const after = await read(auth)
+    expect([after.email, after.app_metadata.providers]).toEqual([person.email, ['google']])
+    expect(after.email_confirmed_at).toBeTruthy()
+    await expect
+      .poll(() => service.mailbox.messages({ to: 'first@example.com' }).map(({ subject }) => subject))
+      .toContain('A sign-in method was removed from your account')
+    expect(linked).toBeTruthy()
+  })
+
+  test('of an account at a provider leaves the address', async () => {
+    const { auth } = await service.signedIn('stays@example.com')
+    await link(auth, newPerson())
+    await unlink(auth, identityIn(await read(auth), 'google'))
+    expect(await read(auth)).toMatchObject({ email: 'stays@example.com', app_metadata: { providers: ['email'] } })
+  })
+
+  test('of a number takes the number', async () => {
+    const { body } = await service.post('/signup', { phone: '4915100000001', password })
+    const auth = { authorization: `Bearer ${body.access_token}` }
+    await link(auth, newPerson())
+    await unlink(auth, identityIn(await read(auth), 'phone'))
+    const user = await read(auth)
+    expect([user.phone, user.phone_confirmed_at]).toEqual(['', undefined])
+  })
+
+  test('is refused for the last one, for a stranger, for what is no id, and for an address of another account', async () => {
+    const { auth } = await service.signedIn('lonely@example.com')
+    const own = identityIn(await read(auth), 'email')
+    expect(await unlink(auth, own)).toMatchObject({
+      status: 422,
+      body: { error_code: 'single_identity_not_deletable' },
+    })
+    const person = newPerson()
+    await link(auth, person)
+    const other = await service.signedIn()
+    expect(await unlink(auth, identityIn(await read(other.auth), 'email'))).toMatchObject({
+      status: 422,
+      body: { error_code: 'identity_not_found' },
+    })
+    expect(await unlink(auth, 'x')).toMatchObject({ status: 404, body: { error_code: 'validation_failed' } })
+    expect(await service.delete(`/user/identities/${own}`, { ...auth, 'x-jwt-aud': 'other' })).toMatchObject({
+      status: 403,
+      body: { error_code: 'unexpected_audience' },
+    })
+    // Given to somebody else by an admin after it was linked here.
+    await service.deps.db.updateTable('users').set({ email: person.email }).where('id', '=', other.userId).execute()
+    expect(await unlink(auth, own)).toMatchObject({
+      status: 422,
+      body: { error_code: 'email_conflict_identity_not_deletable' },
+    })
+    expect((await read(auth)).identities).toHaveLength(2)
+  })
+
+  test('of both identities at once leaves one', async () => {
+    const { auth } = await service.signedIn()
+    await link(auth, newPerson())
+    const user = await read(auth)
+    const answers = await Promise.all(
+      user.identities.map((one: { identity_id: string }) => unlink(auth, one.identity_id)),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422])
+  })
+
+  test('needs a live session', async () => {
+    const { auth } = await service.signedIn()
+    const user = await read(auth)
+    await service.post('/logout', {}, auth)
+    expect((await unlink(auth, identityIn(user, 'email'))).body.error_code).toBe('session_not_found')
+    expect((await authorize(auth)).body.error_code).toBe('session_not_found')
+  })
+})
+
+test('without the switch there is neither, and who is not signed in hears that first', async () => {
+  const off = await startTestService({
+    ...google.settings('GOOGLE'),
+    AUTH_WORKERS_ENABLED: 'false',
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+  })
+  const { body } = await off.post('/signup', { email: 'off@example.com', password })
+  const auth = { authorization: `Bearer ${body.access_token}` }
+  const refused = { status: 404, body: { error_code: 'manual_linking_disabled', msg: 'Manual linking is disabled' } }
+  expect(await off.get('/user/identities/authorize?provider=google', auth)).toMatchObject(refused)
+  expect(await off.delete('/user/identities/x', auth)).toMatchObject(refused)
+  expect((await off.delete('/user/identities/x')).body.error_code).toBe('no_authorization')
+  await off.close()
+})
+
+describe('an address that a provider was only told', () => {
+  test('keeps nobody from signing up with it, and its owner from nothing', async () => {
+    const { auth } = await service.signedIn()
+    await link(auth, newPerson({ email: 'owner-of-it@example.com', email_verified: false }))
+    const { auth: owner } = await service.signedIn('owner-of-it@example.com', password)
+    expect((await read(owner)).email).toBe('owner-of-it@example.com')
+  })
+})

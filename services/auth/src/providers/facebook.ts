@@ -1,0 +1,50 @@
+import { createHmac } from 'node:crypto'
+import type { JWTPayload } from 'jose'
+import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
+
+const FIELDS = 'email,first_name,last_name,name,picture'
+
+/** https://developers.facebook.com/docs/facebook-login; the id_tokens are those of its Limited Login in applications. */
+export const facebook: OAuth2Provider = {
+  protocol: 'oauth2',
+  endpoints: (base) => ({
+    authorize: `${base ?? 'https://www.facebook.com'}/dialog/oauth`,
+    token: `${base ?? 'https://graph.facebook.com'}/oauth/access_token`,
+    api: base ?? 'https://graph.facebook.com',
+    idTokens: {
+      jwks: `${base ?? 'https://www.facebook.com'}/.well-known/oauth/openid/jwks/`,
+      isIssuer: (issuer) => issuer === (base ?? 'https://www.facebook.com'),
+    },
+  }),
+  scopes: ['email'],
+  clientAuthentication: 'post',
+  async identify({ endpoints: { api }, accessToken, client, get }) {
+    // Shows that who asks has the secret too: an access token alone, stolen, is then worth nothing.
+    const proof = createHmac('sha256', client.secret).update(accessToken).digest('hex')
+    const user = await get(`${api}/me?fields=${FIELDS}&appsecret_proof=${proof}`)
+    const fullName = [user.first_name, user.last_name].filter(Boolean).join(' ')
+    return {
+      sub: user.id,
+      emails: onlyEmail(user.email, true),
+      claims: {
+        iss: api,
+        name: fullName,
+        full_name: fullName,
+        nickname: user.name,
+        slug: user.name,
+        picture: user.picture?.data?.url,
+        avatar_url: user.picture?.data?.url,
+      },
+    }
+  },
+  accountOfIdToken,
+}
+
+function accountOfIdToken(claims: JWTPayload): ExternalAccount {
+  const { sub, iss, email, name, given_name, family_name, picture } = claims
+  return {
+    sub,
+    emails: onlyEmail(email, true),
+    claims: { iss, name, full_name: name, given_name, family_name, picture, avatar_url: picture },
+  }
+}

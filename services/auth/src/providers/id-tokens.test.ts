@@ -1,0 +1,129 @@
+import { exportSPKI, generateKeyPair, SignJWT } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Keys, type SignInProviders, sign } from '../../test/far-sides/sign-in-providers.ts'
+import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../test/provider-sign-in.ts'
+import { createProviders, PROVIDERS } from './index.ts'
+
+let all: ProviderSignIns
+beforeAll(async () => {
+  all = await startProviderSignIns()
+})
+afterEach(() => all.far.forge())
+afterAll(() => all.close())
+
+type Forge = Exclude<Parameters<SignInProviders['forge']>[0], undefined>
+type Claims = Parameters<Forge>[0]
+
+const without = (claim: string) => (claims: Claims, keys: Keys) => sign({ ...claims, [claim]: undefined }, keys)
+const withClaims = (others: Claims) => (claims: Claims, keys: Keys) => sign({ ...claims, ...others }, keys)
+const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const longAgo = Math.floor(Date.now() / 1000) - 3600
+
+const HOSTILE: Record<string, Forge> = {
+  'without a signature': (claims) => `${encoded({ alg: 'none' })}.${encoded(claims)}.`,
+  'signed with the public key as if it were a shared secret': async (claims, { publicKey }) =>
+    new SignJWT(claims)
+      .setProtectedHeader({ alg: 'HS256', kid: 'the-key' })
+      .sign(new TextEncoder().encode(await exportSPKI(publicKey))),
+  'signed with our own secret': (claims) =>
+    new SignJWT(claims)
+      .setProtectedHeader({ alg: 'HS256', kid: 'the-key' })
+      .sign(new TextEncoder().encode('a-secret-of-the-tests-with-32-bytes-or-more')),
+  'signed with another key of the same name': async (claims) => sign(claims, await generateKeyPair('RS256')),
+  'changed after it was signed': async (claims, keys) => {
+    const [header, , signature] = (await sign(claims, keys)).split('.')
+    return [header, encoded({ ...claims, sub: 'somebody-else' }), signature].join('.')
+  },
+  'made for another client': withClaims({ aud: 'another-client' }),
+  'made for several clients, by another one': (claims, keys) =>
+    sign({ ...claims, aud: [claims.aud, 'another-client'], azp: 'another-client' }, keys),
+  'by another issuer': withClaims({ iss: 'https://issuer.example' }),
+  'by an issuer whose name begins like the right one': (claims, keys) =>
+    sign({ ...claims, iss: `${claims.iss}.evil.example` }, keys),
+  'that has expired': withClaims({ iat: longAgo, exp: longAgo + 60 }),
+  'that is not valid yet': withClaims({ nbf: longAgo + 7200 }),
+  'of another sign-in': withClaims({ nonce: 'of-another-sign-in' }),
+  'without a nonce': without('nonce'),
+  'without an audience': without('aud'),
+  'without an issuer': without('iss'),
+  'without an end': without('exp'),
+  'of another access token': withClaims({ at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' }),
+  'that is none': () => 'not.a.token',
+}
+
+describe.each(['apple', 'azure', 'google'])('%s', (name) => {
+  test.each(Object.entries(HOSTILE))('an id_token %s lets nobody in', async (_kind, forge) => {
+    const account = all.newAccount(name)
+    all.far.forge(forge)
+    expect(refusalOf(await all.signIn(name, account))).toMatchObject({
+      status: 302,
+      to: 'https://site.example/app',
+      error: 'server_error',
+      error_description: 'Error getting user profile from external provider',
+    })
+    all.far.forge()
+    const signIn = await all.signIn(name, account)
+    expect(await signedInUser(all.service, signIn)).toMatchObject({ email: account.email })
+  })
+})
+
+test('the keys of a provider are kept: the next sign-in asks it for none', async () => {
+  const keysAsked = () => all.far.requests('google').filter(({ path }) => path === '/oauth2/v3/certs')
+  all.service.deps.providers = createProviders(all.service.deps.config)
+  await all.signIn('google', all.newAccount('google'))
+  expect(keysAsked()).toHaveLength(1)
+  await all.signIn('google', all.newAccount('google'))
+  expect(keysAsked()).toHaveLength(0)
+})
+
+test.each(['https://appleid.apple.com', 'https://account.apple.com'])('apple may call itself %s', async (iss) => {
+  all.far.forge(withClaims({ iss }))
+  const user = await signedInUser(all.service, await all.signIn('apple', all.newAccount('apple')))
+  expect(user.identities[0].identity_data.iss).toBe(iss)
+})
+
+const ID = '11111111-2222-3333-4444-555555555555'
+const OTHER_ID = '99999999-2222-3333-4444-555555555555'
+const LOGIN = 'https://login.microsoftonline.com'
+
+describe('azure takes tokens of', () => {
+  const isIssuer = (base: string | undefined, issuer: string) => {
+    const endpoints = PROVIDERS.azure.endpoints(base)
+    return 'idTokens' in endpoints && endpoints.idTokens?.isIssuer(issuer)
+  }
+
+  test.each([
+    ['any tenant', undefined, `${LOGIN}/${ID}/v2.0`],
+    ['any tenant, with a slash', undefined, `${LOGIN}/${ID}/v2.0/`],
+    ['any company', `${LOGIN}/organizations`, `${LOGIN}/${ID}/v2.0`],
+    [
+      'any tenant of a national cloud',
+      'https://login.microsoftonline.us/common',
+      `https://login.microsoftonline.us/${ID}/v2.0`,
+    ],
+    ['the tenant that was named', `${LOGIN}/${ID}`, `${LOGIN}/${ID}/v2.0`],
+    ['an external tenant', `https://contoso.ciamlogin.com/${ID}`, `https://${ID}.ciamlogin.com/${ID}/v2.0`],
+    [
+      'an external tenant by its own name',
+      `https://contoso.ciamlogin.com/${ID}`,
+      `https://contoso.ciamlogin.com/${ID}/v2.0`,
+    ],
+  ])('%s', (_of, base, issuer) => {
+    expect(isIssuer(base, issuer)).toBe(true)
+  })
+
+  test.each([
+    ['another tenant than the one that was named', `${LOGIN}/${ID}`, `${LOGIN}/${OTHER_ID}/v2.0`],
+    [
+      'another external tenant',
+      `https://contoso.ciamlogin.com/${ID}`,
+      `https://${OTHER_ID}.ciamlogin.com/${OTHER_ID}/v2.0`,
+    ],
+    ['another host', undefined, `https://login.microsoftonline.com.evil.example/${ID}/v2.0`],
+    ['a tenant without an id', undefined, `${LOGIN}/common/v2.0`],
+    ['the older endpoint', undefined, `https://sts.windows.net/${ID}/`],
+    ['a longer path', undefined, `${LOGIN}/${ID}/${ID}/v2.0`],
+  ])('not of %s', (_of, base, issuer) => {
+    expect(isIssuer(base, issuer)).toBe(false)
+  })
+})

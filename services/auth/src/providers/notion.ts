@@ -1,0 +1,31 @@
+import { type OAuth2Provider, onlyEmail } from './provider.ts'
+
+/** https://developers.notion.com/docs/authorization */
+export const notion: OAuth2Provider = {
+  protocol: 'oauth2',
+  endpoints: (base = 'https://api.notion.com') => ({
+    authorize: `${base}/v1/oauth/authorize`,
+    token: `${base}/v1/oauth/token`,
+    api: `${base}/v1`,
+  }),
+  scopes: [],
+  takesScopes: false,
+  clientAuthentication: 'basic',
+  authorizeParameters: () => ({ owner: 'user' }),
+  async identify({ endpoints: { api }, get }) {
+    // The token is a bot's, in the name of who let it in; a bot of a whole workspace has nobody.
+    const me = await get(`${api}/users/me`, { 'notion-version': '2021-08-16' })
+    const { user } = me.bot.owner
+    return {
+      sub: user.id,
+      emails: onlyEmail(user.person?.email, true),
+      claims: {
+        iss: api,
+        name: user.name,
+        full_name: user.name,
+        picture: user.avatar_url,
+        avatar_url: user.avatar_url,
+      },
+    }
+  },
+}

@@ -1,0 +1,190 @@
+// What single providers do that no other does.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { json } from '../../test/far-side.ts'
+import { sign } from '../../test/far-sides/sign-in-providers.ts'
+import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../test/provider-sign-in.ts'
+
+let all: ProviderSignIns
+beforeAll(async () => {
+  all = await startProviderSignIns()
+})
+afterEach(() => {
+  all.far.forge()
+  for (const [name, at] of changed.splice(0)) all.far.answer(name, at)
+})
+afterAll(() => all.close())
+
+type Answer = Parameters<ProviderSignIns['far']['answer']>
+const changed: [Answer[0], Answer[1]][] = []
+/** Another answer of a provider within one test. */
+function answer(...[name, at, how]: Answer): void {
+  changed.push([name, at])
+  all.far.answer(name, at, how)
+}
+
+const claimsOf = async (name: string, brings: Record<string, string> = {}) => {
+  const signIn = await all.signIn(name, all.newAccount(name), { brings })
+  const user = await signedInUser(all.service, signIn)
+  return user.identities[0].identity_data
+}
+const needsVerification = { status: 302, error: 'access_denied', error_code: 'provider_email_needs_verification' }
+
+describe('apple', () => {
+  test.each([
+    ['both names', '{"name":{"firstName":"Ada","lastName":"Apple"},"email":"x@y.example"}', 'Ada Apple'],
+    ['one name', '{"name":{"firstName":"Ada","lastName":""}}', 'Ada'],
+    ['no name', '{"email":"x@y.example"}', undefined],
+    ['a name that is none', '{"name":{"firstName":7,"lastName":{}}}', undefined],
+    ['no JSON', '{"name":', undefined],
+  ])('the form of a first sign-in tells %s, and never an address', async (_what, user, name) => {
+    const claims = await claimsOf('apple', { user })
+    expect(claims.name).toBe(name)
+    expect(claims.full_name).toBe(name)
+    expect(claims.email).toMatch(/^apple-/)
+  })
+
+  test.each([
+    [true, true],
+    ['true', true],
+    [false, false],
+    ['false', false],
+  ])('is_private_email %j becomes %j', async (is_private_email, expected) => {
+    all.far.forge((claims, keys) => sign({ ...claims, is_private_email }, keys))
+    expect((await claimsOf('apple')).custom_claims.is_private_email).toBe(expected)
+  })
+
+  test('an address it says is not verified is not', async () => {
+    all.far.forge((claims, keys) => sign({ ...claims, email_verified: 'false' }, keys))
+    expect(refusalOf(await all.signIn('apple', all.newAccount('apple')))).toMatchObject(needsVerification)
+  })
+
+  test('neither scopes nor parameters of the application go on to it, nor its nonce', async () => {
+    const query = '&scopes=more&prompt=login&nonce=chosen-by-the-application'
+    const { location } = await all.signIn('apple', all.newAccount('apple'), { query })
+    const asked = Object.fromEntries(location.searchParams)
+    expect(asked.scope).toBe('email name')
+    expect(asked).not.toHaveProperty('prompt')
+    expect(asked.nonce).not.toBe('chosen-by-the-application')
+  })
+})
+
+describe('azure: an address is verified', () => {
+  test.each([undefined, true, 1, '1', 'true'])('where xms_edov is %j', async (xms_edov) => {
+    all.far.forge((claims, keys) => sign({ ...claims, xms_edov }, keys))
+    expect((await claimsOf('azure')).email_verified).toBe(true)
+  })
+
+  test.each([false, 0, '0', 'false', null, {}])('but not where it is %j', async (xms_edov) => {
+    all.far.forge((claims, keys) => sign({ ...claims, xms_edov }, keys))
+    expect(refusalOf(await all.signIn('azure', all.newAccount('azure')))).toMatchObject(needsVerification)
+  })
+})
+
+describe('discord', () => {
+  test.each([
+    [{ avatar: null, discriminator: '1337' }, 'https://cdn.discordapp.com/embed/avatars/2.png'],
+    [{ avatar: null, discriminator: '0' }, 'https://cdn.discordapp.com/embed/avatars/0.png'],
+    [{ avatar: null }, 'https://cdn.discordapp.com/embed/avatars/0.png'],
+    [{ avatar: 'abc' }, 'https://cdn.discordapp.com/avatars/80351110224678912/abc.png'],
+    [{ avatar: 'a_bc' }, 'https://cdn.discordapp.com/avatars/80351110224678912/a_bc.gif'],
+  ])('the picture of %j is %s', async (members, picture) => {
+    const account = { id: '80351110224678912', username: 'nelly', email: 'nelly@discord.example', verified: true }
+    answer('discord', 'profile', json({ ...account, ...members }))
+    expect(await claimsOf('discord')).toMatchObject({ picture, avatar_url: picture })
+  })
+
+  test('an address it has not verified is not', async () => {
+    answer('discord', 'profile', json({ id: '1', username: 'a', email: 'a@discord.example', verified: false }))
+    expect(refusalOf(await all.signIn('discord', {}))).toMatchObject(needsVerification)
+  })
+
+  test('an `iss` it brings back is not looked at: it never said who it is', async () => {
+    expect(await claimsOf('discord', { iss: 'https://discord.com' })).toMatchObject({ full_name: 'dora' })
+  })
+})
+
+test("google: an `iss` that is not google's ends the sign-in", async () => {
+  const brings = { iss: 'https://issuer.example' }
+  const refusal = refusalOf(await all.signIn('google', all.newAccount('google'), { brings }))
+  expect(refusal).toMatchObject({ error: 'server_error', error_description: 'Unable to exchange external code: code' })
+})
+
+test('gitlab: an address it has not confirmed is not verified, nor is any of the others', async () => {
+  answer('gitlab', '/api/v4/user', json({ id: 4711, email: 'gil@gitlab.example', name: 'Gil', confirmed_at: null }))
+  answer('gitlab', '/api/v4/user/emails', json([{ id: 1, email: 'other@gitlab.example', confirmed_at: '2021-01-01' }]))
+  expect(refusalOf(await all.signIn('gitlab', {}))).toMatchObject(needsVerification)
+})
+
+test('bitbucket: of several addresses the confirmed one stands for the account', async () => {
+  const values = [
+    { email: 'primary@bitbucket.example', is_primary: true, is_confirmed: false },
+    { email: 'confirmed@bitbucket.example', is_primary: false, is_confirmed: true },
+  ]
+  answer('bitbucket', '/2.0/user/emails', json({ values }))
+  expect(await claimsOf('bitbucket')).toMatchObject({ email: 'confirmed@bitbucket.example', email_verified: true })
+})
+
+test('spotify: an address is never verified, so that the first sign-in waits for a mail of ours', async () => {
+  const { email, ...account } = all.newAccount('spotify')
+  expect(refusalOf(await all.signIn('spotify', { ...account, email }))).toMatchObject(needsVerification)
+  expect((await all.service.mailbox.waitFor(email)).text).toContain('/verify')
+})
+
+test('spotify: an account with the address of another user does not get in to theirs', async () => {
+  const { userId } = await all.service.signedIn('victim@example.com')
+  const refusal = refusalOf(await all.signIn('spotify', { id: 'thief', email: 'victim@example.com' }))
+  expect(refusal).toMatchObject(needsVerification)
+  const { body } = await all.service.get(`/admin/users/${userId}`, all.service.admin)
+  expect(body.app_metadata.providers).toEqual(['email'])
+})
+
+test('slack: an address it says is not verified is not', async () => {
+  const profile = { ok: true, 'https://slack.com/user_id': 'U1', email: 'u1@slack.example', email_verified: false }
+  answer('slack', 'profile', json(profile))
+  expect(refusalOf(await all.signIn('slack', {}))).toMatchObject(needsVerification)
+})
+
+test('snapchat: an account without an address gets in', async () => {
+  const { id } = all.newAccount('snapchat')
+  const user = await signedInUser(all.service, await all.signIn('snapchat', { id }))
+  expect(user.identities[0].identity_data).toMatchObject({ sub: id, name: 'Sue Snap', email_verified: false })
+})
+
+test('notion: a bot of a workspace, which has no user, is refused', async () => {
+  answer('notion', 'profile', json({ object: 'user', id: 'b', bot: { owner: { type: 'workspace' } } }))
+  expect(refusalOf(await all.signIn('notion', {}))).toMatchObject({ status: 302, error: 'server_error' })
+})
+
+test.each(['connection', 'organization'])('workos: %s says where the user signs in', async (selector) => {
+  const { location } = await all.signIn('workos', all.newAccount('workos'), { query: `&${selector}=of-theirs` })
+  expect(location.searchParams.get(selector)).toBe('of-theirs')
+})
+
+test('workos: workos_provider goes on as provider', async () => {
+  const query = '&workos_provider=GoogleOAuth&login_hint=ann'
+  const { location } = await all.signIn('workos', all.newAccount('workos'), { query })
+  const { provider, login_hint, workos_provider } = Object.fromEntries(location.searchParams)
+  expect({ provider, login_hint, workos_provider }).toEqual({ provider: 'GoogleOAuth', login_hint: 'ann' })
+})
+
+test.each(['bitbucket', 'notion', 'workos', 'apple'])('%s takes no further scopes', async (name) => {
+  const { location } = await all.signIn(name, all.newAccount(name), { query: '&scopes=more' })
+  expect(location.searchParams.get('scope') ?? '').not.toContain('more')
+})
+
+test('scopes of the application come after the usual ones, by comma or by space', async () => {
+  const query = `&scopes=${encodeURIComponent('guilds,connections email.read')}`
+  const { location } = await all.signIn('discord', all.newAccount('discord'), { query })
+  expect(location.searchParams.get('scope')).toBe('email identify guilds connections email.read')
+})
+
+test.each(['', ' '.repeat(256), 'x'.repeat(256), 'a\0b', '\ud800', 1.5, 2 ** 60, true, {}, ['1'], null])(
+  'an id that is %j is none',
+  async (id) => {
+    answer('discord', 'profile', json({ id, username: 'a', email: 'an-id@discord.example', verified: true }))
+    expect(refusalOf(await all.signIn('discord', {}))).toMatchObject({
+      status: 302,
+      error_description: 'Error getting user profile from external provider',
+    })
+  },
+)

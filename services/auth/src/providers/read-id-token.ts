@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { errors, type JWTPayload } from 'jose'
+import { apiError } from '../errors.ts'
+import { type CleanAccount, cleanAccount } from './clean-account.ts'
+import { createEndpoints } from './endpoints.ts'
+import { describeFailure } from './far-side-failure.ts'
+import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
+import type { OAuth2Provider } from './provider.ts'
+
+/** An id_token that an application got from the provider itself, with what belongs to it. */
+export interface GivenIdToken {
+  idToken: string
+  accessToken: string | undefined
+  /** Of which the token holds the SHA-256 in hex. */
+  nonce: string | undefined
+  now: Date
+}
+
+/** Id_tokens of a provider that applications got by themselves. */
+export interface IdTokenReader {
+  isIssuer(issuer: string): Promise<boolean>
+  /** The account of a token. Throws as contract/auth-external.md 2.7 says; the bodies have OAuth's form too. */
+  read(given: GivenIdToken): Promise<CleanAccount>
+}
+
+export interface IdTokenSettings {
+  audiences: readonly string[]
+  skipNonceCheck: boolean
+  base: string | undefined
+  withinMs: number
+}
+
+/** Undefined for a provider that has none. */
+export function createIdTokenReader(
+  provider: OAuth2Provider,
+  { audiences, skipNonceCheck, base, withinMs }: IdTokenSettings,
+  verifyIdToken: VerifyIdToken,
+): IdTokenReader | undefined {
+  const { accountOfIdToken } = provider
+  if (!accountOfIdToken) return undefined
+  const endpointsOf = createEndpoints(provider, base, withinMs)
+  return {
+    isIssuer: async (issuer) => (await endpointsOf()).idTokens?.isIssuer(issuer) ?? false,
+    async read({ idToken, accessToken, nonce, now }) {
+      const endpoints = await endpointsOf()
+      if (!endpoints.idTokens) throw badRequest('Bad ID token')
+      const claims = await verifyIdToken(idToken, { rules: endpoints.idTokens, audiences, now }).catch(explain)
+      if (!claims.sub) throw badRequest('Missing sub claim in id_token')
+      if (accessToken && !matchesAccessToken(idToken, claims, accessToken)) throw badRequest('Bad ID token')
+      if (!skipNonceCheck) requireNonce(claims, nonce)
+      return cleanAccount(accountOfIdToken(claims, endpoints))
+    },
+  }
+}
+
+/** A token that somebody saw elsewhere is worth nothing without the text its nonce was made from. */
+function requireNonce({ nonce: hashed }: JWTPayload, nonce: string | undefined): void {
+  if (!hashed !== !nonce) {
+    throw badRequest('Passed nonce and nonce in id_token should either both exist or not.')
+  }
+  if (nonce && createHash('sha256').update(nonce).digest('hex') !== hashed) {
+    throw badRequest('Nonces mismatch', 'invalid nonce')
+  }
+}
+
+function explain(error: unknown): never {
+  if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') {
+    const named = [error.payload.aud].flat().slice(0, 5).join(' ').slice(0, 500)
+    throw badRequest(`Unacceptable audience in id_token: [${named}]`, undefined, error)
+  }
+  // The provider's keys: nobody can tell whether the token is good.
+  const isUnreachable = !(error instanceof errors.JOSEError) && error instanceof TypeError
+  if (isUnreachable || error instanceof errors.JWKSTimeout)
+    throw apiError('provider_unavailable', { cause: new Error(describeFailure(error)) })
+  throw badRequest('Bad ID token', undefined, error)
+}
+
+/** Clients of OAuth look for `error` and `error_description`. */
+export const badRequest = (description: string, error = 'invalid request', cause?: unknown) =>
+  apiError('validation_failed', {
+    message: description,
+    details: { error, error_description: description },
+    ...(cause ? { cause: new Error(describeFailure(cause)) } : {}),
+  })

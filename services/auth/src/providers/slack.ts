@@ -1,0 +1,31 @@
+import { type OAuth2Provider, onlyEmail } from './provider.ts'
+
+const USER_ID = 'https://slack.com/user_id'
+const TEAM_ID = 'https://slack.com/team_id'
+
+/** https://api.slack.com/legacy/oauth, with the profile of https://api.slack.com/methods/openid.connect.userInfo */
+export const slack: OAuth2Provider = {
+  protocol: 'oauth2',
+  endpoints: (base = 'https://slack.com') => ({
+    authorize: `${base}/oauth/authorize`,
+    token: `${base}/api/oauth.access`,
+    api: `${base}/api`,
+  }),
+  scopes: ['profile', 'email', 'openid'],
+  clientAuthentication: 'basic',
+  async identify({ endpoints: { api }, get }) {
+    const user = await get(`${api}/openid.connect.userInfo`)
+    return {
+      sub: user[USER_ID],
+      emails: onlyEmail(user.email, user.email_verified !== false),
+      claims: {
+        iss: api,
+        name: user.name,
+        full_name: user.name,
+        picture: user.picture,
+        avatar_url: user.picture,
+        custom_claims: { [TEAM_ID]: user[TEAM_ID] },
+      },
+    }
+  },
+}

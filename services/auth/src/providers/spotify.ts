@@ -1,0 +1,32 @@
+import { type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+
+/** https://developer.spotify.com/documentation/web-api/tutorials/code-flow */
+export const spotify: OAuth2Provider = {
+  protocol: 'oauth2',
+  endpoints: (base) => ({
+    authorize: `${base ?? 'https://accounts.spotify.com'}/authorize`,
+    token: `${base ?? 'https://accounts.spotify.com'}/api/token`,
+    api: `${base ?? 'https://api.spotify.com'}/v1`,
+  }),
+  scopes: ['user-read-email'],
+  clientAuthentication: 'basic',
+  async identify({ endpoints: { api }, get }) {
+    const user = await get(`${api}/me`)
+    const picture = largest(user.images ?? [])
+    return {
+      sub: user.id,
+      // Its documentation says so: the address is what the account's holder typed.
+      emails: onlyEmail(user.email, false),
+      claims: {
+        iss: api,
+        name: user.display_name,
+        full_name: user.display_name,
+        picture,
+        avatar_url: picture,
+      },
+    }
+  },
+}
+
+const largest = (images: ProviderJson[]) =>
+  images.toSorted((one, other) => other.height * other.width - one.height * one.width)[0]?.url

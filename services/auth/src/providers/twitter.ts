@@ -1,0 +1,27 @@
+import { type OAuth1Provider, onlyEmail } from './provider.ts'
+
+/** https://docs.x.com/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens */
+export const twitter: OAuth1Provider = {
+  protocol: 'oauth1',
+  endpoints: (base = 'https://api.twitter.com') => ({
+    requestToken: `${base}/oauth/request_token`,
+    authorize: `${base}/oauth/authenticate`,
+    accessToken: `${base}/oauth/access_token`,
+    profile: `${base}/1.1/account/verify_credentials.json?include_entities=false&skip_status=true&include_email=true`,
+    issuer: base,
+  }),
+  identify: (user, { issuer }) => ({
+    // `id` is a number larger than those of JSON.
+    sub: user.id_str,
+    emails: onlyEmail(user.email, true),
+    claims: {
+      iss: issuer,
+      name: user.name,
+      full_name: user.name,
+      preferred_username: user.screen_name,
+      user_name: user.screen_name,
+      picture: user.profile_image_url_https,
+      avatar_url: user.profile_image_url_https,
+    },
+  }),
+}

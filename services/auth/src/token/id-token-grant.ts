@@ -1,0 +1,60 @@
+import { type AuditLog, auditEntry } from '../audit/audit.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { signInExternally } from '../identities/external-sign-in.ts'
+import type { MailContext } from '../one-time-messages/link-mail.ts'
+import { badRequest } from '../providers/read-id-token.ts'
+import type { SessionBody } from '../sessions/session-shape.ts'
+import { type Client, startSession } from '../sessions/start-session.ts'
+import type { User } from '../users/users.store.ts'
+
+export interface IdTokenGrantInput {
+  provider?: string | undefined
+  id_token?: string | undefined
+  access_token?: string | undefined
+  nonce?: string | undefined
+  client_id?: string | undefined
+  issuer?: string | undefined
+  /** Whose account the token's becomes one more of. */
+  linkingUser: User | undefined
+  audience: string
+  context: MailContext
+  client: Client
+}
+
+/**
+ * Signs in with an id_token that the application got from the provider itself, as native applications do
+ * (contract/auth-external.md 2.7). The account it names is treated like one shown at /callback.
+ */
+export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdTokenGrantInput): Promise<SessionBody> {
+  const { id_token: idToken, access_token: accessToken, nonce, linkingUser, audience, context, client } = input
+  if (!idToken) throw badRequest('id_token required')
+  const provider = await findProvider(deps, input)
+  const account = await provider.idTokens.read({ idToken, accessToken, nonce, now: deps.now() })
+  const shown = {
+    provider,
+    account,
+    audience: linkingUser?.aud ?? audience,
+    context,
+    linkingUserId: linkingUser?.id ?? null,
+    inviteTokenHash: null,
+  }
+  return signInExternally(deps, log, shown, (trx, user) => {
+    const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
+    return startSession(deps, trx, user, 'oauth', client, entry)
+  })
+}
+
+/** By its name, or by the issuer of the token and the client it was made for. Before the token is looked at. */
+async function findProvider({ providers }: Deps, input: IdTokenGrantInput) {
+  const { provider: name = '', client_id: clientId = '', issuer = '' } = input
+  if (name === '' && (clientId === '' || issuer === '')) {
+    throw badRequest('provider or client_id and issuer required')
+  }
+  const found = await providers.findByIdToken({ name, issuer, clientId })
+  if (!found?.idTokens) {
+    const named = (name || issuer).slice(0, 100)
+    throw apiError('validation_failed', { message: `Custom OIDC provider "${named}" not allowed` })
+  }
+  return { ...found, idTokens: found.idTokens }
+}

@@ -1,0 +1,61 @@
+import { PROVIDER_EXAMPLES } from './far-sides/provider-examples.ts'
+import { type FarAccount, type SignInProviders, startSignInProviders } from './far-sides/sign-in-providers.ts'
+import { type Answer, fragmentOf, startTestService, type TestService } from './service.ts'
+
+export interface ProviderSignIns {
+  far: SignInProviders
+  service: TestService
+  /** One whole sign-in by a browser: `query` goes to GET /authorize, `brings` is what it brings back beside what it should. */
+  signIn(name: string, account: FarAccount, more?: { query?: string; brings?: Record<string, string> }): Promise<SignIn>
+  /** Nobody had this id and this address before. */
+  newAccount(name: string): Required<FarAccount>
+  close(): Promise<void>
+}
+
+export interface SignIn {
+  /** Where the browser was sent. */
+  location: URL
+  answer: Pick<Answer, 'status' | 'headers'>
+}
+
+/** A service with all eighteen providers on, each at a far side that answers as it documents. */
+export async function startProviderSignIns(settings: Record<string, string> = {}): Promise<ProviderSignIns> {
+  const far = await startSignInProviders(PROVIDER_EXAMPLES)
+  const service = await startTestService({ ...far.settings(...Object.keys(PROVIDER_EXAMPLES)), ...settings })
+  let accounts = 1000
+  return {
+    far,
+    service,
+    newAccount: (name) => ({ id: String(++accounts), email: `${name}-${accounts}@example.com` }),
+    async signIn(name, account, { query = '', brings = {} } = {}) {
+      far.forgetRequests(name)
+      const begun = await service.get(`/authorize?provider=${name}&redirect_to=https://site.example/app${query}`)
+      const location = new URL(String(begun.headers.location))
+      const callback = new URLSearchParams({ ...far.visit(name, location, account), ...brings }).toString()
+      if (location.searchParams.get('response_mode') !== 'form_post') {
+        return { location, answer: await service.get(`/callback?${callback}`) }
+      }
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const posted = await service.app.inject({ method: 'POST', url: '/callback', headers, payload: callback })
+      return { location, answer: { status: posted.statusCode, headers: posted.headers } }
+    },
+    async close() {
+      await service.close()
+      await far.close()
+    },
+  }
+}
+
+/** The user who has signed in, as GET /user tells. */
+export async function signedInUser({ get }: TestService, { answer }: SignIn) {
+  const { access_token } = fragmentOf(answer as Answer)
+  const { body } = await get('/user', { authorization: `Bearer ${access_token}` })
+  return body
+}
+
+/** What the application is told: the redirect's status, where it goes, and what its query says. */
+export function refusalOf({ answer }: SignIn) {
+  const location = new URL(String(answer.headers.location))
+  const told = Object.fromEntries(location.searchParams)
+  return { status: answer.status, to: location.origin + location.pathname, ...told }
+}
