@@ -44,7 +44,7 @@ export async function enrollFactor(
   const number = type === 'phone' ? parseNumber(phone) : undefined
   requireShortName(friendlyName)
   requireShortIssuer(issuer)
-  const totp = type === 'totp' ? newTotp(deps, caller, issuer) : undefined
+  const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
   const id = deps.newId()
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const kept = await dropReplaced(deps, trx, await listFactors(trx, user.id), number)

@@ -41,7 +41,7 @@ function totpProof(deps: Deps, factor: Factor, given: Verification): Proof {
     refusal: 'Invalid TOTP code entered',
     counted: guessed(deps, factor, given),
     async check() {
-      const step = stepOfCode(deps.storageKey, factor.sealed_secret ?? '', code, deps.now())
+      const step = await stepOfCode(deps.storageKey, factor.sealed_secret ?? '', code, deps.now())
       return step === undefined ? undefined : (trx) => spendStep(trx, factor.id, step)
     },
   }
