@@ -22,6 +22,7 @@ import { ownSessionsRoutes } from './account/sessions.routes.ts'
 import { userRoutes } from './account/user.routes.ts'
 import { auditRoutes } from './admin/audit.routes.ts'
 import { createUserRoutes } from './admin/create-user.routes.ts'
+import { adminFactorsRoutes } from './admin/factors.routes.ts'
 import { generateLinkRoutes } from './admin/generate-link.routes.ts'
 import { inviteRoutes } from './admin/invite.routes.ts'
 import { listUsersRoutes } from './admin/list-users.routes.ts'
@@ -37,6 +38,8 @@ import { acceptJsonBodies } from './http/json-body.ts'
 import { requireSubject } from './http/subject.ts'
 import { jwksRoutes } from './jwks/jwks.routes.ts'
 import { logoutRoutes } from './logout/logout.routes.ts'
+import { factorsRoutes } from './mfa/factors.routes.ts'
+import { recoveryCodesRoutes } from './mfa/recovery-codes.routes.ts'
 import { authorizeRoutes } from './oauth/authorize.routes.ts'
 import { callbackRoutes } from './oauth/callback.routes.ts'
 import { ownIdentitiesRoutes } from './oauth/identities.routes.ts'
@@ -125,6 +128,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     await scope.register(ownIdentitiesRoutes, { deps })
     await scope.register(logoutRoutes, { deps })
     await scope.register(reauthenticateRoutes, { deps })
+    await scope.register(factorsRoutes, { deps })
+    await scope.register(recoveryCodesRoutes, { deps })
   })
 
   // Admins, with a token whose role is one of AUTH_JWT_ADMIN_ROLES
@@ -141,6 +146,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
       requireSubject(subjectScope, deps)
       await subjectScope.register(adminUserRoutes, { deps })
       await subjectScope.register(adminSessionsRoutes, { deps })
+      await subjectScope.register(adminFactorsRoutes, { deps })
     })
   })
   return app

@@ -15,6 +15,7 @@ import { jwtSettings, jwtVariables } from './config/jwt.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { logSettings, logVariables } from './config/log.ts'
 import { mailSettings, mailVariables } from './config/mail.ts'
+import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
 import {
   oidcProviderNames,
   oidcProviderProblems,
@@ -46,6 +47,7 @@ export const variables = {
   ...mailVariables,
   ...smsVariables,
   ...smsGatewayVariables,
+  ...mfaVariables,
   ...externalVariables,
   ...externalProviderVariables,
   ...inheritedVariables,
@@ -70,6 +72,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...externalProviderProblems(values),
     ...oidcProviderProblems(names, values),
     ...smsGatewayProblems(values),
+    ...mfaProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError(problems)
   const toNote = [...inheritedWarnings(values), ...smsWarnings(values)]
@@ -94,6 +97,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   mail: mailSettings(values),
   messages: { keepSeconds: values.MESSAGES_KEEP },
   sms: { ...smsSettings(values), ...smsGatewaySettings(values) },
+  mfa: mfaSettings(values),
   external: externalSettings(values),
   encryptionSecret: values.ENCRYPTION_KEY ?? values.JWT_SECRET,
   providers: externalProviderSettings(values),

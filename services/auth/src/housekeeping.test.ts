@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { enrollTotp, withTotp } from '../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../test/service.ts'
 import { deleteExpired } from './housekeeping.ts'
 
@@ -168,3 +169,23 @@ describe('anonymous users', () => {
 async function refreshed(service: TestService, { refreshToken }: { refreshToken: string }) {
   return toSignedIn((await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })).body)
 }
+
+test('challenges go two days after their end, second factors never proven a day after they were begun', async () => {
+  const service = await startTestService()
+  const [proven, begun] = [await withTotp(service), await service.signedIn()]
+  await enrollTotp(service, begun)
+  service.clock.advance({ seconds: 86_401 })
+  const fresh = await service.signedIn()
+  const { id } = await enrollTotp(service, fresh)
+  await deleteExpired(service.deps, service.deps.log)
+  const factorsOf = async (userId: string) => (await service.get(`/admin/users/${userId}`, service.admin)).body.factors
+  expect(await factorsOf(proven.userId)).toMatchObject([{ id: proven.totp.id }])
+  expect(await factorsOf(begun.userId)).toBeUndefined()
+  expect(await factorsOf(fresh.userId)).toMatchObject([{ id }])
+  const challenges = async () => (await service.deps.pool.query('select 1 from factor_challenges')).rows.length
+  expect(await challenges()).toBe(1)
+  service.clock.advance({ seconds: 86_400 + 300 })
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await challenges()).toBe(0)
+  await service.close()
+})

@@ -1,6 +1,8 @@
 import type { Logger } from '@services/common/logger'
 import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
 import type { Deps } from './deps.ts'
+import { deleteExpiredChallenges } from './factors/challenges.store.ts'
+import { deleteStaleFactors } from './factors/factors.store.ts'
 import { deleteExpiredLimits } from './limits/rate-limits.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './messages/messages.store.ts'
 import { deleteExpiredFlowStates } from './oauth/flow-states.store.ts'
@@ -12,6 +14,9 @@ import { deleteIdleAnonymousUsers, type UserPlace } from './users/anonymous-user
 
 /** Failed messages wait this long for an admin. */
 const KEEP_FAILED_SECONDS = 30 * 86_400
+
+/** Second factors that were begun and not proven: nobody is in the middle of it any more. */
+const KEEP_UNVERIFIED_SECONDS = 86_400
 
 const EVERY_MS = 600_000
 
@@ -51,6 +56,8 @@ export async function deleteExpired({ db, now, config }: Deps, log: Logger, walk
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
     'sign-ins at providers': () => deleteExpiredFlowStates(db, before, BATCH),
+    'challenges to second factors': () => deleteExpiredChallenges(db, before, BATCH),
+    'second factors never proven': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, before, BATCH),
     limits: () => deleteExpiredLimits(db, before, BATCH),
     messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),

@@ -6,15 +6,14 @@ import './auth-js/admin.ts'
 import './auth-js/codes.ts'
 import './auth-js/external.ts'
 import './auth-js/mail-links.ts'
+import './auth-js/mfa.ts'
 import './auth-js/sessions.ts'
-import { called } from './auth-js/client.ts'
+import { called, isGroup } from './auth-js/client.ts'
 
 /** Methods, or whole groups of them, that come with endpoints of their own. */
 const NOT_OURS_YET: Record<string, string> = {
   signInWithSSO: 'no SAML',
   signInWithWeb3: 'no wallets',
-  mfa: 'second factors',
-  'admin.mfa': 'second factors',
   passkey: 'passkeys',
   signInWithPasskey: 'passkeys',
   registerPasskey: 'passkeys',
@@ -43,7 +42,13 @@ function publicOf(object: object, path = ''): string[] {
     .filter((name) => !PRIVATE.includes(name))
   const groups = Object.entries(object)
     .filter(([name]) => name !== 'admin' && name !== 'storage')
-    .filter(([, value]) => Object.values(value ?? {}).some((member) => typeof member === 'function'))
-    .map(([name]) => name)
+    .filter(([, value]) => isGroup(value))
+    .flatMap(([name, group]) => (path + name in NOT_OURS_YET ? [name] : membersOf(group, name)))
   return [...methods, ...groups].map((name) => path + name)
 }
+
+/** A group's methods, with those of the groups in it; `client` is the way back. */
+const membersOf = (group: object, name: string): string[] =>
+  Object.entries(group)
+    .filter(([member]) => member !== 'client' && !member.startsWith('_'))
+    .flatMap(([member, value]) => (isGroup(value) ? membersOf(value, `${name}.${member}`) : [`${name}.${member}`]))

@@ -3,7 +3,8 @@ import type { InjectOptions } from 'fastify'
 import { Compile } from 'typebox/compile'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiDocument, type Endpoint, endpointsOf, type HostileRequest, requestTo } from './hostile-operations.ts'
-import { bearer, startTestService, type TestService } from './service.ts'
+import { challenge, enrollTotp, totpCode, verifyTotp } from './second-factors.ts'
+import { bearer, startTestService, type TestService, toSignedIn } from './service.ts'
 
 /** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure names the seed and the path to its case. */
 const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
@@ -13,7 +14,7 @@ const RUNS = Number(process.env.HOSTILE_RUNS ?? 100)
 const LIMIT = { interruptAfterTimeLimit: RUNS * 400, markInterruptAsFailure: true }
 const TEST_WITHIN_MS = RUNS * 4_000
 
-const FAMILIES = ['service', 'sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'admin']
+const FAMILIES = ['service', 'sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin']
 
 /** Words of the machinery: files, stacks, SQL and what PostgreSQL says of it. None of the values we send has them. */
 const INNARDS =
@@ -37,6 +38,7 @@ beforeAll(async () => {
     AUTH_SMS_HTTP_URL: 'http://127.0.0.1:1/',
     AUTH_RATE_LIMIT_EMAIL_SENT: '100000',
     AUTH_RATE_LIMIT_SMS_SENT: '100000',
+    AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '100000',
   })
   endpoints = endpointsOf((await service.get('/openapi.json')).body as ApiDocument)
 })
@@ -122,10 +124,24 @@ async function send({ method, path }: Endpoint, request: HostileRequest): Promis
 
 /** What the names in a request stand for. */
 type Person = Record<
-  '$user' | '$session' | '$identity' | '$message' | '$email' | '$new' | '$refresh' | '$link' | '$code' | '$fresh',
+  | '$user'
+  | '$session'
+  | '$identity'
+  | '$message'
+  | '$email'
+  | '$new'
+  | '$refresh'
+  | '$link'
+  | '$code'
+  | '$fresh'
+  | '$factor'
+  | '$secret'
+  | '$challenge'
+  | '$totp'
+  | '$recovery',
   string
 >
-const NAMES = /\$(user|session|identity|message|email|new|refresh|link|code|fresh)\b/g
+const NAMES = /\$(user|session|identity|message|email|new|refresh|link|code|fresh|factor|challenge|totp|recovery)\b/g
 
 let person: Person | undefined
 let people = 0
@@ -134,12 +150,16 @@ let people = 0
 async function currentPerson(request: HostileRequest): Promise<Person> {
   if (!person || !(await isWell(person))) person = await newPerson()
   people++
-  const needsToken = /\$(link|code)\b/.test(JSON.stringify(request))
+  const asked = JSON.stringify(request)
+  const needsToken = /\$(link|code)\b/.test(asked)
   return {
     ...person,
     $new: `new-${people}`,
     $fresh: crypto.randomUUID(),
     ...(needsToken ? await newToken(person) : {}),
+    $totp: totpCode(person.$secret, service.clock.now()),
+    ...(asked.includes('$challenge') ? { $challenge: await newChallenge(person) } : {}),
+    ...(asked.includes('$recovery') ? { $recovery: await newRecoveryCode(person) } : {}),
   }
 }
 
@@ -148,10 +168,21 @@ async function newToken({ $email: email }: Person) {
   return { $link: body.hashed_token, $code: body.email_otp }
 }
 
-async function isWell({ $session }: Person): Promise<boolean> {
+async function newChallenge(person: Person): Promise<string> {
+  return challenge(service, { auth: await authorizationOf('user', person) }, person.$factor)
+}
+
+async function newRecoveryCode(person: Person): Promise<string> {
+  const { body } = await service.post('/factors/recovery-codes', {}, await authorizationOf('user', person))
+  return body.codes[0]
+}
+
+async function isWell({ $session, $factor }: Person): Promise<boolean> {
   const { rowCount } = await service.deps.pool.query(
-    `select 1 from sessions join users on users.id = user_id where sessions.id = $1 and banned_until is null`,
-    [$session],
+    `select 1 from sessions join users on users.id = user_id join factors on factors.user_id = users.id
+      where sessions.id = $1 and sessions.aal = 'aal2' and factors.id = $2 and banned_until is null
+        and exists (select from recovery_codes where recovery_codes.user_id = users.id)`,
+    [$session, $factor],
   )
   return rowCount === 1
 }
@@ -160,7 +191,10 @@ async function newPerson(): Promise<Person> {
   people++
   const account = { email: `person-${people}@example.com`, password: 'correct horse' }
   const created = await service.post('/admin/users', { ...account, email_confirm: true }, service.admin)
-  const { body } = await service.post('/token?grant_type=password', account)
+  const first = await service.post('/token?grant_type=password', account)
+  const { auth } = toSignedIn(first.body)
+  const totp = await enrollTotp(service, { auth }, 'first')
+  const { body } = await verifyTotp(service, { auth }, totp)
   const { rows } = await service.deps.pool.query('select id from sessions where user_id = $1', [created.body.id])
   const identity = crypto.randomUUID()
   await service.deps.pool.query(
@@ -180,12 +214,20 @@ async function newPerson(): Promise<Person> {
     $code: '',
     $fresh: '',
     $refresh: body.refresh_token,
+    $factor: totp.id,
+    $secret: totp.secret,
+    $challenge: '',
+    $totp: '',
+    $recovery: '',
   }
 }
 
-async function authorizationOf(caller: HostileRequest['caller'], { $user, $session }: Person) {
+async function authorizationOf(
+  caller: HostileRequest['caller'],
+  { $user, $session }: Pick<Person, '$user' | '$session'>,
+): Promise<{ authorization: string }> {
   const claims = { sub: $user, session_id: $session, aud: 'authenticated', role: 'authenticated' }
-  if (caller === 'nobody') return {}
+  if (caller === 'nobody') return { authorization: '' }
   if (caller === 'garbage') return { authorization: 'Bearer eyJhbGciOiJub25lIn0.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.' }
   if (caller === 'expired') return bearer({ ...claims, exp: 1 })
   return caller === 'user' ? bearer(claims) : service.admin

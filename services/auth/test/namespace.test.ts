@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { enrollTotp, signInAgain, withTotp } from './second-factors.ts'
 import { startTestService, test, toSignedIn } from './service.ts'
 
 test('DB_NAMESPACE prefixes every table, and everything works with it, housekeeping too', async () => {
@@ -8,12 +9,21 @@ test('DB_NAMESPACE prefixes every table, and everything works with it, housekeep
   const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
   expect(refreshed).toMatchObject({ status: 200, body: { user: { identities: [{ provider: 'email' }] } } })
   expect((await service.post('/logout', {}, toSignedIn(refreshed.body).auth)).status).toBe(204)
+  const second = await withTotp(service)
+  expect(second.recoveryCodes).toHaveLength(10)
+  const lost = await signInAgain(service, second.email)
+  const code = { code: second.recoveryCodes[0] }
+  expect((await service.post('/factors/recovery-codes/verify', code, lost.auth)).status).toBe(200)
+  await enrollTotp(service, second, 'never proven')
+  service.clock.advance({ seconds: 86_401 })
   const { deleteExpired } = await import('../src/housekeeping.ts')
   await deleteExpired(service.deps, service.deps.log)
+  const { body } = await service.get(`/admin/users/${second.userId}`, service.admin)
+  expect(body.factors).toMatchObject([{ status: 'verified' }])
   const { rows } = await service.deps.pool.query(`
     select (select count(*) from acme_users) as ours, (select count(*) from users) as others,
            (select count(*) from acme_audit_log_entries) as audited`)
-  expect(rows).toEqual([{ ours: 1, others: 0, audited: expect.any(Number) }])
+  expect(rows).toEqual([{ ours: 2, others: 0, audited: expect.any(Number) }])
   expect(rows[0].audited).toBeGreaterThan(5)
   await service.close()
 })

@@ -7,6 +7,7 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { isBelowUser } from '../factors/assurance.ts'
 import { putProvenIdentity } from '../identities/identities.store.ts'
 import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import {
@@ -55,12 +56,12 @@ export interface AccountChanges {
   smsChannel: SmsChannel
 }
 
-type SignedInCaller = Caller & { session: NonNullable<Caller['session']> }
+type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
 
 export async function updateAccount(
   deps: Deps,
   log: AuditLog,
-  caller: SignedInCaller,
+  caller: LiveCaller,
   asked: AccountChanges,
 ): Promise<User> {
   const { user, session } = caller
@@ -71,7 +72,7 @@ export async function updateAccount(
   }
   // Before anything is looked up: the answer tells whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
-  await checkChanges(deps, user, changes)
+  await checkChanges(deps, caller, changes)
   return withChangesCounted(deps, user, addressesToProve(deps, user, changes), async () => {
     // Last of all that may refuse, because its refusal tells of the password in use.
     const password = await checkPasswords(deps, caller, changes)
@@ -107,10 +108,11 @@ function addressesToProve(deps: Deps, user: User, { email, phone }: AccountChang
 }
 
 /** Everything that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
-async function checkChanges(deps: Deps, user: User, changes: AccountChanges): Promise<void> {
+async function checkChanges(deps: Deps, { user, session }: LiveCaller, changes: AccountChanges): Promise<void> {
   const { password, data, appMetadata } = changes
   if (password !== undefined) await requireFitPassword(deps, password)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
+  requireSecondFactor(user, session, changes)
   if (password !== undefined) requireAddressForPassword(user, changes)
   // Before it is told whether an address is taken.
   requireAuthorized(deps, askedAddresses(deps, user, addressesToProve(deps, user, changes)))
@@ -122,6 +124,16 @@ async function checkChanges(deps: Deps, user: User, changes: AccountChanges): Pr
   }
   if (data) requireModestMetadata(mergedMetadata(user.user_metadata, data))
   if (appMetadata) requireModestMetadata(mergedMetadata(user.app_metadata, appMetadata))
+}
+
+/** What the account is entered by is changed by whoever proved the second factor, not by whoever knows the first. */
+function requireSecondFactor(user: User, session: LiveCaller['session'], changes: AccountChanges): void {
+  const { password, email, phone } = changes
+  if ((password === undefined && !email && !phone) || !isBelowUser(user, session)) return
+  throw apiError('insufficient_aal', {
+    status: 401,
+    message: 'AAL2 session is required to update email or password when MFA is enabled.',
+  })
 }
 
 /** Whether the address is another account's that never proved it, and this user will have to: then it may become theirs. */
@@ -145,7 +157,7 @@ async function changePassword(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
-  { user, session }: SignedInCaller,
+  { user, session }: LiveCaller,
   { passwordHash, nonceHash }: CheckedPassword,
   { context }: AccountChanges,
 ): Promise<void> {

@@ -4,6 +4,8 @@ import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
 import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { deleteAllFactors } from '../factors/factors.store.ts'
+import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { anonymiseIdentity, listIdentityKeys } from '../identities/identities.store.ts'
 import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import { endSessions } from '../sessions/sessions.store.ts'
@@ -37,6 +39,8 @@ async function softDelete(trx: Transaction<DB>, user: User, now: Date): Promise<
   await endSessions(trx, user.id, 'global', '')
   await deleteOneTimeTokens(trx, user.id)
   await deleteAuthCodes(trx, user.id)
+  await deleteAllFactors(trx, user.id)
+  await deleteRecoveryCodes(trx, user.id)
   for (const { id, provider, provider_id: providerId } of await listIdentityKeys(trx, user.id)) {
     await anonymiseIdentity(trx, id, pseudonym(user.id, `${provider}:${providerId}`), now)
   }

@@ -22,6 +22,15 @@ const LOG_TYPES = {
   user_repeated_signup: 'user',
   user_updated_password: 'user',
   message_retried: 'user',
+  factor_in_progress: 'factor',
+  factor_unenrolled: 'factor',
+  challenge_created: 'factor',
+  verification_attempted: 'factor',
+  factor_deleted: 'factor',
+  factor_updated: 'factor',
+  recovery_codes_renewed: 'factor',
+  recovery_codes_removed: 'factor',
+  recovery_code_used: 'factor',
 } as const
 
 export type AuditAction = keyof typeof LOG_TYPES
@@ -40,6 +49,8 @@ export interface AuditEvent {
   target?: Pick<Actor, 'id' | 'email' | 'phone'>
   /** Also logged: ids and kinds only, never an address. */
   traits?: Metadata
+  /** From where, of what is done with second factors; stored, not logged. */
+  ip?: string | null
 }
 
 /** What the log needs of a logger: the request's or, for commands, the process's own. */
@@ -74,7 +85,8 @@ export function logAudit(log: AuditLog, { action, actor, target, traits }: Audit
 /** Logs the event. Returns the entry to store, or null where the log alone is wanted. */
 export function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
   logAudit(log, event)
-  return deps.config.auditInDatabase ? { id: deps.newId(), payload: auditPayload(event), now: deps.now() } : null
+  if (!deps.config.auditInDatabase) return null
+  return { id: deps.newId(), payload: auditPayload(event), ipAddress: event.ip ?? '', now: deps.now() }
 }
 
 /** Logs the event and stores its entry in the caller's transaction. */

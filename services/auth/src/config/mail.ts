@@ -3,7 +3,7 @@ import { parseRates } from '../limits/rate.ts'
 import { actionLink } from '../mail/action-link.ts'
 import { parseAuthorizedAddresses } from '../mail/authorized-addresses.ts'
 import { checkSubject } from '../mail/check-template.ts'
-import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, settingName } from '../mail/kinds.ts'
+import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, ON_BY_DEFAULT, settingName } from '../mail/kinds.ts'
 import { isLocale } from '../mail/locale.ts'
 import type { Template } from '../mail/template/template.ts'
 import { forEach } from './for-each.ts'
@@ -95,7 +95,7 @@ export const mailVariables = {
   ...forEach(NOTIFICATIONS, (kind) => ({
     [`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`]: boolean(
       `Send ${kind} mails.`,
-      { default: 'false' },
+      { default: String(ON_BY_DEFAULT.includes(kind)) },
     ),
   })),
 } satisfies Variables

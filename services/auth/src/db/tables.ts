@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, JSONColumnType } from 'kysely'
+import type { ColumnType, Generated, JSONColumnType, RawBuilder } from 'kysely'
 
 /** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
 export interface DB {
@@ -12,6 +12,9 @@ export interface DB {
   send_gaps: SendGapsTable
   rate_limits: RateLimitsTable
   messages: MessagesTable
+  factors: FactorsTable
+  factor_challenges: FactorChallengesTable
+  recovery_codes: RecoveryCodesTable
 }
 
 export const TABLES = [
@@ -25,6 +28,9 @@ export const TABLES = [
   'send_gaps',
   'rate_limits',
   'messages',
+  'factors',
+  'factor_challenges',
+  'recovery_codes',
 ] as const satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -59,6 +65,24 @@ export interface UsersTable {
   deleted_at: MaybeTime
   created_at: Date
   updated_at: Date
+  /** Written by factors/factors.store.ts alone. */
+  factors: ColumnType<FactorJson[] | null, never, RawBuilder<FactorJson[] | null>>
+}
+
+export type FactorType = 'totp' | 'phone' | 'webauthn'
+export type FactorStatus = 'unverified' | 'verified'
+
+/** What is shown of a factor, as PostgreSQL's JSON has it: times are text. Without secrets. */
+export interface FactorJson {
+  id: string
+  factor_type: FactorType
+  status: FactorStatus
+  friendly_name: string
+  phone: string | null
+  aaguid: string | null
+  last_challenged_at: string | null
+  created_at: string
+  updated_at: string
 }
 
 interface IdentitiesTable {
@@ -93,6 +117,7 @@ interface SessionsTable {
   user_agent: string | null
   ip: string | null
   created_at: Date
+  factor_id: Generated<string | null>
 }
 
 export type TokenPurpose =
@@ -186,4 +211,57 @@ interface MessagesTable {
   created_at: Date
   sent_at: MaybeTime
   updated_at: Date
+}
+
+/** The public half of a security key; `publicKey` in base64url (COSE). */
+export interface StoredCredential {
+  id: string
+  publicKey: string
+  counter: number
+  transports: string[]
+  aaguid: string
+}
+
+interface FactorsTable {
+  id: string
+  user_id: string
+  factor_type: FactorType
+  status: Generated<FactorStatus>
+  friendly_name: string
+  phone: string | null
+  sealed_secret: string | null
+  last_used_step: number | null
+  credential_id: string | null
+  credential: JSONColumnType<StoredCredential> | null
+  last_challenged_at: MaybeTime
+  created_at: Date
+  updated_at: Date
+}
+
+/** What a security key was asked. */
+export interface WebauthnChallenge {
+  type: 'create' | 'request'
+  challenge: string
+  rpId: string
+  origins: string[]
+}
+
+interface FactorChallengesTable {
+  id: string
+  factor_id: string
+  ip: string | null
+  code_hash: Buffer | null
+  attempts: Generated<number>
+  webauthn: JSONColumnType<WebauthnChallenge> | null
+  verified_at: MaybeTime
+  expires_at: Date
+  created_at: Date
+}
+
+interface RecoveryCodesTable {
+  user_id: string
+  code_hash: Buffer
+  set_id: string
+  used_at: MaybeTime
+  created_at: Date
 }

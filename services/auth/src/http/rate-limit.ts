@@ -22,6 +22,8 @@ export interface Limits {
   changeResent(): Promise<GiveBack>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
+  /** Counts a challenge to a second factor, or an answer to one. */
+  factorTry(factorId: string): Promise<void>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries['run']
   /** Forgets the misses of a password that has been changed. */
@@ -39,6 +41,7 @@ export type AddressLimit =
   | 'magiclink'
   | 'recover'
   | 'resend'
+  | 'factors'
 
 const FIVE_MINUTES = 300
 
@@ -49,12 +52,14 @@ export function createLimits(
   { pool, db, now }: { pool: pg.Pool; db: Kysely<DB>; now: () => Date },
   config: {
     limits: Config['limits']
+    mfa: Pick<Config['mfa'], 'triesPerMinute'>
     mail: Pick<Config['mail'], 'maxPerAddress'>
     database: { namespace: string }
     server: { trustSbForwardedFor: boolean }
   },
 ): Limits {
   const { limits, mail } = config
+  const factorTries: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
   const open = (name: string, rate: Rate) => openLimiter(pool, config.database.namespace, name, rate)
   const perAddress: Record<AddressLimit, Limiter> = {
     signup: open('signup', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
@@ -67,6 +72,7 @@ export function createLimits(
     magiclink: open('magiclink', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     recover: open('recover', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
+    factors: open('factors', { ...factorTries, points: 2 * factorTries.points }),
   }
   const passwordTries = createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords })
   const changesResent = open('resend-changes', limits.mailsSent)
@@ -74,6 +80,7 @@ export function createLimits(
     ...mail.maxPerAddress.map((rate) => ({ limiter: open(`mail-address-${rate.seconds}`, rate), keyFor: keyOf })),
     { limiter: open('mails', limits.mailsSent), keyFor: () => 'all' },
   ]
+  const perFactor = open('factor', factorTries)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -85,6 +92,9 @@ export function createLimits(
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
+    },
+    async factorTry(factorId) {
+      await consume(perFactor, factorId, 'over_request_rate_limit')
     },
     passwordTry: passwordTries.run,
     forgetPasswordTries: passwordTries.forget,

@@ -12,7 +12,11 @@ export const NOTIFICATION_KINDS = {
   identity_unlinked_notification: { subject: 'A sign-in method was removed from your account' },
   mfa_factor_enrolled_notification: { subject: 'A new verification method was added to your account' },
   mfa_factor_unenrolled_notification: { subject: 'A verification method was removed from your account' },
+  mfa_recovery_code_used_notification: { subject: 'A recovery code of your account was used' },
 } as const
+
+/** Sent unless they are switched off: nobody but a thief uses a recovery code without meaning to be told. */
+export const ON_BY_DEFAULT: readonly string[] = ['mfa_recovery_code_used_notification']
 
 export const MAIL_KINDS = {
   invite: { subject: "You've been invited" },
@@ -64,6 +68,8 @@ export interface MailVariables {
   identity_unlinked_notification: CommonVariables & { Provider: string }
   mfa_factor_enrolled_notification: CommonVariables & { FactorType: string }
   mfa_factor_unenrolled_notification: CommonVariables & { FactorType: string }
+  /** `Remaining`: how many codes are left. */
+  mfa_recovery_code_used_notification: CommonVariables & { Remaining: string }
 }
 
 /** What a template of the kind must mention at least one of: a mail without them is of no use to its reader. */

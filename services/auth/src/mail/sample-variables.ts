@@ -37,4 +37,5 @@ export const SAMPLE_VARIABLES: MailVariables = {
   identity_unlinked_notification: { ...common, Provider: 'github' },
   mfa_factor_enrolled_notification: { ...common, FactorType: 'totp' },
   mfa_factor_unenrolled_notification: { ...common, FactorType: 'totp' },
+  mfa_recovery_code_used_notification: { ...common, Remaining: '9' },
 } satisfies Record<MailKind, object>

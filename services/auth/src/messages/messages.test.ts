@@ -512,7 +512,7 @@ test('a mail of every kind leaves with its own subject and words', async ({ serv
     expect(received.html + received.text).not.toMatch(/\{\{|ZgotmplZ|undefined|\[object/)
     subjects.add(received.subject)
   }
-  expect(subjects.size).toBe(13)
+  expect(subjects.size).toBe(14)
 })
 
 /** An SMTP server of a few lines that answers as it is told. */

@@ -19,11 +19,12 @@ export type GapKind =
   | 'sms'
   | 'phone_change'
   | 'resend'
+  | 'second_factor'
 
 export interface SendGapDeps {
   db: Kysely<DB>
   now: () => Date
-  config: Pick<Config, 'mail' | 'sms'>
+  config: Pick<Config, 'mail' | 'mfa' | 'sms'>
 }
 
 export interface Gap {
@@ -68,7 +69,8 @@ const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
   now: now(),
 })
 
-function gapSeconds({ mail, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
+function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
+  if (kind === 'second_factor') return mfa.phone.minGapSeconds
   if (channelOf(kind, key) === 'sms') return sms.minGapSeconds
   return SHORT_GAPS.includes(kind) ? mail.signInLinkGapSeconds : mail.minGapSeconds
 }
@@ -76,7 +78,7 @@ function gapSeconds({ mail, sms }: SendGapDeps['config'], kind: GapKind, key: st
 const SHORT_GAPS: readonly GapKind[] = ['sign_in_link', 'reauthentication', 'resend']
 
 function channelOf(kind: GapKind, key: string): 'mail' | 'sms' {
-  if (kind === 'sms' || kind === 'phone_change') return 'sms'
+  if (kind === 'sms' || kind === 'phone_change' || kind === 'second_factor') return 'sms'
   if (kind === 'reauthentication' || kind === 'resend') return key.includes('@') ? 'mail' : 'sms'
   return 'mail'
 }

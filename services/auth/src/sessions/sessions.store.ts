@@ -175,10 +175,9 @@ export async function endSession(trx: Transaction<DB>, userId: string, sessionId
   return ended !== undefined
 }
 
-/** Holds a live session until the transaction ends; false when it has ended. */
-export async function lockSession(trx: Transaction<DB>, id: string): Promise<boolean> {
-  const found = await trx.selectFrom('sessions').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
-  return found !== undefined
+/** Holds a live session until the transaction ends; undefined when it has ended. */
+export function lockSession(trx: Transaction<DB>, id: string): Promise<{ aal: Aal } | undefined> {
+  return trx.selectFrom('sessions').select('aal').where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
 interface FoundSession extends SessionTimes {

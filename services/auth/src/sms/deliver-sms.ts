@@ -1,5 +1,6 @@
 import { PermanentFailure } from '@services/common/queue'
 import type { Config } from '../config.ts'
+import { FACTOR_CODE_KIND } from '../factors/phone-code.ts'
 import type { Channel } from '../messages/deliver-message.ts'
 import type { SmsChannel } from './gateway.ts'
 import type { SmsSender } from './send-sms.ts'
@@ -13,14 +14,14 @@ export interface SmsVariables {
 
 /** The SMS channel of the outbox: fills in the text and hands it to the gateways. */
 export const smsChannel =
-  ({ sms }: Config, sender: SmsSender): Channel =>
-  async ({ id, to, variables }) => {
+  ({ mfa, sms }: Pick<Config, 'mfa' | 'sms'>, sender: SmsSender): Channel =>
+  async ({ id, kind, to, variables }) => {
     const { code, channel } = variables as unknown as SmsVariables
     if (!sender.supports(channel)) throw new PermanentFailure(`no gateway delivers by ${channel}`)
     const { gateway, providerMessageId } = await sender.send({
       id,
       to,
-      text: smsText(sms.template, code),
+      text: smsText(kind === FACTOR_CODE_KIND ? mfa.phone.template : sms.template, code),
       code,
       channel,
     })

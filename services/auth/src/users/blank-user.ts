@@ -28,5 +28,6 @@ export function blankUser(id: string, aud: string, role: string, now: Date): Use
     created_at: now,
     updated_at: now,
     identities: [],
+    factors: null,
   }
 }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { FactorShape, toFactorBody } from '../factors/factor-shape.ts'
 import { FreeForm } from './metadata.ts'
 import type { IdentityJson, User } from './users.store.ts'
 
@@ -38,6 +39,7 @@ export const UserShape = Type.Object({
   app_metadata: FreeForm,
   user_metadata: FreeForm,
   identities: Type.Array(IdentityShape),
+  factors: Type.Optional(Type.Array(FactorShape, { description: 'Second factors; absent when there are none.' })),
   created_at: Timestamp,
   updated_at: Timestamp,
   banned_until: Type.Optional(Timestamp),
@@ -69,6 +71,7 @@ export function toUserBody(user: User): UserBody {
     app_metadata: user.app_metadata,
     user_metadata: user.user_metadata,
     identities: user.identities.map(toIdentityBody),
+    factors: user.factors?.map(toFactorBody),
     created_at: user.created_at.toISOString(),
     updated_at: user.updated_at.toISOString(),
     banned_until: time(user.banned_until),

@@ -31,6 +31,7 @@ const USER_COLUMNS = [
   'deleted_at',
   'created_at',
   'updated_at',
+  'factors',
 ] as const
 
 /** An identity as PostgreSQL's JSON has it: times are text. */

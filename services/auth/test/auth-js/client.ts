@@ -20,7 +20,14 @@ export const test = base.extend<object & { open: Running; strict: Running }>({
       const { privateKey } = await generateKeyPair('ES256', { extractable: true })
       const key = { ...(await exportJWK(privateKey)), kid: 'first', alg: 'ES256', key_ops: ['sign', 'verify'] }
       await running(
-        { AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true', AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }) },
+        {
+          AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+          AUTH_JWT_KEYS: JSON.stringify({ keys: [key] }),
+          AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+          AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+          AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',
+          AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true',
+        },
         use,
       )
     },
@@ -80,12 +87,16 @@ export function clientOf({ url }: Running, flowType: FlowType = 'implicit', opti
 export const adminOf = ({ url, service }: Running) =>
   noting(new AuthAdminApi({ url, headers: { Authorization: service.admin.authorization } }), 'admin.')
 
-/** The object, noting each method when it is called. */
+/** Whether it is a group of methods, such as `mfa`. */
+export const isGroup = (value: unknown): value is object =>
+  Object.values(value ?? {}).some((member) => typeof member === 'function')
+
+/** The object, noting each method when it is called, those of its groups too. */
 function noting<Target extends object>(target: Target, path = ''): Target {
   return new Proxy(target, {
     get(_, name) {
       const value: unknown = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
+      if (typeof value !== 'function') return isGroup(value) ? noting(value, `${path}${String(name)}.`) : value
       return (...given: unknown[]) => {
         called.add(path + String(name))
         return value.apply(target, given)

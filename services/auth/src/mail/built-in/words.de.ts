@@ -103,5 +103,11 @@ export const GERMAN: Words = {
       text: `Dein Konto {{ .Email }} auf ${site} bestätigt Anmeldungen nicht mehr durch ${factor}.`,
       footer: notYou,
     },
+    mfa_recovery_code_used_notification: {
+      subject: 'Ein Wiederherstellungscode deines Kontos wurde benutzt',
+      heading: 'Ein Wiederherstellungscode wurde benutzt',
+      text: `Jemand, hoffentlich du, hat soeben eine Anmeldung bei deinem Konto {{ .Email }} auf ${site} mit einem Wiederherstellungscode bestätigt. Übrige Codes: {{ .Remaining }}.`,
+      footer: notYou,
+    },
   },
 }

@@ -91,6 +91,11 @@ const mails = {
     text: `Your account {{ .Email }} at ${site} no longer uses ${factor} to verify sign-ins.`,
     footer: notYou,
   },
+  mfa_recovery_code_used_notification: {
+    heading: 'A recovery code was used',
+    text: `Somebody, we hope you, has just verified a sign-in to your account {{ .Email }} at ${site} with a recovery code. Codes left: {{ .Remaining }}.`,
+    footer: notYou,
+  },
 } satisfies Record<keyof typeof MAIL_KINDS, Omit<MailWords, 'subject'>>
 
 /** Subjects are those of the specification. */

@@ -1,0 +1,92 @@
+import type { Transaction } from 'kysely'
+import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
+import type { DB } from '../db/tables.ts'
+import { UUID } from '../db/uuid.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { requireShortName } from '../factors/factor-name.ts'
+import { type FactorBody, toFactorBody } from '../factors/factor-shape.ts'
+import { changeFactor, type Factor, type FactorChanges, listFactors } from '../factors/factors.store.ts'
+import { removeFactor } from '../factors/remove-factor.ts'
+import { parsePhone } from '../users/phone-number.ts'
+import { lockAndReadUser, type User } from '../users/users.store.ts'
+
+export const listUserFactors = ({ factors }: Pick<User, 'factors'>): FactorBody[] => (factors ?? []).map(toFactorBody)
+
+/** Removes a factor whatever its user has proven. Throws validation_failed or mfa_factor_not_found, both 404. */
+export function deleteUserFactor(
+  deps: Deps,
+  log: AuditLog,
+  userId: string,
+  factorId: string,
+  ip: string | null,
+): Promise<FactorBody> {
+  return withFactor(deps, userId, factorId, async (trx, user, factor) => {
+    const shown = shownFactor(user, factor.id)
+    await removeFactor(deps, trx, user, factor, undefined)
+    // Under the user's name, as the reference has it (contract/auth-core.md 11.22).
+    const traits = { user_id: user.id, factor_id: factor.id }
+    await audit(deps, trx, log, { action: 'factor_deleted', actor: user, traits, ip })
+    return shown
+  })
+}
+
+/** A number is changed of a phone alone; "" leaves either as it is. */
+export function updateUserFactor(
+  deps: Deps,
+  log: AuditLog,
+  actor: Actor,
+  userId: string,
+  factorId: string,
+  asked: { friendlyName: string | undefined; phone: string | undefined },
+): Promise<FactorBody> {
+  const { friendlyName = '' } = asked
+  requireShortName(friendlyName)
+  const phone = asked.phone ? parsePhone(asked.phone) : undefined
+  return withFactor(deps, userId, factorId, async (trx, _user, factor) => {
+    const changes: FactorChanges = {}
+    if (friendlyName) changes.friendly_name = friendlyName
+    if (phone && factor.factor_type === 'phone') changes.phone = phone
+    requireFree(await listFactors(trx, userId), factor, changes)
+    await changeFactor(trx, factor, changes, deps.now())
+    const traits = { user_id: userId, factor_id: factor.id, factor_type: factor.factor_type }
+    await audit(deps, trx, log, { action: 'factor_updated', actor, traits })
+    return shownFactor((await lockAndReadUser(trx, userId)) as User, factor.id)
+  })
+}
+
+/** The user is locked: nobody else takes name or number meanwhile. */
+function requireFree(factors: Factor[], changed: Factor, { friendly_name: name, phone }: FactorChanges): void {
+  const others = factors.filter(({ id }) => id !== changed.id)
+  if (name !== undefined && others.some((factor) => factor.friendly_name === name)) {
+    throw apiError('mfa_factor_name_conflict')
+  }
+  if (phone !== undefined && others.some((factor) => factor.phone === phone)) {
+    throw apiError('mfa_verified_factor_exists', { message: 'Another factor of the user has this number' })
+  }
+}
+
+function withFactor<Result>(
+  { db }: Deps,
+  userId: string,
+  factorId: string,
+  work: (trx: Transaction<DB>, user: User, factor: Factor) => Promise<Result>,
+): Promise<Result> {
+  if (!UUID.test(factorId)) {
+    throw apiError('validation_failed', { status: 404, message: 'factor_id must be an UUID' })
+  }
+  return db.transaction().execute(async (trx) => {
+    const user = await lockAndReadUser(trx, userId)
+    if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
+    const factor = (await listFactors(trx, userId)).find(({ id }) => id === factorId.toLowerCase())
+    if (!factor) throw apiError('mfa_factor_not_found')
+    return work(trx, user, factor)
+  })
+}
+
+/** `users.factors` shows what there is. */
+function shownFactor(user: User, id: string): FactorBody {
+  const shown = user.factors?.find((factor) => factor.id === id)
+  if (!shown) throw new Error('users.factors does not show a factor of the table')
+  return toFactorBody(shown)
+}

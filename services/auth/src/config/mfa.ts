@@ -1,0 +1,86 @@
+import { boolean, duration, integer, list, parsed, text, type Values, type Variables } from '@services/common/config'
+import { parseSmsTemplate } from '../sms/sms-text.ts'
+
+export const mfaVariables = {
+  MFA_TOTP_ENROLL_ENABLED: boolean('Users may add an authenticator app as second factor.', { default: 'true' }),
+  MFA_TOTP_VERIFY_ENABLED: boolean('Authenticator apps are accepted as second factor.', { default: 'true' }),
+  MFA_PHONE_ENROLL_ENABLED: boolean('Users may add a phone number as second factor.', { default: 'false' }),
+  MFA_PHONE_VERIFY_ENABLED: boolean('Codes by SMS are accepted as second factor.', { default: 'false' }),
+  MFA_WEB_AUTHN_ENROLL_ENABLED: boolean('Users may add a security key as second factor.', { default: 'false' }),
+  MFA_WEB_AUTHN_VERIFY_ENABLED: boolean('Security keys are accepted as second factor.', { default: 'false' }),
+  MFA_RECOVERY_CODES_ENABLED: boolean('Users get recovery codes with their first second factor.', { default: 'true' }),
+  MFA_CHALLENGE_EXPIRY_DURATION: duration('Validity of a challenge, and of the code sent with it.', {
+    default: '300',
+    positive: true,
+  }),
+  MFA_FACTOR_EXPIRY_DURATION: duration('A second factor that was not proven for this long gives way to a new one.', {
+    default: '300s',
+    positive: true,
+  }),
+  MFA_MAX_ENROLLED_FACTORS: integer('Second factors of one user, proven or not.', { default: '10', min: 1, max: 100 }),
+  MFA_MAX_VERIFIED_FACTORS: integer('Proven second factors of one user.', { default: '10', min: 1, max: 100 }),
+  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: integer(
+    'Challenges and verifications of one second factor per minute; twice as many per client address.',
+    { default: '15', min: 1 },
+  ),
+  MFA_PHONE_OTP_LENGTH: integer('Digits of codes sent to a second factor.', { default: '6', min: 6, max: 10 }),
+  MFA_PHONE_MAX_FREQUENCY: duration('Least time between codes to one second factor.', { default: '1m' }),
+  MFA_PHONE_TEMPLATE: parsed(
+    'template',
+    'Text of SMS to a second factor; `{{ .Code }}` is the code.',
+    { default: 'Your code is {{ .Code }}' },
+    parseSmsTemplate,
+  ),
+  WEBAUTHN_RP_ID: parsed(
+    'string',
+    'Domain that security keys belong to; unset: what the application asks for, within its permitted origins.',
+    {},
+    parseDomain,
+  ),
+  WEBAUTHN_RP_DISPLAY_NAME: text("Name of the site in the browser's dialogue; the host of AUTH_SITE_URL when unset."),
+  WEBAUTHN_RP_ORIGINS: list('Origins whose pages may use security keys; with AUTH_WEBAUTHN_RP_ID.', { default: '' }),
+} satisfies Variables
+
+export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
+  totp: { enroll: values.MFA_TOTP_ENROLL_ENABLED, verify: values.MFA_TOTP_VERIFY_ENABLED },
+  phone: {
+    enroll: values.MFA_PHONE_ENROLL_ENABLED,
+    verify: values.MFA_PHONE_VERIFY_ENABLED,
+    codeLength: values.MFA_PHONE_OTP_LENGTH,
+    minGapSeconds: values.MFA_PHONE_MAX_FREQUENCY,
+    template: values.MFA_PHONE_TEMPLATE,
+  },
+  webauthn: {
+    enroll: values.MFA_WEB_AUTHN_ENROLL_ENABLED,
+    verify: values.MFA_WEB_AUTHN_VERIFY_ENABLED,
+    rpId: values.WEBAUTHN_RP_ID,
+    displayName: values.WEBAUTHN_RP_DISPLAY_NAME,
+    origins: values.WEBAUTHN_RP_ORIGINS,
+  },
+  recoveryCodes: values.MFA_RECOVERY_CODES_ENABLED,
+  challengeSeconds: values.MFA_CHALLENGE_EXPIRY_DURATION,
+  unverifiedSeconds: values.MFA_FACTOR_EXPIRY_DURATION,
+  maxEnrolled: values.MFA_MAX_ENROLLED_FACTORS,
+  maxVerified: values.MFA_MAX_VERIFIED_FACTORS,
+  triesPerMinute: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
+})
+
+/** Half of the pair would leave the other half to the application, whose choice the setting is meant to replace. */
+export function mfaProblems(values: Values<typeof mfaVariables>): string[] {
+  const problems: string[] = []
+  const { WEBAUTHN_RP_ID: rpId, WEBAUTHN_RP_ORIGINS: origins } = values
+  if (Boolean(rpId) !== origins.length > 0) {
+    problems.push('AUTH_WEBAUTHN_RP_ID and AUTH_WEBAUTHN_RP_ORIGINS must be set together')
+  }
+  if (!origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)) {
+    problems.push('AUTH_WEBAUTHN_RP_ORIGINS must be origins such as https://app.example, without a path')
+  }
+  return problems
+}
+
+/** In lower case. */
+function parseDomain(value: string): string {
+  const domain = value.trim().toLowerCase()
+  if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain)) throw new Error('must be a host name without scheme and port')
+  return domain
+}

@@ -1,0 +1,11 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+
+/** Kind of the SMS with it, as GET /admin/messages shows it. */
+export const FACTOR_CODE_KIND = 'second_factor'
+
+/** Wrong tries at one code; five of a million. */
+export const MAX_PHONE_ATTEMPTS = 5
+
+/** Bound to its challenge: the code of one is worth nothing for another. */
+export const hashPhoneCode = (codeKey: KeyObject, challengeId: string, code: string): Buffer =>
+  createHmac('sha256', codeKey).update(`${FACTOR_CODE_KIND}\0${challengeId}\0${code}`).digest()

@@ -1,0 +1,42 @@
+// A session becomes aal2, by a factor or by a recovery code. The one rule: all of it happens in the transaction in which
+// the proof was spent, or nothing does.
+import type { Transaction } from 'kysely'
+import type { DB } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import type { SecondMethod } from '../factors/assurance.ts'
+import { signAccessToken } from '../sessions/access-token.ts'
+import { endLowerSessions, raiseSession } from '../sessions/raise-session.store.ts'
+import { formatRefreshToken } from '../sessions/refresh-token.ts'
+import { type SessionBody, toSessionBody } from '../sessions/session-shape.ts'
+import { findUserById, type User } from '../users/users.store.ts'
+
+export interface RaisedSession {
+  session: NonNullable<Awaited<ReturnType<typeof raiseSession>>>
+  user: User
+}
+
+/** Raises the session and ends the user's lower ones; the refresh token of before is dead. User and session are locked. */
+export async function raise(
+  { now }: Pick<Deps, 'now'>,
+  trx: Transaction<DB>,
+  ids: { userId: string; sessionId: string; factorId: string | null },
+  method: SecondMethod,
+): Promise<RaisedSession> {
+  const session = await raiseSession(trx, { ...ids, method, now: now() })
+  if (!session) throw apiError('session_not_found')
+  await endLowerSessions(trx, ids.userId, session.id)
+  const user = await findUserById(trx, ids.userId)
+  if (!user) throw apiError('user_not_found')
+  return { session, user }
+}
+
+/** The answer of a sign-in, for the same session. */
+export async function answerRaised(deps: Deps, { session, user }: RaisedSession): Promise<SessionBody> {
+  const accessToken = await signAccessToken(deps, user, session)
+  const refreshToken = formatRefreshToken(deps.refreshTokenKey, {
+    sessionId: session.id,
+    counter: session.refresh_counter,
+  })
+  return toSessionBody(accessToken, refreshToken, deps.config.jwt.lifetimeSeconds, user)
+}

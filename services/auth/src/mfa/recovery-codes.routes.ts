@@ -1,0 +1,106 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Deps } from '../deps.ts'
+import { clientOf, limitKeyOf } from '../http/client.ts'
+import { acceptLanguageOf } from '../http/mail-context.ts'
+import { errorResponses, Field } from '../http/shapes.ts'
+import { SessionShape } from '../sessions/session-shape.ts'
+import { requireFactorUser } from './factors.routes.ts'
+import { recoveryCodesLeft, removeRecoveryCodes, renewRecoveryCodes, useRecoveryCode } from './recovery-codes.ts'
+
+const url = '/factors/recovery-codes'
+const security = [{ user: [] }]
+const tags = ['second factors']
+const Id = Type.String({ format: 'uuid' })
+const Kind = Type.Literal('recovery_code')
+const CodesShape = Type.Object({
+  id: Id,
+  type: Kind,
+  total: Type.Integer(),
+  codes: Type.Array(Type.String(), { description: 'Shown this one time.' }),
+})
+
+/** Codes that each replace a lost second factor once; in the scope of requireUser. */
+export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const ipOf = (request: FastifyRequest) => clientOf(request, deps.config.server.trustSbForwardedFor).ip
+  const renew = async (request: FastifyRequest, mustExist: boolean) => {
+    const caller = requireFactorUser(request)
+    await deps.limits.byAddress(request, 'user')
+    return renewRecoveryCodes(deps, request.log, caller, ipOf(request), { mustExist })
+  }
+
+  app.route({
+    method: 'GET',
+    url,
+    schema: {
+      tags,
+      summary: 'How many recovery codes are left',
+      security,
+      response: {
+        200: Type.Object({ id: Id, type: Kind, total: Type.Integer(), remaining: Type.Integer() }),
+        ...errorResponses(400, 401, 403, 404),
+      },
+    },
+    handler: (request) => recoveryCodesLeft(deps, requireFactorUser(request)),
+  })
+
+  app.route({
+    method: 'POST',
+    url,
+    schema: {
+      tags,
+      summary: 'New recovery codes instead of those there are; needs a session of aal2',
+      security,
+      body: Type.Union([Type.Object({ friendly_name: Type.Optional(Field) }), Type.Null()]),
+      response: { 200: CodesShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: (request) => renew(request, false),
+  })
+
+  app.route({
+    method: 'POST',
+    url: `${url}/regenerate`,
+    schema: {
+      tags,
+      summary: 'The same, for a user who has codes; needs a session of aal2',
+      security,
+      response: { 200: CodesShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+    },
+    handler: (request) => renew(request, true),
+  })
+
+  app.route({
+    method: 'POST',
+    url: `${url}/verify`,
+    schema: {
+      tags,
+      summary: 'Uses up a recovery code: the session is aal2 afterwards and has a new refresh token',
+      security,
+      body: Type.Object({ code: Type.Optional(Type.String({ description: 'Case, spaces and dashes do not count.' })) }),
+      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'factors')
+      return useRecoveryCode(deps, request.log, caller, {
+        code: request.body.code ?? '',
+        ip: ipOf(request),
+        acceptLanguage: acceptLanguageOf(request),
+        clientAddress: limitKeyOf(request, deps.config),
+      })
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url,
+    schema: {
+      tags,
+      summary: 'Removes the recovery codes; needs a session of aal2',
+      security,
+      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 413) },
+    },
+    handler: (request) => removeRecoveryCodes(deps, request.log, requireFactorUser(request), ipOf(request)),
+  })
+}
