@@ -1,12 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { isBelowUser } from '../factors/assurance.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { Empty, errorResponses } from '../http/shapes.ts'
 import { unlinkIdentity } from '../identities/unlink-identity.ts'
+import type { User } from '../users/users.store.ts'
 import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
 import { beginSignIn } from './begin-sign-in.ts'
 
@@ -34,7 +37,7 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       },
     },
     handler: async (request, reply) => {
-      const { user } = requireLiveSession(request)
+      const user = requireLinkable(request)
       await deps.limits.byAddress(request, 'authorize')
       const order = { ...readOrder(deps, request), audience: user.aud, inviteTokenHash: null, linkingUserId: user.id }
       const url = await beginSignIn(deps, order)
@@ -61,10 +64,17 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const { user, audience } = callerOf(request)
       const wanted = request.headers['x-jwt-aud'] || audience
       if (wanted !== audience) throw apiError('unexpected_audience')
-      requireLiveSession(request)
+      requireLinkable(request)
       const order = { userId: user.id, identityId, acceptLanguage: acceptLanguageOf(request) }
       await deps.db.transaction().execute((trx) => unlinkIdentity(deps, trx, request.log, order))
       return {}
     },
   })
+}
+
+/** A way to sign in is as good as a password: whoever has a second factor shows it before one comes or goes. */
+function requireLinkable(request: FastifyRequest): User {
+  const { user, session } = requireLiveSession(request)
+  if (isBelowUser(user, session)) throw apiError('insufficient_aal')
+  return user
 }

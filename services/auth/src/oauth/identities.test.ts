@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
+import { signInAgain, withTotp } from '../../test/second-factors.ts'
 import { fragmentOf, queryOf, type SignedIn, startTestService, type TestService } from '../../test/service.ts'
 
 const password = 'correct horse'
@@ -202,6 +203,21 @@ describe('unlinking', () => {
     expect((await unlink(auth, identityIn(user, 'email'))).body.error_code).toBe('session_not_found')
     expect((await authorize(auth)).body.error_code).toBe('session_not_found')
   })
+})
+
+test('whoever has a second factor shows it before a way to sign in comes or goes', async () => {
+  const user = await withTotp(service)
+  const thief = await signInAgain(service, user.email)
+  await link(user.auth, newPerson())
+  const identity = identityIn(await read(user.auth), 'google')
+  const id_token = await google.idToken(newPerson())
+  const answers = [
+    await authorize(thief.auth),
+    await unlink(thief.auth, identity),
+    await service.post('/token?grant_type=id_token', { provider: 'google', id_token, link_identity: true }, thief.auth),
+  ]
+  expect(answers).toMatchObject(answers.map(() => ({ status: 403, body: { error_code: 'insufficient_aal' } })))
+  expect((await unlink(user.auth, identity)).status).toBe(200)
 })
 
 test('without the switch there is neither, and who is not signed in hears that first', async () => {

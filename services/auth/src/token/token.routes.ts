@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { isBelowUser } from '../factors/assurance.ts'
 import { refuseBoth, requireProvider } from '../http/address.ts'
 import { authenticate, requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
@@ -30,6 +31,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     const { user, session } = await authenticate(request, deps)
     if (!config.external.manualLinking) throw apiError('manual_linking_disabled')
     if (!session) throw apiError('session_not_found')
+    if (isBelowUser(user, session)) throw apiError('insufficient_aal')
     return user
   }
 
