@@ -11,8 +11,11 @@ test('a form that never comes to its first part ends where the largest form woul
   const service = await startTestService({ ...noWorkers, MEDIA_MAX_FILE_BYTES: '100000' })
   const upload = openUpload(service.url, { token: service.token }, 'x')
   let sent = 0
-  for (; !upload.isAnswered() && sent < 40_000_000; sent += 64_000) await upload.write(Buffer.alloc(64_000, 'x'))
-  expect(await upload.answer).toMatchObject({ status: 413, body: { error: { code: 'file_too_large' } } })
+  for (; !upload.isOver() && sent < 40_000_000; sent += 64_000) await upload.write(Buffer.alloc(64_000, 'x'))
+  const told = await upload.answer.catch(({ code }) => code)
+  // Whoever sends on may lose the answer to the reset that comes after it (RFC 9112, 9.6).
+  if (typeof told !== 'string') expect(told).toMatchObject({ status: 413, body: { error: { code: 'file_too_large' } } })
+  else expect(told).toMatch(/^(ECONNRESET|EPIPE)$/)
   expect(sent).toBeLessThan(40_000_000)
   upload.abort()
   await service.close()

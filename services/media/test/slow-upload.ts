@@ -27,10 +27,12 @@ export function openUpload(url: string, headers: Record<string, string>, begin =
   client.write(begin)
   return {
     answer,
+    /** Also when the connection has ended without an answer. */
+    isOver: () => isAnswered || client.destroyed,
     isAnswered: () => isAnswered,
     /** Resolves when there is room for more, or when nobody wants more. */
     write: async (bytes: Uint8Array) => {
-      if (isAnswered || client.write(bytes)) return
+      if (isAnswered || client.destroyed || client.write(bytes)) return
       const over = new AbortController()
       const { signal } = over
       await Promise.race([
