@@ -93,10 +93,11 @@ export async function openDeps(
   try {
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
-    const [queue, passwords, keys] = await Promise.all([
+    const [queue, passwords, keys, providers] = await Promise.all([
       openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled }),
       createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
       importSigningKeys(config.jwt),
+      createProviders(config),
     ])
     const now = overrides.now ?? (() => new Date())
     return {
@@ -115,7 +116,7 @@ export async function openDeps(
       codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
       outboxKey: deriveKey(config.jwt.secret, 'outbox'),
       storageKey: deriveKey(config.encryptionSecret, 'at-rest'),
-      providers: createProviders(config),
+      providers,
       now,
       newId: randomUUID,
       random: randomBytes,

@@ -1,12 +1,11 @@
 import { seal } from '@services/common/sealed'
 import { type AuditLog, auditEntry } from '../audit/audit.ts'
-import { insertAuthCode } from '../auth-codes/auth-codes.store.ts'
+import { issueAuthCode } from '../auth-codes/issue-auth-code.ts'
 import type { ProviderTokens } from '../auth-codes/provider-tokens.ts'
 import type { Deps } from '../deps.ts'
 import { signInExternally } from '../identities/external-sign-in.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
-import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
-import type { ConfiguredProvider } from '../providers/index.ts'
+import type { ConfiguredProvider } from '../providers/configure-provider.ts'
 import type { SignedIn } from '../providers/sign-in-client.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
@@ -35,19 +34,10 @@ export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promi
       const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
       return { session: await startSession(deps, trx, user, 'oauth', client, entry) }
     }
-    const now = deps.now()
-    const authCode = deps.random(32).toString('base64url')
     const { accessToken, refreshToken } = signedIn
     const tokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken }
-    await insertAuthCode(trx, {
-      codeHash: hashLinkToken(authCode),
-      userId: user.id,
-      pkce,
-      method: 'oauth',
-      providerTokens: seal(deps.storageKey, tokens),
-      expiresAt: new Date(now.getTime() + deps.config.signup.pkceCodeLifetimeSeconds * 1000),
-      now,
-    })
-    return { authCode }
+    const providerTokens = seal(deps.storageKey, tokens)
+    const code = { userId: user.id, pkce, method: 'oauth', providerTokens }
+    return { authCode: await issueAuthCode(deps, trx, code) }
   })
 }

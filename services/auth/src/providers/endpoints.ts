@@ -8,15 +8,13 @@ const KEPT_MS = 60 * 60 * 1000
 /** After a failure the last one serves on, where there is one, and the provider is asked again after this time. */
 const ASKED_AGAIN_AFTER_MS = 30 * 1000
 
+export type EndpointsOf = () => Promise<Endpoints>
+
 /**
  * Gives a provider's addresses: as its file has them, or as the provider describes itself (OpenID Connect Discovery 1.0).
  * Throws provider_unavailable when it was never reached.
  */
-export function createEndpoints(
-  provider: OAuth2Provider,
-  base: string | undefined,
-  withinMs: number,
-): () => Promise<Endpoints> {
+export function createEndpoints(provider: OAuth2Provider, base: string | undefined, withinMs: number): EndpointsOf {
   const endpoints = provider.endpoints(base)
   if (!('discover' in endpoints)) return async () => endpoints
   const { discover: issuer } = endpoints

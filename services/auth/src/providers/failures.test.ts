@@ -53,7 +53,7 @@ describe.each(ASKED)('$name, $step', ({ name, step }) => {
     'the far side %s: the application is told, and nobody signs in',
     async (_how, how) => {
       // Keys are kept for a while: only a new service asks for them.
-      all.service.deps.providers = createProviders(all.service.deps.config)
+      all.service.deps.providers = await createProviders(all.service.deps.config)
       all.far.answer(name, step, how)
       expect(refusalOf(await signIn(name))).toEqual(FAILED)
     },
@@ -64,7 +64,7 @@ describe.each(Object.entries({ 'before the answer': hangs, 'within the answer': 
   'a far side that hangs %s is given up',
   (_when, how) => {
     test.each(STEPS)('at its %s endpoint, whichever provider it is', async (step) => {
-      all.service.deps.providers = createProviders(all.service.deps.config, 1_000)
+      all.service.deps.providers = await createProviders(all.service.deps.config, 1_000)
       const names = NAMES.filter((name) => hasStep(name, step))
       for (const name of names) all.far.answer(name, step, how)
       const refusals = await Promise.all(names.map(async (name) => [name, refusalOf(await signIn(name))]))

@@ -69,7 +69,7 @@ describe.each(['apple', 'azure', 'google'])('%s', (name) => {
 
 test('the keys of a provider are kept: the next sign-in asks it for none', async () => {
   const keysAsked = () => all.far.requests('google').filter(({ path }) => path === '/oauth2/v3/certs')
-  all.service.deps.providers = createProviders(all.service.deps.config)
+  all.service.deps.providers = await createProviders(all.service.deps.config)
   await all.signIn('google', all.newAccount('google'))
   expect(keysAsked()).toHaveLength(1)
   await all.signIn('google', all.newAccount('google'))

@@ -4,6 +4,7 @@ import { apiError } from '../errors.ts'
 import { apple } from './apple.ts'
 import { azure } from './azure.ts'
 import { bitbucket } from './bitbucket.ts'
+import type { ConfiguredProvider } from './configure-provider.ts'
 import { discord } from './discord.ts'
 import { facebook } from './facebook.ts'
 import { SIGN_IN_WITHIN_MS } from './far-side.ts'
@@ -11,16 +12,11 @@ import { figma } from './figma.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
 import { google } from './google.ts'
-import { createIdTokenVerifier } from './id-token.ts'
 import { keycloak } from './keycloak.ts'
 import { linkedin } from './linkedin.ts'
 import { notion } from './notion.ts'
-import { createOAuth1Client } from './oauth1-client.ts'
-import { createOAuth2Client } from './oauth2-client.ts'
 import { oidcProvider } from './oidc.ts'
 import type { Provider } from './provider.ts'
-import { createIdTokenReader, type IdTokenReader } from './read-id-token.ts'
-import type { SignInClient } from './sign-in-client.ts'
 import { slack } from './slack.ts'
 import { snapchat } from './snapchat.ts'
 import { spotify } from './spotify.ts'
@@ -50,14 +46,6 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
   workos,
 }
 
-export interface ConfiguredProvider {
-  name: string
-  settings: ExternalProviderSettings
-  client: SignInClient
-  /** Where applications may bring id_tokens of the provider's. */
-  idTokens: IdTokenReader | undefined
-}
-
 export interface Providers {
   /** The provider of this name, in any case. Throws validation_failed for an unknown one and one that is off. */
   find(name: string): ConfiguredProvider
@@ -67,36 +55,27 @@ export interface Providers {
   enabled(): Record<string, boolean>
 }
 
-/** `withinMs`: longest time the requests of one step of a sign-in may take together. */
-export function createProviders(
+/**
+ * `withinMs`: longest time the requests of one step of a sign-in may take together. Where no provider is on, nothing of what
+ * speaks to them is loaded: 2 MiB of an idle service (measured).
+ */
+export async function createProviders(
   { providers, ownProviders, external }: Pick<Config, 'providers' | 'ownProviders' | 'external'>,
   withinMs = SIGN_IN_WITHIN_MS,
-): Providers {
-  const verifyIdToken = createIdTokenVerifier(withinMs)
-  const clientOf = (provider: Provider, { clientIds, secret, redirectUri, url: base }: ExternalProviderSettings) => {
-    const settings = { clientIds, secret, redirectUri, base, withinMs }
-    if (provider.protocol === 'oauth1') return createOAuth1Client(provider, settings)
-    return createOAuth2Client(provider, settings, verifyIdToken)
-  }
-  const readerOf = (name: string, provider: Provider, settings: ExternalProviderSettings) => {
-    if (provider.protocol === 'oauth1') return undefined
-    const audiences = [
-      ...settings.clientIds,
-      ...(name === 'apple' && external.iosBundleId ? [external.iosBundleId] : []),
-    ]
-    // Facebook's application hands out tokens without one.
-    const skipNonceCheck = settings.skipNonceCheck || name === 'facebook'
-    return createIdTokenReader(provider, { audiences, skipNonceCheck, base: settings.url, withinMs }, verifyIdToken)
-  }
+): Promise<Providers> {
+  const known = new Map<string, readonly [ExternalProviderSettings, Provider]>([
+    ...Object.entries(PROVIDERS).map(([name, provider]) => {
+      return [name, [providers[name as ExternalProvider], provider]] as const
+    }),
+    ...Object.entries(ownProviders).map(([name, settings]) => [name, [settings, oidcProvider(settings)]] as const),
+  ])
+  const enabled = [...known].filter(([, [{ enabled }]]) => enabled)
   const configured = new Map<string, ConfiguredProvider>()
-  const add = (name: string, settings: ExternalProviderSettings, provider: Provider) => {
-    if (!settings.enabled) return
-    const client = clientOf(provider, settings)
-    configured.set(name, { name, settings, client, idTokens: readerOf(name, provider, settings) })
+  if (enabled.length > 0) {
+    const { createConfigure } = await import('./configure-provider.ts')
+    const configure = createConfigure(external.iosBundleId, withinMs)
+    for (const [name, [settings, provider]] of enabled) configured.set(name, configure(name, settings, provider))
   }
-  for (const [name, provider] of Object.entries(PROVIDERS)) add(name, providers[name as ExternalProvider], provider)
-  for (const [name, settings] of Object.entries(ownProviders)) add(name, settings, oidcProvider(settings))
-  const known = new Set([...Object.keys(providers), ...Object.keys(ownProviders)])
 
   return {
     find: (typed) => {

@@ -13,7 +13,7 @@ import {
 import { apiError } from '../errors.ts'
 import { cleanAccount } from './clean-account.ts'
 import { clientAuthentication } from './client-authentication.ts'
-import { createEndpoints } from './endpoints.ts'
+import type { EndpointsOf } from './endpoints.ts'
 import { boundedFetch, type FarFetch } from './far-side.ts'
 import { farSideFailed } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
@@ -25,8 +25,6 @@ export interface OAuth2Settings {
   clientIds: readonly string[]
   secret: string
   redirectUri: string
-  /** EXTERNAL_<P>_URL */
-  base: string | undefined
   /** Longest time the requests of one step may take together. */
   withinMs: number
 }
@@ -34,11 +32,11 @@ export interface OAuth2Settings {
 export function createOAuth2Client(
   provider: OAuth2Provider,
   settings: OAuth2Settings,
+  endpointsOf: EndpointsOf,
   verifyIdToken: VerifyIdToken,
 ): SignInClient {
   const [clientId = ''] = settings.clientIds
   const client = { id: clientId, secret: settings.secret }
-  const endpointsOf = createEndpoints(provider, settings.base, settings.withinMs)
 
   function configure({ issuer = settings.redirectUri, authorize, token }: Endpoints): Configuration {
     const server = { issuer, authorization_endpoint: authorize, token_endpoint: token }

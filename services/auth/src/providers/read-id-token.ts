@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { errors, type JWTPayload } from 'jose'
 import { apiError } from '../errors.ts'
 import { type CleanAccount, cleanAccount } from './clean-account.ts'
-import { createEndpoints } from './endpoints.ts'
+import type { EndpointsOf } from './endpoints.ts'
 import { describeFailure } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
+import { badRequest } from './id-token-refusal.ts'
 import type { OAuth2Provider } from './provider.ts'
 
 /** An id_token that an application got from the provider itself, with what belongs to it. */
@@ -26,19 +27,17 @@ export interface IdTokenReader {
 export interface IdTokenSettings {
   audiences: readonly string[]
   skipNonceCheck: boolean
-  base: string | undefined
-  withinMs: number
 }
 
 /** Undefined for a provider that has none. */
 export function createIdTokenReader(
   provider: OAuth2Provider,
-  { audiences, skipNonceCheck, base, withinMs }: IdTokenSettings,
+  { audiences, skipNonceCheck }: IdTokenSettings,
+  endpointsOf: EndpointsOf,
   verifyIdToken: VerifyIdToken,
 ): IdTokenReader | undefined {
   const { accountOfIdToken } = provider
   if (!accountOfIdToken) return undefined
-  const endpointsOf = createEndpoints(provider, base, withinMs)
   return {
     isIssuer: async (issuer) => (await endpointsOf()).idTokens?.isIssuer(issuer) ?? false,
     async read({ idToken, accessToken, nonce, now }) {
@@ -74,11 +73,3 @@ function explain(error: unknown): never {
     throw apiError('provider_unavailable', { cause: new Error(describeFailure(error)) })
   throw badRequest('Bad ID token', undefined, error)
 }
-
-/** Clients of OAuth look for `error` and `error_description`. */
-export const badRequest = (description: string, error = 'invalid request', cause?: unknown) =>
-  apiError('validation_failed', {
-    message: description,
-    details: { error, error_description: description },
-    ...(cause ? { cause: new Error(describeFailure(cause)) } : {}),
-  })

@@ -3,7 +3,7 @@
 // ../one-time-messages/.
 import type { Transaction } from 'kysely'
 import type { AuditLog } from '../audit/audit.ts'
-import { insertAuthCode } from '../auth-codes/auth-codes.store.ts'
+import { issueAuthCode } from '../auth-codes/issue-auth-code.ts'
 import type { ChallengeMethod, DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -18,7 +18,7 @@ import {
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
-import { lockUser, type User } from '../users/users.store.ts'
+import { lockUser } from '../users/users.store.ts'
 import { confirm } from './confirm.ts'
 
 /** What a link or code of each type may redeem; signup and invite are interchangeable, as are recovery and magiclink. */
@@ -107,7 +107,9 @@ async function redeem(
     if (!confirmed) return { awaitsOtherAddress: true }
     const effective = effectiveType(type, token.purpose)
     if (confirmation.givesCode && token.code_challenge) {
-      return { authCode: await makeAuthCode(deps, trx, confirmed, token, effective) }
+      const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
+      const method = effective === 'signup' ? 'email/signup' : effective
+      return { authCode: await issueAuthCode(deps, trx, { userId: confirmed.id, pkce, method }) }
     }
     const session = await startSession(deps, trx, confirmed, sessionMethod(token.purpose), confirmation.client)
     return { session: { ...session, type: effective } }
@@ -127,21 +129,6 @@ function sessionMethod(purpose: TokenPurpose): string {
 function effectiveType(type: string, purpose: TokenPurpose): string {
   if (type !== 'email') return type
   return purpose === 'recovery' ? 'magiclink' : 'signup'
-}
-
-/** Lives from the click, not from the request that sent the link (BUG6). */
-async function makeAuthCode(deps: Deps, trx: Transaction<DB>, user: User, token: TakenToken, type: string) {
-  const now = deps.now()
-  const authCode = deps.random(32).toString('base64url')
-  await insertAuthCode(trx, {
-    codeHash: hashLinkToken(authCode),
-    userId: user.id,
-    pkce: { challenge: token.code_challenge as string, method: token.code_challenge_method as ChallengeMethod },
-    method: type === 'signup' ? 'email/signup' : type,
-    expiresAt: new Date(now.getTime() + deps.config.signup.pkceCodeLifetimeSeconds * 1000),
-    now,
-  })
-  return authCode
 }
 
 /** Types by which a user chooses a password. */
