@@ -20,7 +20,7 @@ import type { MailContext } from '../one-time-messages/link-mail.ts'
 import { requireAuthorized } from '../one-time-messages/message-budget.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
-import type { Caller } from '../sessions/caller.ts'
+import type { Caller, LiveCaller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
@@ -55,8 +55,6 @@ export interface AccountChanges {
   pkce?: Pkce | undefined
   smsChannel: SmsChannel
 }
-
-type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
 
 export async function updateAccount(
   deps: Deps,

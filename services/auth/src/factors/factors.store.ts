@@ -62,13 +62,13 @@ export async function deleteFactors(trx: Transaction<DB>, userId: string, ids: r
 
 /** What is not proven yet of one type: somebody else may have begun it. */
 export async function deleteUnverified(trx: Transaction<DB>, userId: string, type: FactorType): Promise<void> {
-  await trx
+  const { numDeletedRows } = await trx
     .deleteFrom('factors')
     .where('user_id', '=', userId)
     .where('factor_type', '=', type)
     .where('status', '=', 'unverified')
-    .execute()
-  await showFactors(trx, [userId])
+    .executeTakeFirstOrThrow()
+  if (numDeletedRows > 0n) await showFactors(trx, [userId])
 }
 
 export async function deleteAllFactors(trx: Transaction<DB>, userId: string): Promise<void> {
@@ -145,12 +145,9 @@ export async function showFactors(trx: Transaction<DB>, userIds: readonly string
 /** Housekeeping: begun, never proven and not tried since. Users first, as every flow locks them. */
 export async function deleteStaleFactors(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return db.transaction().execute(async (trx) => {
-    const stale = trx
-      .selectFrom('factors')
-      .select('user_id')
-      .where('status', '=', 'unverified')
-      .where('created_at', '<', before)
-      .where((eb) => eb.or([eb('last_challenged_at', 'is', null), eb('last_challenged_at', '<', before)]))
+    const isStale = sql<boolean>`status = 'unverified' and created_at < ${before}
+      and (last_challenged_at is null or last_challenged_at < ${before})`
+    const stale = trx.selectFrom('factors').select('user_id').where(isStale)
     const users = await trx
       .selectFrom('users')
       .select('id')
@@ -160,13 +157,7 @@ export async function deleteStaleFactors(db: Kysely<DB>, before: Date, limit: nu
       .execute()
     if (users.length === 0) return 0
     const ids = users.map(({ id }) => id)
-    const deleted = await trx
-      .deleteFrom('factors')
-      .where('user_id', 'in', ids)
-      .where('status', '=', 'unverified')
-      .where('created_at', '<', before)
-      .where((eb) => eb.or([eb('last_challenged_at', 'is', null), eb('last_challenged_at', '<', before)]))
-      .executeTakeFirst()
+    const deleted = await trx.deleteFrom('factors').where('user_id', 'in', ids).where(isStale).executeTakeFirst()
     await showFactors(trx, ids)
     return Number(deleted.numDeletedRows)
   })

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 
 /** Replaces what codes the user had. */
@@ -20,10 +20,10 @@ export function findRecoveryCodes(
 ): Promise<{ id: string; total: number; remaining: number } | undefined> {
   return db
     .selectFrom('recovery_codes')
-    .select((eb) => [
+    .select([
       'set_id as id',
-      eb.fn.countAll<number>().as('total'),
-      eb.fn.countAll<number>().filterWhere('used_at', 'is', null).as('remaining'),
+      sql<number>`count(*)::int`.as('total'),
+      sql<number>`count(*) filter (where used_at is null)::int`.as('remaining'),
     ])
     .where('user_id', '=', userId)
     .groupBy('set_id')

@@ -5,7 +5,7 @@ import type { DB } from '../db/tables.ts'
 import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
-import type { Caller } from '../sessions/caller.ts'
+import type { Caller, LiveCaller } from '../sessions/caller.ts'
 import { type SessionLimits, whyEnded } from '../sessions/session-limits.ts'
 import { findCaller } from '../sessions/sessions.store.ts'
 
@@ -58,7 +58,7 @@ export function callerOf(request: FastifyRequest): Caller {
 }
 
 /** For everything that changes an account: a token outlives its session, the right to change things does not. */
-export function requireLiveSession(request: FastifyRequest): Caller & { session: NonNullable<Caller['session']> } {
+export function requireLiveSession(request: FastifyRequest): LiveCaller {
   const caller = callerOf(request)
   if (!caller.session) throw apiError('session_not_found')
   return { ...caller, session: caller.session }

@@ -1,7 +1,6 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../db/tables.ts'
-import { hasVerifiedEmail } from './identities.store.ts'
 
 /** Makes sign-ins of one account at a provider wait for each other, so that two at once do not make two users. */
 export async function lockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<void> {
@@ -24,29 +23,6 @@ export async function refreshIdentity(trx: Transaction<DB>, id: string, data: Me
     .set({ identity_data: jsonb(data), last_sign_in_at: now, updated_at: now })
     .where('id', '=', id)
     .execute()
-}
-
-/**
- * Users of the audience who have one of the addresses: as their own, proven or not, or verified by a provider. An address
- * that a provider has not verified says nothing about whose it is.
- */
-export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
-  const found = await db
-    .selectFrom('users')
-    .select('users.id')
-    .where('users.email', 'in', emails)
-    .where('users.aud', '=', aud)
-    .union((qb) =>
-      qb
-        .selectFrom('identities')
-        .innerJoin('users', 'users.id', 'identities.user_id')
-        .select('users.id')
-        .where('identities.email', 'in', emails)
-        .where(hasVerifiedEmail)
-        .where('users.aud', '=', aud),
-    )
-    .execute()
-  return found.map(({ id }) => id)
 }
 
 /** Leaves an account the identity it was just proven by, and nothing of who made it: neither password nor data. */

@@ -12,20 +12,14 @@ import { type NotifyDeps, notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
 import type { ExternalEmail } from '../providers/provider.ts'
-import { confirmAddress } from '../users/addresses.store.ts'
+import { confirmAddress, findUserIdsByEmails, isEmailTaken } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
 import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { isModestMetadata } from '../users/metadata.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
 import { dropAddress, lockUnprovenHolder } from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, lockAndReadUser, type User } from '../users/users.store.ts'
-import {
-  findIdentity,
-  findUserIdsByEmails,
-  forgetUnprovenOwner,
-  lockExternalAccount,
-  refreshIdentity,
-} from './external-user.store.ts'
+import { findIdentity, forgetUnprovenOwner, lockExternalAccount, refreshIdentity } from './external-user.store.ts'
 import { insertIdentity } from './identities.store.ts'
 
 export type ExternalSignInDeps = AuditDeps &
@@ -157,7 +151,7 @@ async function createUser(
   if (config.signup.disabled) throw apiError('signup_disabled')
   const now = deps.now()
   const email = primaryEmail(account)
-  const isFree = email === undefined || (await findUserIdsByEmails(trx, [email.email], audience)).length === 0
+  const isFree = email === undefined || !(await isEmailTaken(trx, email.email, audience))
   // Verified, it would have been linked: this one is only told to be theirs.
   if (!isFree && !config.external.allowUnverifiedEmail) throw unverifiedEmail(provider.name)
   const ownEmail = isFree ? email : undefined

@@ -4,10 +4,10 @@ import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
+import { isEmailTaken } from '../users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findUserIdsByEmails } from './external-user.store.ts'
 import type { ExternalSignInDeps } from './external-user.ts'
 import { deleteIdentity } from './identities.store.ts'
 
@@ -30,7 +30,7 @@ export async function unlinkIdentity(
   if (!identity) throw apiError('identity_not_found')
   const rest = user.identities.filter(({ id }) => id !== identityId)
   const changes = changesWithout(user, identity, rest, deps.config.mail.autoconfirm, now)
-  if (changes?.email && (await isAnothers(trx, changes.email, user))) {
+  if (changes?.email && (await isEmailTaken(trx, changes.email, user.aud, user.id))) {
     throw apiError('email_conflict_identity_not_deletable')
   }
   await deleteIdentity(trx, identityId)
@@ -67,6 +67,3 @@ function changesWithout(
 }
 
 const isVerified = ({ identity_data }: IdentityJson) => identity_data.email_verified === true
-
-const isAnothers = async (trx: Transaction<DB>, email: string, { id, aud }: User) =>
-  (await findUserIdsByEmails(trx, [email], aud)).some((holder) => holder !== id)

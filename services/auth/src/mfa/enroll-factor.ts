@@ -7,9 +7,10 @@ import { isBelowUser } from '../factors/assurance.ts'
 import { requireShortName } from '../factors/factor-name.ts'
 import { deleteFactors, type Factor, insertFactor, listFactors } from '../factors/factors.store.ts'
 import { makeTotp } from '../factors/totp.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { requireEnrollEnabled } from './factor-switches.ts'
-import { type LiveCaller, withLockedCaller } from './locked-caller.ts'
+import { withLockedCaller } from './locked-caller.ts'
 
 export interface Enrollment {
   factorType: string | undefined
@@ -47,7 +48,7 @@ export async function enrollFactor(
   const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
   const id = deps.newId()
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    const kept = await dropReplaced(deps, trx, await listFactors(trx, user.id), number)
+    const kept = await dropReplaced(deps, trx, user.id, number)
     requireRoom(deps, kept, friendlyName)
     if (isBelowUser(user, session)) {
       throw apiError('insufficient_aal', { status: 403, message: 'AAL2 required to enroll a new factor' })
@@ -95,9 +96,10 @@ function newTotp(deps: Deps, { user }: LiveCaller, issuer: string | undefined) {
 async function dropReplaced(
   deps: Deps,
   trx: Transaction<DB>,
-  factors: Factor[],
+  userId: string,
   phone: string | undefined,
 ): Promise<Factor[]> {
+  const factors = await listFactors(trx, userId)
   const sameNumber = factors.filter((factor) => phone !== undefined && factor.phone === phone)
   if (sameNumber.some(({ status }) => status === 'verified')) {
     throw apiError('mfa_verified_factor_exists', {
@@ -108,7 +110,11 @@ async function dropReplaced(
   const isStale = ({ status, created_at: began, last_challenged_at: tried }: Factor) =>
     status === 'unverified' && began < staleSince && (tried === null || tried < staleSince)
   const dropped = factors.filter((factor) => sameNumber.includes(factor) || isStale(factor))
-  for (const { user_id: userId, id } of dropped) await deleteFactors(trx, userId, [id])
+  await deleteFactors(
+    trx,
+    userId,
+    dropped.map(({ id }) => id),
+  )
   return factors.filter((factor) => !dropped.includes(factor))
 }
 

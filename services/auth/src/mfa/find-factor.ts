@@ -4,8 +4,8 @@ import { UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import { isBelowUser } from '../factors/assurance.ts'
 import { type Factor, findFactor } from '../factors/factors.store.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import type { User } from '../users/users.store.ts'
-import type { LiveCaller } from './locked-caller.ts'
 
 /** The user's factor of the path. Throws validation_failed or mfa_factor_not_found, both 404. */
 export async function requireFactor(db: Kysely<DB>, user: Pick<User, 'id'>, id: string): Promise<Factor> {

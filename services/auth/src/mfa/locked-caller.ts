@@ -2,12 +2,9 @@ import type { Transaction } from 'kysely'
 import type { Aal, DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import type { Caller } from '../sessions/caller.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import { lockSession } from '../sessions/sessions.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
-
-/** A caller whose session is live. */
-export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
 
 /**
  * Runs `work` with the caller's user and session locked, as they are by then: what a concurrent request proved or took away

@@ -5,11 +5,11 @@ import { queueMessage } from '../messages/outbox.ts'
 import { withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { randomDigits } from '../one-time-tokens/one-time-token.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import type { SmsVariables } from '../sms/deliver-sms.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
 import { testCodeOf } from '../sms/test-numbers.ts'
 import type { Open } from './challenge-factor.ts'
-import type { LiveCaller } from './locked-caller.ts'
 
 /**
  * Sends a code to the factor's number. Spaced by user and number, so that nobody keeps another user of the same number from

@@ -5,10 +5,7 @@ import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import type { SecondMethod } from '../factors/assurance.ts'
-import { signAccessToken } from '../sessions/access-token.ts'
 import { endLowerSessions, raiseSession } from '../sessions/raise-session.store.ts'
-import { formatRefreshToken } from '../sessions/refresh-token.ts'
-import { type SessionBody, toSessionBody } from '../sessions/session-shape.ts'
 import { findUserById, type User } from '../users/users.store.ts'
 
 export interface RaisedSession {
@@ -29,14 +26,4 @@ export async function raise(
   const user = await findUserById(trx, ids.userId)
   if (!user) throw apiError('user_not_found')
   return { session, user }
-}
-
-/** The answer of a sign-in, for the same session. */
-export async function answerRaised(deps: Deps, { session, user }: RaisedSession): Promise<SessionBody> {
-  const accessToken = await signAccessToken(deps, user, session)
-  const refreshToken = formatRefreshToken(deps.refreshTokenKey, {
-    sessionId: session.id,
-    counter: session.refresh_counter,
-  })
-  return toSessionBody(accessToken, refreshToken, deps.config.jwt.lifetimeSeconds, user)
 }

@@ -16,10 +16,12 @@ import {
 import { hashRecoveryCode, makeRecoveryCodes } from '../factors/recovery-codes.ts'
 import type { PasswordTry } from '../limits/password-tries.ts'
 import { notify } from '../mail/notify.ts'
+import { answerSession } from '../sessions/answer-session.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import type { User } from '../users/users.store.ts'
-import { type LiveCaller, withLockedCaller } from './locked-caller.ts'
-import { answerRaised, type RaisedSession, raise } from './raise.ts'
+import { withLockedCaller } from './locked-caller.ts'
+import { type RaisedSession, raise } from './raise.ts'
 
 export interface RecoveryCodesStatus {
   id: string
@@ -39,7 +41,7 @@ export interface NewRecoveryCodes {
 export async function recoveryCodesLeft({ db }: Deps, { user }: LiveCaller): Promise<RecoveryCodesStatus> {
   const set = await findRecoveryCodes(db, user.id)
   if (!set) throw noCodes()
-  return { id: set.id, type: 'recovery_code', total: Number(set.total), remaining: Number(set.remaining) }
+  return { id: set.id, type: 'recovery_code', total: set.total, remaining: set.remaining }
 }
 
 /** For a user who has none yet; undefined: they have, or there are to be none. */
@@ -101,8 +103,7 @@ export async function useRecoveryCode(
   const isRight = await countedTry(deps, tryOf(caller.user, given.clientAddress), async () => {
     raised = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
       if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
-      const left = await findRecoveryCodes(trx, user.id)
-      const remaining = Number(left?.remaining ?? 0)
+      const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
       const event = { action: 'recovery_code_used', actor: user, traits: { remaining }, ip: given.ip } as const
       await audit(deps, trx, log, event)
       const details = { Remaining: String(remaining) }
@@ -113,7 +114,7 @@ export async function useRecoveryCode(
     return raised !== undefined
   })
   if (!isRight || !raised) throw apiError('mfa_verification_failed', { message: 'Invalid recovery code entered' })
-  return answerRaised(deps, raised)
+  return answerSession(deps, raised.user, raised.session)
 }
 
 /** A new set, with the user locked; this is the only time that its codes can be read. */

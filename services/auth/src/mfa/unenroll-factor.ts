@@ -2,8 +2,9 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { removeFactor } from '../factors/remove-factor.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import { requireFactor } from './find-factor.ts'
-import { type LiveCaller, withLockedCaller } from './locked-caller.ts'
+import { withLockedCaller } from './locked-caller.ts'
 
 /** Takes a factor away from its user (contract/auth-external.md 4.5). */
 export async function unenrollFactor(

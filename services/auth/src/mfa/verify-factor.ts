@@ -9,12 +9,14 @@ import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '.
 import { changeFactor, deleteUnverified, type Factor } from '../factors/factors.store.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
+import { answerSession } from '../sessions/answer-session.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { requireVerifyEnabled } from './factor-switches.ts'
 import { requireFactor, requireMayProve } from './find-factor.ts'
-import { type LiveCaller, withLockedCaller } from './locked-caller.ts'
+import { withLockedCaller } from './locked-caller.ts'
 import { proofOf } from './proof.ts'
-import { answerRaised, type RaisedSession, raise } from './raise.ts'
+import { type RaisedSession, raise } from './raise.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
 
 export interface Verification {
@@ -61,7 +63,10 @@ export async function verifyFactor(
   })
   if (!isRight || !verified) throw apiError('mfa_verification_failed', { message: proof.refusal })
   const { recoveryCodes } = verified
-  return { ...(await answerRaised(deps, verified)), ...(recoveryCodes ? { recovery_codes: recoveryCodes } : {}) }
+  return {
+    ...(await answerSession(deps, verified.user, verified.session)),
+    ...(recoveryCodes ? { recovery_codes: recoveryCodes } : {}),
+  }
 }
 
 async function requireOpenChallenge(

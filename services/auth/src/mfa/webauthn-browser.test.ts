@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type Browser, isBrowserThere, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasChromium, type Page, startChromium } from '../../test/chromium.ts'
 import { claimsOf, signInAgain } from '../../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../../test/service.ts'
 
@@ -26,10 +26,11 @@ const APPLICATION = `
     return call(base, '/factors/' + id + '/verify', token, { challenge_id: challenge.body.id, webauthn })
   }`
 
-describe.skipIf(!hasChromium)('in a browser', () => {
+describe.skipIf(!isBrowserThere)('in a browser', () => {
   let service: TestService
   let site: Server
-  let chromium: Awaited<ReturnType<typeof startChromium>>
+  let browser: Browser
+  let page: Page
   let base: string
 
   beforeAll(async () => {
@@ -39,42 +40,42 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     }).listen(0, '127.0.0.1')
     await once(site, 'listening')
     const url = `http://localhost:${(site.address() as AddressInfo).port}`
-    ;[service, chromium] = await Promise.all([
+    ;[service, browser] = await Promise.all([
       startTestService({
         AUTH_SITE_URL: url,
         AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',
         AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true',
       }),
-      startChromium(),
+      launchBrowser(),
     ])
     base = await service.app.listen({ port: 0, host: '127.0.0.1' })
-    const { page } = chromium
-    await page.send('WebAuthn.enable')
-    await page.send('WebAuthn.addVirtualAuthenticator', {
+    page = await browser.newPage()
+    const devTools = await page.context().newCDPSession(page)
+    await devTools.send('WebAuthn.enable')
+    await devTools.send('WebAuthn.addVirtualAuthenticator', {
       options: { protocol: 'ctap2', transport: 'usb', automaticPresenceSimulation: true },
     })
-    await page.open(`${url}/`)
+    await page.goto(`${url}/`)
   }, 30_000)
   afterAll(async () => {
-    await chromium?.close()
+    await browser?.close()
     await service?.close()
     site?.close()
   })
 
-  const prove = (page: Page, accessToken: string, id: string) =>
+  const prove = (accessToken: string, id: string) =>
     // biome-ignore lint/suspicious/noExplicitAny: bodies are what the test says they are
     page.evaluate<{ status: number; body: any }>(`prove(${[base, accessToken, id].map((v) => JSON.stringify(v))})`)
 
   test("a page of the site registers a key and signs in with it; the key's counter moves on", async () => {
-    const { page } = chromium
     const email = 'browser@example.com'
     const user = await service.signedIn(email)
     const { body: factor } = await service.post('/factors', { factor_type: 'webauthn' }, user.auth)
-    const registered = await prove(page, user.accessToken, factor.id)
+    const registered = await prove(user.accessToken, factor.id)
     expect(registered).toMatchObject({ status: 200, body: { user: { factors: [{ status: 'verified' }] } } })
     for (let i = 0; i < 2; i++) {
       const login = await signInAgain(service, email)
-      const proven = await prove(page, login.accessToken, factor.id)
+      const proven = await prove(login.accessToken, factor.id)
       expect(proven.status).toBe(200)
       expect(claimsOf(toSignedIn(proven.body))).toMatchObject({
         aal: 'aal2',
@@ -86,11 +87,10 @@ describe.skipIf(!hasChromium)('in a browser', () => {
   }, 30_000)
 
   test('the key of one user is not another user’s', async () => {
-    const { page } = chromium
     const user = await service.signedIn()
     const { body: factor } = await service.post('/factors', { factor_type: 'webauthn' }, user.auth)
-    await prove(page, user.accessToken, factor.id)
+    await prove(user.accessToken, factor.id)
     const other = await service.signedIn()
-    expect(await prove(page, other.accessToken, factor.id)).toMatchObject({ status: 404 })
+    expect(await prove(other.accessToken, factor.id)).toMatchObject({ status: 404 })
   }, 30_000)
 })

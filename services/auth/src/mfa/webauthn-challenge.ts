@@ -3,8 +3,8 @@ import type { Deps } from '../deps.ts'
 import { type Factor, listFactors } from '../factors/factors.store.ts'
 import { relyingPartyOf } from '../factors/relying-party.ts'
 import { creationOptions, requestOptions } from '../factors/webauthn.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import type { Open } from './challenge-factor.ts'
-import type { LiveCaller } from './locked-caller.ts'
 
 /** What a browser hands to its key: `create` until the factor is proven, `request` afterwards. */
 export interface KeyChallenge {

@@ -11,3 +11,6 @@ export interface Caller {
   /** Undefined once the session has ended; the token itself stays valid until it expires. */
   session: { id: string; aal: Aal; amr: AmrEntry[] } | undefined
 }
+
+/** One whose session is live: only such a caller changes an account. */
+export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }

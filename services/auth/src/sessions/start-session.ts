@@ -1,17 +1,11 @@
-import type { KeyObject } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { AmrEntry, DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import type { User } from '../users/users.store.ts'
-import { type AccessTokenDeps, signAccessToken } from './access-token.ts'
-import { formatRefreshToken } from './refresh-token.ts'
-import { type SessionBody, toSessionBody } from './session-shape.ts'
+import { answerSession, type SessionDeps } from './answer-session.ts'
+import type { SessionBody } from './session-shape.ts'
 import { insertSession } from './sessions.store.ts'
-
-export interface SessionDeps extends AccessTokenDeps {
-  refreshTokenKey: KeyObject
-}
 
 /** What a session remembers of the request that began it. */
 export interface Client {
@@ -37,8 +31,6 @@ export async function startSession(
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
   const session = { id: sessionId, userId: user.id, amr, ...client, now }
   if (!(await insertSession(db, session, entry, verifiedHash))) throw apiError('invalid_credentials')
-  const accessToken = await signAccessToken(deps, user, { id: sessionId, aal: 'aal1', amr })
-  const refreshToken = formatRefreshToken(deps.refreshTokenKey, { sessionId, counter: 0 })
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
-  return toSessionBody(accessToken, refreshToken, deps.config.jwt.lifetimeSeconds, signedIn)
+  return answerSession(deps, signedIn, { id: sessionId, aal: 'aal1', amr, refresh_counter: 0 })
 }

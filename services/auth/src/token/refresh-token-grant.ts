@@ -3,12 +3,12 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { countReuseDetected } from '../metrics.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
-import { signAccessToken } from '../sessions/access-token.ts'
+import { answerSession } from '../sessions/answer-session.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
-import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
+import { parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
 import { rotateSession } from '../sessions/rotate-session.store.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
-import { type SessionBody, toSessionBody } from '../sessions/session-shape.ts'
+import type { SessionBody } from '../sessions/session-shape.ts'
 import { endReusedSession, findSessionWithUser } from '../sessions/sessions.store.ts'
 import type { Client } from '../sessions/start-session.ts'
 import { lockUser } from '../users/users.store.ts'
@@ -25,12 +25,7 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
     const session = await rotate(deps, token, client)
     if (session) {
       logAudit(log, { action: 'token_refreshed', actor: session.user })
-      const accessToken = await signAccessToken(deps, session.user, session)
-      const refreshToken = formatRefreshToken(deps.refreshTokenKey, {
-        sessionId: session.id,
-        counter: session.refresh_counter,
-      })
-      return toSessionBody(accessToken, refreshToken, deps.config.jwt.lifetimeSeconds, session.user)
+      return answerSession(deps, session.user, session)
     }
     await refuse(deps, log, token)
   }

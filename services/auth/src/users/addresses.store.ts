@@ -5,24 +5,32 @@ import { hasVerifiedEmail } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
 import { refuseTakenAddress } from './address-taken.ts'
 
-/** Whether another user of the audience has the e-mail address, as their own or through a linked identity. */
-async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<boolean> {
+/**
+ * Users of the audience who have one of the addresses: as their own, proven or not, or verified by a provider. An address
+ * that a provider has not verified says nothing about whose it is.
+ */
+export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
   const found = await db
     .selectFrom('users')
     .select('users.id')
-    .where('users.email', '=', email)
+    .where('users.email', 'in', emails)
     .where('users.aud', '=', aud)
-    .unionAll((qb) =>
+    .union((qb) =>
       qb
         .selectFrom('identities')
         .innerJoin('users', 'users.id', 'identities.user_id')
         .select('users.id')
-        .where('identities.email', '=', email)
+        .where('identities.email', 'in', emails)
         .where(hasVerifiedEmail)
         .where('users.aud', '=', aud),
     )
     .execute()
-  return found.some(({ id }) => id !== exceptId)
+  return found.map(({ id }) => id)
+}
+
+/** Whether another user than `exceptId` has the address, as their own or through a linked identity. */
+export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<boolean> {
+  return (await findUserIdsByEmails(db, [email], aud)).some((id) => id !== exceptId)
 }
 
 async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<boolean> {

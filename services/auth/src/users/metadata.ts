@@ -27,7 +27,7 @@ export function requireModestMetadata(metadata: Metadata): void {
     if (typeof value === 'number' && plainLength(value) > MAX_NUMBER_LENGTH) throw tooLongNumber()
     return value
   })
-  if (Buffer.byteLength(json) <= MAX_METADATA_BYTES) return
+  if (fits(json)) return
   throw apiError('validation_failed', {
     status: 422,
     message: `Metadata cannot be larger than ${MAX_METADATA_BYTES} bytes`,
@@ -35,8 +35,9 @@ export function requireModestMetadata(metadata: Metadata): void {
 }
 
 /** Whether it is small enough, for data that nobody is waiting to be told about. */
-export const isModestMetadata = (metadata: Metadata): boolean =>
-  Buffer.byteLength(JSON.stringify(metadata)) <= MAX_METADATA_BYTES
+export const isModestMetadata = (metadata: Metadata): boolean => fits(JSON.stringify(metadata))
+
+const fits = (json: string) => Buffer.byteLength(json) <= MAX_METADATA_BYTES
 
 /** Characters of a number without an exponent. */
 function plainLength(value: number): number {

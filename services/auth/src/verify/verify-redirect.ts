@@ -1,4 +1,5 @@
 import type { ApiError } from '@services/common/errors'
+import { ERROR_NAMES, sessionParameters } from '../redirects/redirect-parameters.ts'
 import { withFragment, withQuery } from '../redirects/redirect-url.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 
@@ -7,26 +8,9 @@ export type Flow = 'implicit' | 'pkce'
 
 export const flowOf = (linkToken: string): Flow => (linkToken.startsWith('pkce_') ? 'pkce' : 'implicit')
 
-/** `error` of an error redirect by status; other statuses have none (contract/auth-core.md 2.2). */
-const ERROR_NAMES: Record<number, string> = {
-  400: 'invalid_request',
-  401: 'unauthorized_client',
-  403: 'access_denied',
-  500: 'server_error',
-  503: 'temporarily_unavailable',
-}
-
 /** The target with the session in a fragment, after one of its own: there are applications whose pages are fragments. */
 export const sessionRedirect = (target: string, session: SessionBody): string =>
-  target +
-  withFragment('', {
-    access_token: session.access_token,
-    expires_at: String(session.expires_at),
-    expires_in: String(session.expires_in),
-    refresh_token: session.refresh_token,
-    token_type: session.token_type,
-    type: session.type ?? '',
-  })
+  target + withFragment('', { ...sessionParameters(session), type: session.type ?? '' })
 
 /** The target with the code added to its query. */
 export const codeRedirect = (target: string, code: string): string => withQuery(target, { code })
