@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { Provider } from 'oidc-provider'
+import type { Answer, TestService } from './service.ts'
 
 export interface ProviderAccount {
   sub: string
@@ -141,4 +142,11 @@ export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBA
       server.close()
     },
   }
+}
+
+/** A browser's whole way: from our address to the provider, through its pages and back to us; what we answer then. */
+export async function signInAt(service: TestService, provider: OpenIdProvider, path: string): Promise<Answer> {
+  const begun = await service.get(path)
+  const callback = await provider.visit(String(begun.headers.location))
+  return service.get(callback.pathname + callback.search)
 }

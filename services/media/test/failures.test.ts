@@ -55,7 +55,7 @@ test('the byte over the limit ends the upload; the rest is neither kept nor wait
   const service = await startTestService({ MEDIA_MAX_FILE_BYTES: '100000', MEDIA_WORKERS_ENABLED: 'false' })
   const upload = openUpload(service.url, { token: service.token })
   let sent = 0
-  for (; !upload.isAnswered() && sent < 1_000; sent++) await upload.write(Buffer.alloc(64_000))
+  for (; !upload.isOver() && sent < 1_000; sent++) await upload.write(Buffer.alloc(64_000))
   expect(await upload.answer).toMatchObject({
     status: 413,
     body: { error: { code: 'file_too_large', details: { limit: 100_000 } } },

@@ -27,9 +27,8 @@ export function openUpload(url: string, headers: Record<string, string>, begin =
   client.write(begin)
   return {
     answer,
-    /** Also when the connection has ended without an answer. */
+    /** Answered, or the connection has ended without. */
     isOver: () => isAnswered || client.destroyed,
-    isAnswered: () => isAnswered,
     /** Resolves when there is room for more, or when nobody wants more. */
     write: async (bytes: Uint8Array) => {
       if (isAnswered || client.destroyed || client.write(bytes)) return

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
+import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../test/openid-provider.ts'
 import { fragmentOf, queryOf, startTestService, type TestService } from '../../test/service.ts'
 
 const KEYCLOAK_ROUTES = {
@@ -41,7 +41,7 @@ const back = (callback: URL) => service.get(callback.pathname + callback.search)
 
 /** One whole way: to the provider, through its pages, and back. */
 async function signIn(at: OpenIdProvider, provider: string, query = '') {
-  const answer = await back(await at.visit(await begin(provider, query)))
+  const answer = await signInAt(service, at, `/authorize?provider=${provider}${query}`)
   expect(answer.status).toBe(302)
   return answer
 }
@@ -208,9 +208,7 @@ describe('an account that has the address', () => {
     const { userId } = await own.signedIn(person.email, password)
     const confirmation = await own.mailbox.waitFor(person.email)
     google.next(person)
-    const { headers } = await own.get('/authorize?provider=google')
-    const callback = await google.visit(String(headers.location))
-    const answer = await own.get(callback.pathname + callback.search)
+    const answer = await signInAt(own, google, '/authorize?provider=google')
     const { access_token } = fragmentOf(answer)
     const { body: user } = await own.get('/user', { authorization: `Bearer ${access_token}` })
     expect(user.id).toBe(userId)
@@ -267,11 +265,7 @@ describe('an account that has the address', () => {
       AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
       AUTH_SMTP_HOST: '',
     })
-    const come = async (at: OpenIdProvider, name: string) => {
-      const { headers } = await own.get(`/authorize?provider=${name}`)
-      const callback = await at.visit(String(headers.location))
-      return own.get(callback.pathname + callback.search)
-    }
+    const come = (at: OpenIdProvider, name: string) => signInAt(own, at, `/authorize?provider=${name}`)
     const owner = newPerson()
     const squatter = { ...newPerson(), email: owner.email, email_verified: false }
     corp.next(squatter)
@@ -290,9 +284,7 @@ describe('an account that has the address', () => {
     const person = newPerson()
     await own.signedIn(person.email, password)
     google.next(person)
-    const { headers } = await own.get('/authorize?provider=google')
-    const callback = await google.visit(String(headers.location))
-    expect(queryOf(await own.get(callback.pathname + callback.search)).error_code).toBe('email_exists')
+    expect(queryOf(await signInAt(own, google, '/authorize?provider=google')).error_code).toBe('email_exists')
     await own.close()
   })
 })
@@ -393,9 +385,7 @@ test('a banned user and a closed sign-up are refused', async () => {
   expect(queryOf(await signIn(google, 'google'))).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
   const closed = await startTestService({ ...google.settings('GOOGLE'), AUTH_DISABLE_SIGNUP: 'true' })
   google.next(newPerson())
-  const { headers } = await closed.get('/authorize?provider=google')
-  const callback = await google.visit(String(headers.location))
-  const answer = await closed.get(callback.pathname + callback.search)
+  const answer = await signInAt(closed, google, '/authorize?provider=google')
   expect(queryOf(answer)).toMatchObject({ error: 'access_denied', error_code: 'signup_disabled' })
   await closed.close()
 })
