@@ -10,6 +10,7 @@ import type { LinkMailDeps, MailContext } from '../one-time-messages/link-mail.t
 import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
+import { lockExternalAccount } from './external-user.store.ts'
 import {
   type ExternalSignIn,
   type ExternalSignInDeps,
@@ -61,6 +62,8 @@ async function findUser(
   shown: ShownAccount,
 ): Promise<{ user: User; isNew: boolean; awaitsProof: boolean }> {
   const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
+  // Before any user is: linking and signing in by one account at once would wait for each other.
+  await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
   if (shown.linkingUserId) {
     return { ...(await linkIdentity(deps, trx, log, signIn, shown.linkingUserId)), isNew: false }
   }

@@ -19,7 +19,7 @@ import { isModestMetadata } from '../users/metadata.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
 import { dropAddress, lockUnprovenHolder } from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findIdentity, forgetUnprovenOwner, lockExternalAccount, refreshIdentity } from './external-user.store.ts'
+import { findIdentity, forgetUnprovenOwner, refreshIdentity } from './external-user.store.ts'
 import { insertIdentity } from './identities.store.ts'
 
 export type ExternalSignInDeps = AuditDeps &
@@ -37,7 +37,10 @@ export interface ExternalUser {
   isNew: boolean
 }
 
-/** The user of an account at a provider: theirs already, linked to it now, or new. Throws as the contract's table says. */
+/**
+ * The user of an account at a provider, which the caller has locked: theirs already, linked to it now, or new. Throws as the
+ * contract's table says.
+ */
 export async function findOrCreateExternalUser(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -45,7 +48,6 @@ export async function findOrCreateExternalUser(
   signIn: ExternalSignIn,
 ): Promise<ExternalUser> {
   const { provider, account } = signIn
-  await lockExternalAccount(trx, provider.name, account.sub)
   const identity = await findIdentity(trx, provider.name, account.sub)
   const found = identity ? await signInAgain(deps, trx, signIn, identity) : await joinOrCreate(deps, trx, log, signIn)
   await refreshProviders(trx, found.userId, deps.now())

@@ -12,7 +12,7 @@ import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/add
 import { changeUser } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findIdentity, lockExternalAccount } from './external-user.store.ts'
+import { findIdentity } from './external-user.store.ts'
 import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-user.ts'
 import { insertIdentity } from './identities.store.ts'
 
@@ -83,7 +83,6 @@ async function addIdentity(
   userId: string,
   { provider, account }: Pick<ExternalSignIn, 'provider' | 'account'>,
 ): Promise<void> {
-  await lockExternalAccount(trx, provider.name, account.sub)
   const taken = await findIdentity(trx, provider.name, account.sub)
   if (taken) {
     const message =

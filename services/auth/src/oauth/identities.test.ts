@@ -115,6 +115,21 @@ describe('linking', () => {
     expect([user.email, user.email_confirmed_at, user.is_anonymous]).toEqual([person.email, undefined, true])
   })
 
+  test('and signing in by the same account at once do not stop each other', async () => {
+    for (let attempts = 0; attempts < 6; attempts++) {
+      const person = newPerson()
+      const { auth } = await service.signedIn(person.email)
+      google.next(person)
+      const linking = await google.visit((await authorize(auth)).body.url)
+      const begun = await service.get('/authorize?provider=google')
+      const signingIn = await google.visit(String(begun.headers.location))
+      const back = ({ pathname, search }: URL) => service.get(pathname + search)
+      const [linked, signedIn] = await Promise.all([back(linking), back(signingIn)])
+      expect(fragmentOf(signedIn).access_token).toBeTruthy()
+      expect(queryOf(linked).error_code).toBeOneOf([undefined, 'identity_already_exists'])
+    }
+  })
+
   test('for an account that is deleted meanwhile ends with an error', async () => {
     const { auth, userId } = await service.signedIn()
     google.next(newPerson())
