@@ -47,6 +47,8 @@ export async function signInExternally<Admitted>(
   }
   const { user, isNew, admitted } = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
+    const { banned_until: bannedUntil } = found.user
+    if (bannedUntil && bannedUntil > deps.now()) throw apiError('user_banned')
     return { ...found, admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user) } }
   })
   if (isNew) countSignUp(provider.name)

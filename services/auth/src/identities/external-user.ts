@@ -52,7 +52,6 @@ export async function findOrCreateExternalUser(
   const found = identity ? await signInAgain(deps, trx, signIn, identity) : await joinOrCreate(deps, trx, log, signIn)
   await refreshProviders(trx, found.userId, deps.now())
   const user = (await findUserById(trx, found.userId)) as User
-  if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
   if (found.isNew) {
     await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: provider.name } })
   }

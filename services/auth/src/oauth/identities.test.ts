@@ -115,6 +115,17 @@ describe('linking', () => {
     expect([user.email, user.email_confirmed_at, user.is_anonymous]).toEqual([person.email, undefined, true])
   })
 
+  test('signs nobody in who is banned meanwhile, and links nothing', async () => {
+    const { auth, userId } = await service.signedIn()
+    google.next(newPerson())
+    const { body } = await authorize(auth)
+    await service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin)
+    const callback = await google.visit(body.url)
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer)).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
+    expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
+  })
+
   test('and signing in by the same account at once do not stop each other', async () => {
     for (let attempts = 0; attempts < 6; attempts++) {
       const person = newPerson()

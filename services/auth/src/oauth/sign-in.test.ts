@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../test/openid-provider.ts'
-import { fragmentOf, queryOf, startTestService, type TestService } from '../../test/service.ts'
+import { fragmentOf, queryOf, startTestService, type TestService, tokenIn } from '../../test/service.ts'
 
 const KEYCLOAK_ROUTES = {
   authorization: '/protocol/openid-connect/auth',
@@ -383,6 +383,13 @@ test('a banned user and a closed sign-up are refused', async () => {
   const { id } = await userOf(await signIn(google, 'google'))
   await service.put(`/admin/users/${id}`, { ban_duration: '1h' }, service.admin)
   expect(queryOf(await signIn(google, 'google'))).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
+  const invited = newPerson()
+  const { body } = await service.post('/invite', { email: invited.email }, service.admin)
+  const mail = await service.mailbox.waitFor(invited.email)
+  await service.put(`/admin/users/${body.id}`, { ban_duration: '1h' }, service.admin)
+  google.next(invited)
+  const joining = await signIn(google, 'google', `&invite_token=${tokenIn(mail.text)}`)
+  expect(queryOf(joining)).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
   const closed = await startTestService({ ...google.settings('GOOGLE'), AUTH_DISABLE_SIGNUP: 'true' })
   google.next(newPerson())
   const answer = await signInAt(closed, google, '/authorize?provider=google')
