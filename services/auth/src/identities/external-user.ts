@@ -6,8 +6,6 @@ import type { Config } from '../config.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import { NIL_UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
-import { deleteAllFactors } from '../factors/factors.store.ts'
-import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { type NotifyDeps, notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
@@ -130,11 +128,8 @@ async function link(
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
-  if (isSquatted) {
-    await forgetUnprovenOwner(trx, userId, { identityId, data, now })
-    await deleteAllFactors(trx, userId)
-    await deleteRecoveryCodes(trx, userId)
-  } else await mergeIfItFits(deps, trx, user, data)
+  if (isSquatted) await forgetUnprovenOwner(trx, userId, { identityId, data, now })
+  else await mergeIfItFits(deps, trx, user, data)
   if (email && !user.email_confirmed_at) {
     await endTokens(trx, userId, 'all', now)
     await confirmAddress(trx, userId, 'email', now)

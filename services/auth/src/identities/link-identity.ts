@@ -12,7 +12,7 @@ import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/add
 import { changeUser } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findIdentity } from './external-user.store.ts'
+import { findIdentity, forgetUnprovenOwner } from './external-user.store.ts'
 import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-user.ts'
 import { insertIdentity } from './identities.store.ts'
 
@@ -36,7 +36,11 @@ export async function acceptInvitation(
   if (!email) {
     throw apiError('validation_failed', { message: 'Invited email does not match emails from external provider' })
   }
-  await addIdentity(deps, trx, user.id, { provider, account })
+  const identityId = await addIdentity(deps, trx, user.id, { provider, account })
+  // Somebody else may have registered the address before it was invited.
+  if (!user.email_confirmed_at && !user.phone_confirmed_at) {
+    await forgetUnprovenOwner(trx, user.id, { identityId, data: user.user_metadata, now })
+  }
   await mergeIfItFits(deps, trx, user, identityData(account, email))
   await endTokens(trx, user.id, 'all', now)
   await confirmAddress(trx, user.id, 'email', now)
@@ -82,19 +86,21 @@ async function addIdentity(
   trx: Transaction<DB>,
   userId: string,
   { provider, account }: Pick<ExternalSignIn, 'provider' | 'account'>,
-): Promise<void> {
+): Promise<string> {
   const taken = await findIdentity(trx, provider.name, account.sub)
   if (taken) {
     const message =
       taken.user_id === userId ? 'Identity is already linked' : 'Identity is already linked to another user'
     throw apiError('identity_already_exists', { message })
   }
+  const id = deps.newId()
   await insertIdentity(trx, {
-    id: deps.newId(),
+    id,
     userId,
     provider: provider.name,
     providerId: account.sub,
     data: identityData(account, primaryEmail(account)),
     now: deps.now(),
   })
+  return id
 }
