@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../test/openid-provider.ts'
-import { fragmentOf, queryOf, startTestService, type TestService, tokenIn } from '../../test/service.ts'
+import { fragmentOf, linkPath, queryOf, startTestService, type TestService, tokenIn } from '../../test/service.ts'
 
 const KEYCLOAK_ROUTES = {
   authorization: '/protocol/openid-connect/auth',
@@ -391,6 +391,43 @@ test('a stranger who registered the address before it was invited has no way in 
   expect((await own.post('/token?grant_type=password', { email: person.email, password })).status).toBe(400)
   await own.close()
 })
+
+test.each(['signup', 'otp', 'invite', 'provider'])(
+  'an account made by a provider that was only told the address is no way in once its owner has come by %s',
+  async (way) => {
+    const own = await startTestService({
+      ...google.settings('GOOGLE'),
+      ...corp.settings('OIDC_CORP'),
+      AUTH_SMTP_MAX_FREQUENCY: '1',
+    })
+    const owner = newPerson()
+    const squatter = { ...newPerson(), email: owner.email, email_verified: false }
+    const come = (at: OpenIdProvider, name: string, query = '') =>
+      signInAt(own, at, `/authorize?provider=${name}${query}`)
+    corp.next(squatter)
+    expect(queryOf(await come(corp, 'corp')).error_code).toBe('provider_email_needs_verification')
+    const before = await own.mailbox.waitFor(owner.email)
+    own.clock.advance({ seconds: 61 })
+    if (way === 'signup') await own.post('/signup', { email: owner.email, password })
+    else if (way === 'otp') await own.post('/otp', { email: owner.email })
+    else await own.post('/invite', { email: owner.email }, own.admin)
+    const mail = await own.mailbox.waitFor(owner.email, { after: before })
+    google.next(owner)
+    const owners =
+      way === 'provider'
+        ? await come(google, 'google', `&invite_token=${tokenIn(mail.text)}`)
+        : await own.get(linkPath(mail.text))
+    const { access_token } = fragmentOf(owners)
+    const { body } = await own.get('/user', { authorization: `Bearer ${access_token}` })
+    expect([body.email, body.app_metadata.providers]).toEqual([
+      owner.email,
+      way === 'provider' ? ['google'] : ['email'],
+    ])
+    corp.next(squatter)
+    expect(fragmentOf(await come(corp, 'corp'))).not.toHaveProperty('access_token')
+    await own.close()
+  },
+)
 
 test('a banned user and a closed sign-up are refused', async () => {
   const person = newPerson()
