@@ -85,7 +85,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       (result) => countSignIn(state.provider, result),
       async () => {
         const provider = findProvider(state.provider)
-        const secrets = unseal<SignInSecrets>(deps.storageKey, state.sealed)
+        const secrets = unsealSecrets(state)
         const signedIn = await provider.client.finish(callback, secrets, deps.now())
         const finished = await finishSignIn(deps, request.log, {
           state,
@@ -99,6 +99,14 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
           : signedInRedirect(target, finished.session, { ...signedIn, provider: provider.name })
       },
     )
+  }
+
+  function unsealSecrets({ sealed }: FlowState): SignInSecrets {
+    try {
+      return unseal(deps.storageKey, sealed)
+    } catch (cause) {
+      throw apiError('bad_oauth_state', { cause: new Error('sealed under another AUTH_ENCRYPTION_KEY', { cause }) })
+    }
   }
 
   /** It may have been switched off while the browser was there. */
