@@ -101,6 +101,7 @@ describe('azure takes tokens of', () => {
       'https://login.microsoftonline.us/common',
       `https://login.microsoftonline.us/${ID}/v2.0`,
     ],
+    ['private accounts', `${LOGIN}/consumers`, `${LOGIN}/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0`],
     ['the tenant that was named', `${LOGIN}/${ID}`, `${LOGIN}/${ID}/v2.0`],
     ['an external tenant', `https://contoso.ciamlogin.com/${ID}`, `https://${ID}.ciamlogin.com/${ID}/v2.0`],
     [
@@ -119,6 +120,7 @@ describe('azure takes tokens of', () => {
       `https://contoso.ciamlogin.com/${ID}`,
       `https://${OTHER_ID}.ciamlogin.com/${OTHER_ID}/v2.0`,
     ],
+    ['companies, where private accounts were named', `${LOGIN}/consumers`, `${LOGIN}/${ID}/v2.0`],
     ['another host', undefined, `https://login.microsoftonline.com.evil.example/${ID}/v2.0`],
     ['a tenant without an id', undefined, `${LOGIN}/common/v2.0`],
     ['the older endpoint', undefined, `https://sts.windows.net/${ID}/`],
