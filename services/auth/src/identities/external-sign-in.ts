@@ -17,7 +17,7 @@ import {
   findOrCreateExternalUser,
   unverifiedEmail,
 } from './external-user.ts'
-import { acceptInvitation, linkIdentity } from './link-identity.ts'
+import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 
 type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
 
@@ -25,8 +25,8 @@ export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptL
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
   /** Of the mail that has an address confirmed. */
   context: MailContext
-  /** Whose account it is to be linked to; null: a sign-in. */
-  linkingUserId: string | null
+  /** null: a sign-in. */
+  linking: Linking | null
   inviteTokenHash: Buffer | null
 }
 
@@ -54,7 +54,7 @@ export async function signInExternally<Admitted>(
   if (isNew) countSignUp(provider.name)
   if (admitted) return admitted.value
   const isMailed = await isConfirmationSent(deps, log, user, context)
-  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linkingUserId !== null })
+  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
 
 async function findUser(
@@ -66,8 +66,8 @@ async function findUser(
   const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
   // Before any user is: linking and signing in by one account at once would wait for each other.
   await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
-  if (shown.linkingUserId) {
-    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linkingUserId)), isNew: false }
+  if (shown.linking) {
+    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linking)), isNew: false }
   }
   if (shown.inviteTokenHash) {
     const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)

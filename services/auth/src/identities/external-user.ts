@@ -21,7 +21,11 @@ import { findIdentity, forgetUnprovenOwner, refreshIdentity } from './external-u
 import { insertIdentity } from './identities.store.ts'
 
 export type ExternalSignInDeps = AuditDeps &
-  NotifyDeps & { config: Pick<Config, 'external' | 'jwt' | 'mail' | 'signup'>; now: () => Date; newId: () => string }
+  NotifyDeps & {
+    config: Pick<Config, 'external' | 'jwt' | 'mail' | 'sessions' | 'signup'>
+    now: () => Date
+    newId: () => string
+  }
 
 export interface ExternalSignIn {
   provider: { name: string; settings: { linking: 'verified' | 'never' } }

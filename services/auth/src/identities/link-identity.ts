@@ -3,10 +3,13 @@ import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { isBelowUser } from '../factors/assurance.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { findUserIdByLinkHash, takeByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
+import { whyEnded } from '../sessions/session-limits.ts'
+import { findCaller } from '../sessions/sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
 import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
@@ -15,6 +18,12 @@ import { findUserById, lockAndReadUser, type User } from '../users/users.store.t
 import { findIdentity, forgetUnprovenOwner } from './external-user.store.ts'
 import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-user.ts'
 import { insertIdentity } from './identities.store.ts'
+
+/** Whose account the one at the provider is to be linked to, and the session they asked for it in. */
+export interface Linking {
+  userId: string
+  sessionId: string | null
+}
 
 /**
  * An invited user joins by the provider's account instead of a password. Throws invite_not_found for a link that is spent,
@@ -52,18 +61,21 @@ export async function acceptInvitation(
 
 /**
  * The account of who is signed in gets the one at the provider, whatever addresses either has. Of an account without an
- * address the provider's becomes its own: proven, or to be proven. Throws identity_already_exists and email_exists.
+ * address the provider's becomes its own: proven, or to be proven. Throws identity_already_exists and email_exists, and what
+ * a request without a live session is told where the session has ended meanwhile.
  */
 export async function linkIdentity(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
-  userId: string,
+  linking: Linking,
 ): Promise<{ user: User; awaitsProof: boolean }> {
   const now = deps.now()
+  const { userId } = linking
   const before = await lockAndReadUser(trx, userId)
   if (!before) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
+  await requireStillLinkable(deps, trx, before, linking)
   await addIdentity(deps, trx, userId, { provider, account })
   const email = primaryEmail(account)
   if (!before.email && email) {
@@ -79,6 +91,18 @@ export async function linkIdentity(
   // To an address that was the user's before: the new one may be anybody's.
   await notify(deps, trx, before, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
   return { user, awaitsProof: !before.email && email !== undefined && !email.verified }
+}
+
+/** Between asking and the provider's answer a thief may have been logged out, or a second factor enrolled. */
+async function requireStillLinkable(
+  { config: { sessions: limits }, now }: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  user: User,
+  { sessionId }: Linking,
+): Promise<void> {
+  const session = (await findCaller(trx, user.id, sessionId ?? undefined, limits))?.session
+  if (!session || whyEnded(session, limits, now())) throw apiError('session_not_found')
+  if (isBelowUser(user, session)) throw apiError('insufficient_aal')
 }
 
 async function addIdentity(

@@ -126,6 +126,17 @@ describe('linking', () => {
     expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
   })
 
+  test('ends with the session that asked for it: a thief who was logged out adds no way in', async () => {
+    const { auth, userId } = await service.signedIn()
+    google.next(newPerson())
+    const { body } = await authorize(auth)
+    await service.post('/logout', {}, auth)
+    const callback = await google.visit(body.url)
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer).error_code).toBe('session_not_found')
+    expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
+  })
+
   test('and signing in by the same account at once do not stop each other', async () => {
     for (let attempts = 0; attempts < 6; attempts++) {
       const person = newPerson()
