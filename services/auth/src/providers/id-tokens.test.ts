@@ -1,6 +1,13 @@
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Keys, type SignInProviders, sign } from '../../test/far-sides/sign-in-providers.ts'
+import { json, text } from '../../test/far-side.ts'
+import {
+  clientOf,
+  type Instead,
+  type Keys,
+  type SignInProviders,
+  sign,
+} from '../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../test/provider-sign-in.ts'
 import { createProviders, PROVIDERS } from './index.ts'
 
@@ -64,6 +71,36 @@ describe.each(['apple', 'azure', 'google'])('%s', (name) => {
     all.far.forge()
     const signIn = await all.signIn(name, account)
     expect(await signedInUser(all.service, signIn)).toMatchObject({ email: account.email })
+  })
+})
+
+const KEYS_AWAY: Record<string, Instead> = {
+  'answers 500': text('', 500),
+  'answers garbage': text('{'),
+  'answers no keys': json({}),
+  'answers too much': (response) => void response.writeHead(200).end('x'.repeat(2 * 1024 * 1024)),
+  'closes the connection': (response) => void response.destroy(),
+}
+
+describe('an id_token that an application brings while its provider', () => {
+  const bring = async (name: string) => {
+    all.service.deps.providers = await createProviders(all.service.deps.config)
+    const { id, email } = all.newAccount(name)
+    const claims = { iss: all.far.base(name), aud: clientOf(name).id, sub: id, email, email_verified: true }
+    const grant = { provider: name, id_token: await all.far.idToken(claims) }
+    const { status, body } = await all.service.post('/token?grant_type=id_token', grant)
+    return [status, body.error_code]
+  }
+
+  test.each(Object.entries(KEYS_AWAY))('%s, asked for its keys, may be good: try again', async (_how, how) => {
+    all.far.answer('google', 'keys', how)
+    expect(await bring('google')).toEqual([503, 'provider_unavailable'])
+    all.far.answer('google', 'keys')
+    expect(await bring('google')).toEqual([200, undefined])
+  })
+
+  test('does not say where its keys are may be good too', async () => {
+    expect(await bring('snapchat')).toEqual([503, 'provider_unavailable'])
   })
 })
 
