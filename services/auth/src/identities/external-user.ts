@@ -133,13 +133,22 @@ async function link(
   const identityId = deps.newId()
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
   if (isSquatted) await forgetUnprovenOwner(trx, userId, { identityId, data, now })
-  else await mergeIfItFits(deps, trx, user, data)
+  else {
+    if (user.invited_at) await forgetBeforeInvitation(trx, user, identityId, now)
+    await mergeIfItFits(deps, trx, user, data)
+  }
   if (email && !user.email_confirmed_at) {
     await endTokens(trx, userId, 'all', now)
     await confirmAddress(trx, userId, 'email', now)
   }
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
   await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
+}
+
+/** Somebody else may have registered an address before it was invited; the data is the invitation's. */
+export async function forgetBeforeInvitation(trx: Transaction<DB>, user: User, identityId: string, now: Date) {
+  if (user.email_confirmed_at || user.phone_confirmed_at) return
+  await forgetUnprovenOwner(trx, user.id, { identityId, data: user.user_metadata, now })
 }
 
 async function createUser(

@@ -15,8 +15,14 @@ import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/add
 import { changeUser } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findIdentity, forgetUnprovenOwner } from './external-user.store.ts'
-import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-user.ts'
+import { findIdentity } from './external-user.store.ts'
+import {
+  type ExternalSignIn,
+  type ExternalSignInDeps,
+  forgetBeforeInvitation,
+  identityData,
+  mergeIfItFits,
+} from './external-user.ts'
 import { insertIdentity } from './identities.store.ts'
 
 /** Whose account the one at the provider is to be linked to, and the session they asked for it in. */
@@ -46,10 +52,7 @@ export async function acceptInvitation(
     throw apiError('validation_failed', { message: 'Invited email does not match emails from external provider' })
   }
   const identityId = await addIdentity(deps, trx, user.id, { provider, account })
-  // Somebody else may have registered the address before it was invited.
-  if (!user.email_confirmed_at && !user.phone_confirmed_at) {
-    await forgetUnprovenOwner(trx, user.id, { identityId, data: user.user_metadata, now })
-  }
+  await forgetBeforeInvitation(trx, user, identityId, now)
   await mergeIfItFits(deps, trx, user, identityData(account, email))
   await endTokens(trx, user.id, 'all', now)
   await confirmAddress(trx, user.id, 'email', now)

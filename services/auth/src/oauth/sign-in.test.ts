@@ -378,20 +378,25 @@ test('an invited user joins by the provider that knows the invited address', asy
   expect(user.invited_at).toBeTruthy()
 })
 
-test('a stranger who registered the address before it was invited has no way in once its owner has joined by a provider', async () => {
-  const own = await startTestService(google.settings('GOOGLE'))
-  const person = newPerson()
-  await own.post('/signup', { email: person.email, password })
-  const squatted = await own.mailbox.waitFor(person.email)
-  await own.post('/invite', { email: person.email }, own.admin)
-  const mail = await own.mailbox.waitFor(person.email, { after: squatted })
-  google.next(person)
-  const token = tokenIn(mail.text)
-  const joined = await signInAt(own, google, `/authorize?provider=google&invite_token=${token}`)
-  expect(fragmentOf(joined).access_token).toBeTruthy()
-  expect((await own.post('/token?grant_type=password', { email: person.email, password })).status).toBe(400)
-  await own.close()
-})
+test.each([
+  ['by the link of the invitation', (token: string) => `&invite_token=${token}`],
+  ['without it', () => ''],
+])(
+  'who registered an address before it was invited has no way in once its owner joins at a provider, %s',
+  async (_how, query) => {
+    const own = await startTestService(google.settings('GOOGLE'))
+    const person = newPerson()
+    await own.post('/signup', { email: person.email, password })
+    const squatted = await own.mailbox.waitFor(person.email)
+    await own.post('/invite', { email: person.email }, own.admin)
+    const mail = await own.mailbox.waitFor(person.email, { after: squatted })
+    google.next(person)
+    const joined = await signInAt(own, google, `/authorize?provider=google${query(tokenIn(mail.text))}`)
+    expect(fragmentOf(joined).access_token).toBeTruthy()
+    expect((await own.post('/token?grant_type=password', { email: person.email, password })).status).toBe(400)
+    await own.close()
+  },
+)
 
 test.each(['signup', 'otp', 'invite', 'provider'])(
   'an account made by a provider that was only told the address is no way in once its owner has come by %s',
