@@ -90,7 +90,11 @@ async function joinOrCreate(
       message: 'Multiple accounts with the same email address in the same linking domain detected: default',
     })
   }
-  if (!holder) return { userId: await createUser(deps, trx, signIn), isNew: true }
+  if (!holder) {
+    const created = await createUser(deps, trx, signIn)
+    // Somebody has come by the address in this very moment, and can be seen by now.
+    return created ? { userId: created, isNew: true } : joinOrCreate(deps, trx, log, signIn)
+  }
   if (provider.settings.linking === 'never') throw apiError('email_exists')
   await link(deps, trx, log, signIn, { userId: holder, isSquatted: squatters.has(holder) })
   return { userId: holder, isNew: false }
@@ -151,6 +155,7 @@ export async function forgetBeforeInvitation(trx: Transaction<DB>, user: User, i
   await forgetUnprovenOwner(trx, user.id, { identityId, data: user.user_metadata, now })
 }
 
+/** Undefined when somebody else had the address first. */
 async function createUser(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -175,8 +180,7 @@ async function createUser(
     app_metadata: { provider: provider.name, providers: [provider.name] },
     user_metadata: data,
   })
-  // Somebody else has signed up with the address since.
-  if (!isInserted) refuseVanishedAccount()
+  if (!isInserted) return undefined
   await insertIdentity(trx, {
     id: deps.newId(),
     userId: id,

@@ -306,6 +306,18 @@ test('an address nobody has verified is confirmed by mail first, and then it sig
   expect((await userOf(await signIn(google, 'google'))).email).toBe(person.email)
 })
 
+test('of one stranger coming by two providers at once there is one account, and both let them in', async () => {
+  for (let tries = 0; tries < 5; tries++) {
+    const person = newPerson()
+    google.next(person)
+    corp.next({ ...person, sub: `at-corp-${person.sub}` })
+    const callbacks = [await google.visit(await begin('google')), await corp.visit(await begin('corp'))]
+    const users = await Promise.all((await Promise.all(callbacks.map(back))).map(userOf))
+    expect(new Set(users.map(({ id }) => id)).size).toBe(1)
+    expect(users[0].id).toBeTruthy()
+  }
+})
+
 test('of one stranger coming ten times at once there is one account', async () => {
   const person = newPerson()
   google.next(person)
