@@ -64,8 +64,8 @@ export async function acceptInvitation(
 
 /**
  * The account of who is signed in gets the one at the provider, whatever addresses either has. Of an account without an
- * address the provider's becomes its own: proven, or to be proven. Throws identity_already_exists and email_exists, and what
- * a request without a live session is told where the session has ended meanwhile.
+ * address the provider's becomes its own: proven, or to be proven where it has no number either. Throws
+ * identity_already_exists and email_exists, and what a request without a live session is told where it has ended meanwhile.
  */
 export async function linkIdentity(
   deps: ExternalSignInDeps,
@@ -81,7 +81,9 @@ export async function linkIdentity(
   await requireStillLinkable(deps, trx, before, linking)
   await addIdentity(deps, trx, userId, { provider, account })
   const email = primaryEmail(account)
-  if (!before.email && email) {
+  // One that is only told waits for its proof at an anonymous account, which the owner may take over. What can be signed in to
+  // by a number could not be: its owner would confirm the address of somebody else's account.
+  if (!before.email && email && (email.verified || !before.phone)) {
     await refuseTakenEmail(trx, email.email, before.aud, userId)
     if (email.verified) await applyEmailChange(trx, userId, email.email, now)
     else await changeUser(trx, userId, { email: email.email }, now).catch(refuseTakenAddress)
@@ -93,7 +95,7 @@ export async function linkIdentity(
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
   // To an address that was the user's before: the new one may be anybody's.
   await notify(deps, trx, before, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
-  return { user, awaitsProof: !before.email && email !== undefined && !email.verified }
+  return { user, awaitsProof: !before.email && user.email !== null && !user.email_confirmed_at }
 }
 
 /** Between asking and the provider's answer a thief may have been logged out, or a second factor enrolled. */
