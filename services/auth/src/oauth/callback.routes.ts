@@ -56,6 +56,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     const redirect = ({ location, status }: { location: string; status: number }) => reply.redirect(location, status)
     answerTimeoutBy((timeout) => redirect(failed(timeout)))
     try {
+      if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
       state = await takeState(callback.state)
       const answer = { location: await redeem(request, state, callback), status: 302 }
       return isPastDeadline() ? reply : redirect(answer)
@@ -123,6 +124,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   app.route({
     method: 'GET',
     url: '/callback',
+    // The browser is sent on even then.
+    attachValidation: true,
     exposeHeadRoute: false,
     schema: {
       tags: ['external sign-in'],
@@ -136,6 +139,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   app.route({
     method: 'POST',
     url: '/callback',
+    // The browser is sent on even then.
+    attachValidation: true,
     schema: {
       tags: ['external sign-in'],
       summary: 'The same for providers that answer by a form',

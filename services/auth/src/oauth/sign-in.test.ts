@@ -153,6 +153,16 @@ describe('a state', () => {
     ]).toEqual(['bad_oauth_callback', 'bad_oauth_state', 'bad_oauth_state', 'bad_oauth_callback'])
   })
 
+  test('among answers that are none ends at the site too', async () => {
+    const posted = await service.app.inject({ method: 'POST', url: '/callback' })
+    const answers = [
+      await service.get('/callback?state=a&state=b'),
+      await service.get('/callback?state=a&code=x&code=y'),
+      { status: posted.statusCode, headers: posted.headers, body: undefined, text: '' },
+    ]
+    expect(answers.map((answer) => refusal(answer).error_code)).toEqual(Array(3).fill('bad_oauth_callback'))
+  })
+
   test('lives for five minutes', async () => {
     google.next(newPerson())
     const callback = await google.visit(await begin('google'))
