@@ -10,13 +10,14 @@ import type { LinkMailDeps, MailContext } from '../one-time-messages/link-mail.t
 import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
+import { lockExternalAccount } from './external-user.store.ts'
 import {
   type ExternalSignIn,
   type ExternalSignInDeps,
   findOrCreateExternalUser,
   unverifiedEmail,
 } from './external-user.ts'
-import { acceptInvitation, linkIdentity } from './link-identity.ts'
+import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 
 type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
 
@@ -24,8 +25,8 @@ export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptL
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
   /** Of the mail that has an address confirmed. */
   context: MailContext
-  /** Whose account it is to be linked to; null: a sign-in. */
-  linkingUserId: string | null
+  /** null: a sign-in. */
+  linking: Linking | null
   inviteTokenHash: Buffer | null
 }
 
@@ -46,12 +47,14 @@ export async function signInExternally<Admitted>(
   }
   const { user, isNew, admitted } = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
+    const { banned_until: bannedUntil } = found.user
+    if (bannedUntil && bannedUntil > deps.now()) throw apiError('user_banned')
     return { ...found, admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user) } }
   })
   if (isNew) countSignUp(provider.name)
   if (admitted) return admitted.value
   const isMailed = await isConfirmationSent(deps, log, user, context)
-  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linkingUserId !== null })
+  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
 
 async function findUser(
@@ -61,8 +64,10 @@ async function findUser(
   shown: ShownAccount,
 ): Promise<{ user: User; isNew: boolean; awaitsProof: boolean }> {
   const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
-  if (shown.linkingUserId) {
-    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linkingUserId)), isNew: false }
+  // Before any user is: linking and signing in by one account at once would wait for each other.
+  await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
+  if (shown.linking) {
+    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linking)), isNew: false }
   }
   if (shown.inviteTokenHash) {
     const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)

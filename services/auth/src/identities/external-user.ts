@@ -6,8 +6,6 @@ import type { Config } from '../config.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import { NIL_UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
-import { deleteAllFactors } from '../factors/factors.store.ts'
-import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { type NotifyDeps, notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
@@ -19,11 +17,15 @@ import { isModestMetadata } from '../users/metadata.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
 import { dropAddress, lockUnprovenHolder } from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findIdentity, forgetUnprovenOwner, lockExternalAccount, refreshIdentity } from './external-user.store.ts'
+import { findIdentity, forgetUnprovenOwner, refreshIdentity } from './external-user.store.ts'
 import { insertIdentity } from './identities.store.ts'
 
 export type ExternalSignInDeps = AuditDeps &
-  NotifyDeps & { config: Pick<Config, 'external' | 'jwt' | 'mail' | 'signup'>; now: () => Date; newId: () => string }
+  NotifyDeps & {
+    config: Pick<Config, 'external' | 'jwt' | 'mail' | 'sessions' | 'signup'>
+    now: () => Date
+    newId: () => string
+  }
 
 export interface ExternalSignIn {
   provider: { name: string; settings: { linking: 'verified' | 'never' } }
@@ -37,7 +39,10 @@ export interface ExternalUser {
   isNew: boolean
 }
 
-/** The user of an account at a provider: theirs already, linked to it now, or new. Throws as the contract's table says. */
+/**
+ * The user of an account at a provider, which the caller has locked: theirs already, linked to it now, or new. Throws as the
+ * contract's table says.
+ */
 export async function findOrCreateExternalUser(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -45,12 +50,10 @@ export async function findOrCreateExternalUser(
   signIn: ExternalSignIn,
 ): Promise<ExternalUser> {
   const { provider, account } = signIn
-  await lockExternalAccount(trx, provider.name, account.sub)
   const identity = await findIdentity(trx, provider.name, account.sub)
   const found = identity ? await signInAgain(deps, trx, signIn, identity) : await joinOrCreate(deps, trx, log, signIn)
   await refreshProviders(trx, found.userId, deps.now())
   const user = (await findUserById(trx, found.userId)) as User
-  if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
   if (found.isNew) {
     await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: provider.name } })
   }
@@ -87,7 +90,11 @@ async function joinOrCreate(
       message: 'Multiple accounts with the same email address in the same linking domain detected: default',
     })
   }
-  if (!holder) return { userId: await createUser(deps, trx, signIn), isNew: true }
+  if (!holder) {
+    const created = await createUser(deps, trx, signIn)
+    // Somebody has come by the address in this very moment, and can be seen by now.
+    return created ? { userId: created, isNew: true } : joinOrCreate(deps, trx, log, signIn)
+  }
   if (provider.settings.linking === 'never') throw apiError('email_exists')
   await link(deps, trx, log, signIn, { userId: holder, isSquatted: squatters.has(holder) })
   return { userId: holder, isNew: false }
@@ -129,11 +136,11 @@ async function link(
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
-  if (isSquatted) {
-    await forgetUnprovenOwner(trx, userId, { identityId, data, now })
-    await deleteAllFactors(trx, userId)
-    await deleteRecoveryCodes(trx, userId)
-  } else await mergeIfItFits(deps, trx, user, data)
+  if (isSquatted) await forgetUnprovenOwner(trx, userId, { identityId, data, now })
+  else {
+    if (user.invited_at) await forgetBeforeInvitation(trx, user, identityId, now)
+    await mergeIfItFits(deps, trx, user, data)
+  }
   if (email && !user.email_confirmed_at) {
     await endTokens(trx, userId, 'all', now)
     await confirmAddress(trx, userId, 'email', now)
@@ -142,6 +149,13 @@ async function link(
   await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
 }
 
+/** Somebody else may have registered an address before it was invited; the data is the invitation's. */
+export async function forgetBeforeInvitation(trx: Transaction<DB>, user: User, identityId: string, now: Date) {
+  if (user.email_confirmed_at || user.phone_confirmed_at) return
+  await forgetUnprovenOwner(trx, user.id, { identityId, data: user.user_metadata, now })
+}
+
+/** Undefined when somebody else had the address first. */
 async function createUser(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -166,8 +180,7 @@ async function createUser(
     app_metadata: { provider: provider.name, providers: [provider.name] },
     user_metadata: data,
   })
-  // Somebody else has signed up with the address since.
-  if (!isInserted) refuseVanishedAccount()
+  if (!isInserted) return undefined
   await insertIdentity(trx, {
     id: deps.newId(),
     userId: id,

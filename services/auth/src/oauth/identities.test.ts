@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
 import { signInAgain, withTotp } from '../../test/second-factors.ts'
-import { fragmentOf, queryOf, type SignedIn, startTestService, type TestService } from '../../test/service.ts'
+import { fragmentOf, linkPath, queryOf, type SignedIn, startTestService, type TestService } from '../../test/service.ts'
 
 const password = 'correct horse'
 
@@ -113,6 +113,43 @@ describe('linking', () => {
     expect((await service.mailbox.waitFor(person.email)).text).toContain('/verify?')
     const user = await read(auth)
     expect([user.email, user.email_confirmed_at, user.is_anonymous]).toEqual([person.email, undefined, true])
+  })
+
+  test('signs nobody in who is banned meanwhile, and links nothing', async () => {
+    const { auth, userId } = await service.signedIn()
+    google.next(newPerson())
+    const { body } = await authorize(auth)
+    await service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin)
+    const callback = await google.visit(body.url)
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer)).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
+    expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
+  })
+
+  test('ends with the session that asked for it: a thief who was logged out adds no way in', async () => {
+    const { auth, userId } = await service.signedIn()
+    google.next(newPerson())
+    const { body } = await authorize(auth)
+    await service.post('/logout', {}, auth)
+    const callback = await google.visit(body.url)
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer).error_code).toBe('session_not_found')
+    expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
+  })
+
+  test('and signing in by the same account at once do not stop each other', async () => {
+    for (let attempts = 0; attempts < 6; attempts++) {
+      const person = newPerson()
+      const { auth } = await service.signedIn(person.email)
+      google.next(person)
+      const linking = await google.visit((await authorize(auth)).body.url)
+      const begun = await service.get('/authorize?provider=google')
+      const signingIn = await google.visit(String(begun.headers.location))
+      const back = ({ pathname, search }: URL) => service.get(pathname + search)
+      const [linked, signedIn] = await Promise.all([back(linking), back(signingIn)])
+      expect(fragmentOf(signedIn).access_token).toBeTruthy()
+      expect(queryOf(linked).error_code).toBeOneOf([undefined, 'identity_already_exists'])
+    }
   })
 
   test('for an account that is deleted meanwhile ends with an error', async () => {
@@ -233,6 +270,31 @@ test('without the switch there is neither, and who is not signed in hears that f
   expect(await off.delete('/user/identities/x', auth)).toMatchObject(refused)
   expect((await off.delete('/user/identities/x')).body.error_code).toBe('no_authorization')
   await off.close()
+})
+
+test('an account with a proven number is given no address that a provider was only told: its owner may still come', async () => {
+  const own = await startTestService({
+    ...google.settings('GOOGLE'),
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_SMS_AUTOCONFIRM: 'true',
+    AUTH_SMS_TEST_OTP: '4915100000001:111111',
+  })
+  const { body: strangers } = await own.post('/signup', { phone: '4915100000001', password })
+  const auth = { authorization: `Bearer ${strangers.access_token}` }
+  const person = newPerson({ email_verified: false })
+  google.next(person)
+  const { body } = await own.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
+  const callback = await google.visit(body.url)
+  await own.get(callback.pathname + callback.search)
+  own.clock.advance({ seconds: 901 })
+  const [before] = own.mailbox.messages({ to: person.email })
+  await own.post('/signup', { email: person.email, password })
+  const mail = await own.mailbox.waitFor(person.email, before ? { after: before } : {})
+  const { access_token } = fragmentOf(await own.get(linkPath(mail.text)))
+  const { body: owner } = await own.get('/user', { authorization: `Bearer ${access_token}` })
+  expect(owner.email).toBe(person.email)
+  expect(owner.id).not.toBe(strangers.user.id)
+  await own.close()
 })
 
 describe('an address that a provider was only told', () => {
