@@ -223,6 +223,22 @@ describe('an answer', () => {
     },
   )
 
+  test('that registers cannot replace a proven key, by a challenge from before it was proven', async () => {
+    const email = 'squatter@example.com'
+    const owner = await service.signedIn(email)
+    const id = await enroll(owner)
+    const squatter = await signInAgain(service, email)
+    const early = await questionFor(squatter, id)
+    const { challengeId, question } = await questionFor(owner, id)
+    const key = createSecurityKey()
+    const credential_response = key.create(question)
+    expect((await answer(owner, id, challengeId, { type: 'create', credential_response })).status).toBe(200)
+    const again = await signInAgain(service, email)
+    const theirs = { type: 'create', credential_response: createSecurityKey().create(early.question) }
+    expect(await answer(again, id, early.challengeId, theirs)).toMatchObject(refusal(422, 'mfa_verification_failed'))
+    expect((await prove({ email, key, id })).status).toBe(200)
+  })
+
   test('that registers is none to a challenge that asks for the key', async () => {
     const user = await withKey()
     const login = await signInAgain(service, user.email)
