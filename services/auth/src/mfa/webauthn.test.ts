@@ -141,6 +141,18 @@ describe('an answer', () => {
     expect((await answer(user, id, challengeId, { type: 'create', credential_response })).status).toBe(200)
   })
 
+  test.for([
+    [1023, 200],
+    [1024, 422],
+    [3000, 422],
+  ] as const)('that registers a key whose id has %i bytes gets %i', async ([bytes, status]) => {
+    const user = await service.signedIn()
+    const id = await enroll(user)
+    const { challengeId, question } = await questionFor(user, id)
+    const credential_response = createSecurityKey(bytes).create(question)
+    expect((await answer(user, id, challengeId, { type: 'create', credential_response })).status).toBe(status)
+  })
+
   test("of another's key is refused, and a key is one factor only", async () => {
     const [user, other] = [await withKey(), await withKey()]
     expect(await prove({ ...user, key: other.key })).toMatchObject(refusal(422, 'mfa_verification_failed'))
