@@ -308,6 +308,17 @@ describe('proving', () => {
     expect(await verify()).toMatchObject(mismatch)
   })
 
+  test('one address is one address, however it is written', async ({ service }) => {
+    const user = await service.signedIn()
+    const totp = await enrollTotp(service, user)
+    const from = (ip: string) => ({ ...user.auth, 'x-forwarded-for': ip })
+    const { body: opened } = await service.post(`/factors/${totp.id}/challenge`, {}, from('2001:DB8:0::1'))
+    const body = { challenge_id: opened.id, code: totpCode(totp.secret, service.clock.now()) }
+    const verify = (ip: string) => service.post(`/factors/${totp.id}/verify`, body, from(ip))
+    expect(await verify('2001:db8::2')).toMatchObject(refusal(422, 'mfa_ip_address_mismatch'))
+    expect((await verify('2001:DB8:0::1')).status).toBe(200)
+  })
+
   test('an expired challenge is refused and forgotten', async ({ service }) => {
     const user = await service.signedIn()
     const totp = await enrollTotp(service, user)

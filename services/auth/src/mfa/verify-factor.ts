@@ -74,14 +74,14 @@ async function requireOpenChallenge(
   factor: Factor,
   { challengeId = '', ip }: Verification,
 ): Promise<Challenge> {
-  const challenge = UUID.test(challengeId) ? await findChallenge(db, factor.id, challengeId) : undefined
+  const challenge = UUID.test(challengeId) ? await findChallenge(db, factor.id, challengeId, ip) : undefined
   if (!challenge) {
     throw apiError('mfa_factor_not_found', {
       status: 422,
       message: 'MFA factor with the provided challenge ID not found',
     })
   }
-  if (challenge.verified_at || challenge.ip !== ip) throw addressMismatch()
+  if (challenge.verified_at || !challenge.is_from_here) throw addressMismatch()
   if (challenge.expires_at > now()) return challenge
   await deleteChallenge(db, challenge.id)
   throw apiError('mfa_challenge_expired', {
