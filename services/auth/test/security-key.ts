@@ -60,7 +60,12 @@ export function createSecurityKey(idBytes = 32) {
 
   return {
     create(question: Question, spoil: Spoiled = {}) {
-      const credential = Buffer.concat([Buffer.alloc(16), Buffer.from([keyId.length >> 8, keyId.length & 255]), keyId, coseKey])
+      const credential = Buffer.concat([
+        Buffer.alloc(16),
+        Buffer.from([keyId.length >> 8, keyId.length & 255]),
+        keyId,
+        coseKey,
+      ])
       const authData = Buffer.concat([authDataFor(question, PRESENT_WITH_KEY, spoil), credential])
       const client = clientData('webauthn.create', question, spoil)
       const statement = () => {

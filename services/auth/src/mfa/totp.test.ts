@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import {
   challenge,
@@ -352,6 +355,38 @@ describe('proving', () => {
       )
     }
     await service.close()
+  })
+})
+
+describe('with another AUTH_ENCRYPTION_KEY', () => {
+  test('the code of an app is refused in words, uncounted and logged, and a recovery code replaces it', async () => {
+    const one = await startTestService()
+    const { email, totp, recoveryCodes } = await withTotp(one)
+    const folder = await mkdtemp(join(tmpdir(), 'auth-log-'))
+    const two = await startTestService({
+      ...{ AUTH_DATABASE_URL: one.deps.config.database.url, AUTH_WORKERS_ENABLED: 'false' },
+      AUTH_ENCRYPTION_KEY: 'another key of sixteen bytes or more',
+      ...{ AUTH_LOG_LEVEL: 'error', AUTH_LOG_FILE: join(folder, 'log') },
+    })
+    const login = await signInAgain(two, email)
+    const challenge_id = await challenge(two, login, totp.id)
+    const body = { challenge_id, code: totpCode(totp.secret, two.clock.now()) }
+    for (let i = 0; i < 6; i++) {
+      expect(await two.post(`/factors/${totp.id}/verify`, body, login.auth)).toMatchObject(
+        refusal(
+          422,
+          'mfa_verification_failed',
+          'This factor cannot be checked any more, use another one or a recovery code',
+        ),
+      )
+    }
+    const used = await two.post('/factors/recovery-codes/verify', { code: recoveryCodes[0] }, login.auth)
+    expect(used.status).toBe(200)
+    await Promise.all([one.close(), two.close()])
+    const log = await readFile(join(folder, 'log'), 'utf8')
+    expect(log).toContain('AUTH_ENCRYPTION_KEY')
+    expect(log).toContain(totp.id)
+    await rm(folder, { recursive: true })
   })
 })
 
