@@ -358,6 +358,23 @@ describe('proving', () => {
   })
 })
 
+test('no more factors are proven than AUTH_MFA_MAX_VERIFIED_FACTORS, in whatever order they were begun', async () => {
+  const service = await startTestService({
+    ...{ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' },
+    ...{ AUTH_MFA_MAX_VERIFIED_FACTORS: '1', AUTH_SMS_TEST_OTP: '4915112345678:424242' },
+  })
+  const user = await service.signedIn()
+  const asked = { factor_type: 'phone', friendly_name: 'mobile', phone: '+4915112345678' }
+  const { body: phone } = await service.post('/factors', asked, user.auth)
+  const raised = toSignedIn((await verifyTotp(service, user, await enrollTotp(service, user))).body)
+  const challenge_id = await challenge(service, raised, phone.id)
+  const answer = await service.post(`/factors/${phone.id}/verify`, { challenge_id, code: '424242' }, raised.auth)
+  expect(answer).toMatchObject(refusal(422, 'too_many_enrolled_mfa_factors'))
+  const { factors } = (await service.get('/user', raised.auth)).body
+  expect(factors).toContainEqual(expect.objectContaining({ factor_type: 'phone', status: 'unverified' }))
+  await service.close()
+})
+
 describe('with another AUTH_ENCRYPTION_KEY', () => {
   test('the code of an app is refused in words, uncounted and logged, and a recovery code replaces it', async () => {
     const one = await startTestService()
