@@ -50,6 +50,11 @@ export async function deleteChallenge(db: Kysely<DB>, id: string): Promise<void>
   await db.deleteFrom('factor_challenges').where('id', '=', id).execute()
 }
 
+/** What was asked of a factor before does not count for what it is now. */
+export async function deleteChallengesOf(trx: Transaction<DB>, factorId: string): Promise<void> {
+  await trx.deleteFrom('factor_challenges').where('factor_id', '=', factorId).execute()
+}
+
 /** A challenge is answered once: whoever gets true is the one. */
 export async function takeChallenge(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
   const taken = await trx
