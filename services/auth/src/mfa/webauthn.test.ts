@@ -276,6 +276,7 @@ describe('the relying party', () => {
 
   test.for([
     [undefined, 'site.example'],
+    [{ rpId: null, rpOrigins: null }, 'site.example'],
     [{ rpId: 'site.example', rpOrigins: ['https://site.example'] }, 'site.example'],
     [{ rpId: 'app.other.example', rpOrigins: ['https://app.other.example'] }, 'app.other.example'],
     [{ rpId: 'other.example', rpOrigins: ['https://app.other.example'] }, 'other.example'],
