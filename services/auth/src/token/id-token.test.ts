@@ -175,6 +175,17 @@ describe('refused is', () => {
     expect(answer.body.error_description).toMatch(/^(Bad ID token|Missing sub claim in id_token)$/)
   })
 
+  test.each<[string, unknown]>([
+    ['too long', 'x'.repeat(256)],
+    ['with NUL', 'a\0'],
+    ['of half a character', '\ud800'],
+    ['an object', { id: 1 }],
+    ['a fraction', 1.5],
+  ])('one whose account has an id that is none: %s', async (_, sub) => {
+    const id_token = await google.idToken({ ...newPerson(), sub: sub as string })
+    expect(await grant({ provider: 'google', id_token })).toMatchObject(refused('Bad ID token'))
+  })
+
   test('one for another client, and says for whom it is', async () => {
     const id_token = await google.idToken({ ...newPerson(), aud: 'of-somebody-else' })
     expect(await grant({ provider: 'google', id_token })).toMatchObject(
