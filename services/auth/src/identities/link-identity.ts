@@ -28,6 +28,7 @@ export async function acceptInvitation(
   inviteTokenHash: Buffer,
 ): Promise<User> {
   const now = deps.now()
+  await lockExternalAccount(trx, provider.name, account.sub)
   const userId = await findUserIdByLinkHash(trx, inviteTokenHash, ['confirmation'])
   const user = userId && (await lockAndReadUser(trx, userId))
   const token = user && (await takeByLinkHash(trx, inviteTokenHash, ['confirmation']))
@@ -58,6 +59,7 @@ export async function linkIdentity(
   userId: string,
 ): Promise<{ user: User; awaitsProof: boolean }> {
   const now = deps.now()
+  await lockExternalAccount(trx, provider.name, account.sub)
   const before = await lockAndReadUser(trx, userId)
   if (!before) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
   await addIdentity(deps, trx, userId, { provider, account })
@@ -77,13 +79,13 @@ export async function linkIdentity(
   return { user, awaitsProof: !before.email && email !== undefined && !email.verified }
 }
 
+/** With the account at the provider locked, before the user as at a sign-in: the other way round they wait for each other. */
 async function addIdentity(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   userId: string,
   { provider, account }: Pick<ExternalSignIn, 'provider' | 'account'>,
 ): Promise<void> {
-  await lockExternalAccount(trx, provider.name, account.sub)
   const taken = await findIdentity(trx, provider.name, account.sub)
   if (taken) {
     const message =

@@ -31,6 +31,7 @@ const newPerson = (more: object = {}) => {
 }
 
 const grant = (body: object, headers = {}) => service.post('/token?grant_type=id_token', body, headers)
+const LINKED = 'identity_already_exists'
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /** Refused in the form of OAuth, and in ours. */
@@ -111,6 +112,18 @@ describe('an id_token', () => {
     await service.post('/logout', {}, auth)
     expect((await grant(body, auth)).body.error_code).toBe('session_not_found')
   })
+})
+
+test('of one account linked and signed in with at once, none waits for another for ever', async () => {
+  for (let round = 0; round < 3; round++) {
+    const person = newPerson()
+    const { auth } = await service.signedIn(person.email, password)
+    const body = { provider: 'google', id_token: await google.idToken(person) }
+    const link = () => grant({ ...body, link_identity: true }, auth)
+    const answers = await Promise.all([grant(body), link(), grant(body), link()])
+    const codes = answers.map(({ status, body: { error_code } }) => error_code ?? status)
+    expect(codes.toSorted()).toEqual([200, 200, expect.toBeOneOf([200, LINKED]), LINKED])
+  }
 })
 
 describe('refused is', () => {
