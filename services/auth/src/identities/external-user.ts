@@ -14,6 +14,7 @@ import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
 import type { ExternalEmail } from '../providers/provider.ts'
 import { confirmAddress, findUserIdsByEmails, isEmailTaken } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
+import { deleteUserRow } from '../users/change-user.store.ts'
 import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { isModestMetadata } from '../users/metadata.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
@@ -31,6 +32,8 @@ export interface ExternalSignIn {
   audience: string
   acceptLanguage: string | undefined
 }
+
+type Squatter = Pick<User, 'id' | 'email' | 'phone'>
 
 export interface ExternalUser {
   user: User
@@ -81,47 +84,52 @@ async function joinOrCreate(
   const { provider, account, audience } = signIn
   const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
   const squatters = await lockSquatters(deps, trx, audience, verified)
-  const [holder, another] = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
+  const holders = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
+  const [owner, another] = holders.filter((id) => !squatters.has(id))
   if (another) {
     throw apiError('conflict', {
       message: 'Multiple accounts with the same email address in the same linking domain detected: default',
     })
   }
+  const preferred = primaryEmail(account)?.email
+  const holder = owner ?? holders.find((id) => squatters.get(id)?.email === preferred) ?? holders[0]
   if (!holder) return { userId: await createUser(deps, trx, signIn), isNew: true }
   if (provider.settings.linking === 'never') throw apiError('email_exists')
-  await link(deps, trx, log, signIn, { userId: holder, isSquatted: squatters.has(holder) })
+  await link(deps, trx, log, signIn, { userId: holder, squatters })
   return { userId: holder, isNew: false }
 }
 
 /**
- * Accounts that have one of the addresses and never proved it. One that can be signed in to by a number gives the address
- * back instead: linked to, its number would be a way in for whoever made it.
+ * Accounts that have one of the addresses and never proved it, by their ids. One that can be signed in to by a number gives
+ * the address back instead: linked to, its number would be a way in for whoever made it. In the same order for whoever has
+ * the same addresses: two at once would wait for each other.
  */
 async function lockSquatters(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   audience: string,
   addresses: readonly string[],
-): Promise<Set<string>> {
-  const squatters = new Set<string>()
-  for (const value of addresses) {
+): Promise<Map<string, Squatter>> {
+  const squatters = new Map<string, Squatter>()
+  for (const value of addresses.toSorted()) {
     const address = { channel: 'email', value } as const
     const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
     if (!holder) continue
     if (holder.phone) {
       await dropAddress(trx, holder.id, address, deps.now())
       await refreshProviders(trx, holder.id, deps.now())
-    } else squatters.add(holder.id)
+    } else squatters.set(holder.id, holder)
   }
   return squatters
 }
 
+/** With the user of one of them chosen, all others are gone: somebody else would have kept the owner out by making two. */
 async function link(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
-  { userId, isSquatted }: { userId: string; isSquatted: boolean },
+  { userId, squatters }: { userId: string; squatters: ReadonlyMap<string, Squatter> },
 ): Promise<void> {
   const now = deps.now()
   const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
@@ -129,7 +137,7 @@ async function link(
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
-  if (isSquatted) {
+  if (squatters.has(userId)) {
     await forgetUnprovenOwner(trx, userId, { identityId, data, now })
     await deleteAllFactors(trx, userId)
     await deleteRecoveryCodes(trx, userId)
@@ -137,6 +145,11 @@ async function link(
   if (email && !user.email_confirmed_at) {
     await endTokens(trx, userId, 'all', now)
     await confirmAddress(trx, userId, 'email', now)
+  }
+  for (const target of squatters.values()) {
+    if (target.id === userId) continue
+    await audit(deps, trx, log, { action: 'user_deleted', actor: user, target })
+    await deleteUserRow(trx, target.id)
   }
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
   await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
