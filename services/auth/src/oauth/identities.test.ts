@@ -186,6 +186,14 @@ describe('unlinking', () => {
     expect((await read(auth)).identities).toHaveLength(2)
   })
 
+  test('knows the identity in capitals too', async () => {
+    const { auth } = await service.signedIn()
+    await link(auth, newPerson())
+    const id = identityIn(await read(auth), 'google')
+    expect((await unlink(auth, id.toUpperCase())).status).toBe(200)
+    expect((await read(auth)).identities).toHaveLength(1)
+  })
+
   test('of both identities at once leaves one', async () => {
     const { auth } = await service.signedIn()
     await link(auth, newPerson())
