@@ -16,7 +16,7 @@ import {
   findOrCreateExternalUser,
   unverifiedEmail,
 } from './external-user.ts'
-import { acceptInvitation, linkIdentity } from './link-identity.ts'
+import { acceptInvitation, type LinkingCaller, linkIdentity } from './link-identity.ts'
 
 type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
 
@@ -25,7 +25,7 @@ export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptL
   /** Of the mail that has an address confirmed. */
   context: MailContext
   /** Whose account it is to be linked to; null: a sign-in. */
-  linkingUserId: string | null
+  linking: LinkingCaller | null
   inviteTokenHash: Buffer | null
 }
 
@@ -51,7 +51,7 @@ export async function signInExternally<Admitted>(
   if (isNew) countSignUp(provider.name)
   if (admitted) return admitted.value
   const isMailed = await isConfirmationSent(deps, log, user, context)
-  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linkingUserId !== null })
+  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
 
 async function findUser(
@@ -61,8 +61,8 @@ async function findUser(
   shown: ShownAccount,
 ): Promise<{ user: User; isNew: boolean; awaitsProof: boolean }> {
   const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
-  if (shown.linkingUserId) {
-    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linkingUserId)), isNew: false }
+  if (shown.linking) {
+    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linking)), isNew: false }
   }
   if (shown.inviteTokenHash) {
     const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)

@@ -3,10 +3,12 @@ import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { isBelowUser } from '../factors/assurance.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { findUserIdByLinkHash, takeByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
+import { lockSession } from '../sessions/sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
 import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
@@ -47,21 +49,29 @@ export async function acceptInvitation(
   return joined
 }
 
+/** Who wants an account of theirs linked, by the session they asked from; undefined: it is not known any more. */
+export interface LinkingCaller {
+  userId: string
+  sessionId: string | undefined
+}
+
 /**
  * The account of who is signed in gets the one at the provider, whatever addresses either has. Of an account without an
- * address the provider's becomes its own: proven, or to be proven. Throws identity_already_exists and email_exists.
+ * address the provider's becomes its own: proven, or to be proven. Throws identity_already_exists and email_exists,
+ * and session_not_found, insufficient_aal or user_banned for who was put out since.
  */
 export async function linkIdentity(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
-  userId: string,
+  { userId, sessionId }: LinkingCaller,
 ): Promise<{ user: User; awaitsProof: boolean }> {
   const now = deps.now()
   await lockExternalAccount(trx, provider.name, account.sub)
   const before = await lockAndReadUser(trx, userId)
   if (!before) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
+  await requireStillIn(trx, before, sessionId, now)
   await addIdentity(deps, trx, userId, { provider, account })
   const email = primaryEmail(account)
   if (!before.email && email) {
@@ -77,6 +87,22 @@ export async function linkIdentity(
   // To an address that was the user's before: the new one may be anybody's.
   await notify(deps, trx, before, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
   return { user, awaitsProof: !before.email && email !== undefined && !email.verified }
+}
+
+/**
+ * Between asking and coming back from the provider lie minutes: whoever was put out meanwhile, by a sign-out, a ban or a
+ * second factor, must not come back by the account they link.
+ */
+async function requireStillIn(
+  trx: Transaction<DB>,
+  user: User,
+  sessionId: string | undefined,
+  now: Date,
+): Promise<void> {
+  if (user.banned_until && user.banned_until > now) throw apiError('user_banned')
+  const session = sessionId && (await lockSession(trx, sessionId))
+  if (!session) throw apiError('session_not_found')
+  if (isBelowUser(user, session)) throw apiError('insufficient_aal')
 }
 
 /** With the account at the provider locked, before the user as at a sign-in: the other way round they wait for each other. */

@@ -1,6 +1,8 @@
 import { seal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
+import type { LinkingCaller } from '../identities/link-identity.ts'
+import type { SignInSecrets } from '../providers/sign-in-client.ts'
 import { insertFlowState } from './flow-states.store.ts'
 
 export interface SignInOrder {
@@ -13,8 +15,11 @@ export interface SignInOrder {
   audience: string
   pkce: Pkce | undefined
   inviteTokenHash: Buffer | null
-  linkingUserId: string | null
+  linking: LinkingCaller | null
 }
+
+/** What is kept of an attempt that nobody may read. */
+export type AttemptSecrets = SignInSecrets & { linkingSessionId?: string | undefined }
 
 /** Notes an attempt to sign in at a provider. Returns where to send the browser. */
 export async function beginSignIn(deps: Deps, order: SignInOrder): Promise<string> {
@@ -24,7 +29,9 @@ export async function beginSignIn(deps: Deps, order: SignInOrder): Promise<strin
   const { url, secrets } = await provider.client.begin({ state: id, scopes, parameters, random: deps.random })
   const now = deps.now()
   const expiresAt = new Date(now.getTime() + deps.config.external.stateLifetimeSeconds * 1000)
-  const state = { ...order, id, provider: provider.name, sealed: seal(deps.storageKey, secrets) }
+  const attempt: AttemptSecrets = { ...secrets, linkingSessionId: order.linking?.sessionId }
+  const linkingUserId = order.linking?.userId ?? null
+  const state = { ...order, id, provider: provider.name, linkingUserId, sealed: seal(deps.storageKey, attempt) }
   await insertFlowState(deps.db, state, now, expiresAt)
   return url
 }

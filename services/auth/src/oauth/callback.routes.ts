@@ -14,8 +14,8 @@ import { errorAnswers } from '../http/error-bodies.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { counted, countSignIn } from '../metrics.ts'
-import type { SignInSecrets } from '../providers/sign-in-client.ts'
 import { withQuery } from '../redirects/redirect-url.ts'
+import type { AttemptSecrets } from './begin-sign-in.ts'
 import { errorParameters, failedRedirect, signedInRedirect } from './callback-redirect.ts'
 import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
@@ -85,10 +85,11 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       (result) => countSignIn(state.provider, result),
       async () => {
         const provider = findProvider(state.provider)
-        const secrets = unseal<SignInSecrets>(deps.storageKey, state.sealed)
+        const { linkingSessionId, ...secrets } = unseal<AttemptSecrets>(deps.storageKey, state.sealed)
         const signedIn = await provider.client.finish(callback, secrets, deps.now())
         const finished = await finishSignIn(deps, request.log, {
           state,
+          linkingSessionId,
           provider,
           signedIn,
           client: clientOf(request, config.server.trustSbForwardedFor),

@@ -15,6 +15,8 @@ export type Finished = { session: SessionBody } | { authCode: string }
 
 export interface Arrival {
   state: FlowState
+  /** Of who wanted the account linked. */
+  linkingSessionId: string | undefined
   provider: ConfiguredProvider
   signedIn: SignedIn
   client: Client
@@ -26,9 +28,10 @@ export interface Arrival {
  * was used up before (flow-states.store.ts), so that an answer of the provider is worth one sign-in.
  */
 export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promise<Finished> {
-  const { state, provider, signedIn, client, context } = arrival
+  const { state, linkingSessionId, provider, signedIn, client, context } = arrival
   const { audience, linkingUserId, inviteTokenHash, pkce } = state
-  const shown = { provider, account: signedIn.account, audience, context, linkingUserId, inviteTokenHash }
+  const linking = linkingUserId === null ? null : { userId: linkingUserId, sessionId: linkingSessionId }
+  const shown = { provider, account: signedIn.account, audience, context, linking, inviteTokenHash }
   return signInExternally<Finished>(deps, log, shown, async (trx, user) => {
     if (!pkce) {
       const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
