@@ -12,7 +12,7 @@ import { type NotifyDeps, notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
 import type { ExternalEmail } from '../providers/provider.ts'
-import { confirmAddress, findUserIdsByEmails, isEmailTaken } from '../users/addresses.store.ts'
+import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
 import { deleteUserRow } from '../users/change-user.store.ts'
 import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
@@ -38,7 +38,11 @@ type Squatter = Pick<User, 'id' | 'email' | 'phone'>
 export interface ExternalUser {
   user: User
   isNew: boolean
+  /** Somebody else, who has the address: it is not verified, so there is no account for who showed it. */
+  isAnother: boolean
 }
+
+type Found = { userId: string; isNew: boolean; isAnother: boolean }
 
 /** The user of an account at a provider: theirs already, linked to it now, or new. Throws as the contract's table says. */
 export async function findOrCreateExternalUser(
@@ -51,13 +55,14 @@ export async function findOrCreateExternalUser(
   await lockExternalAccount(trx, provider.name, account.sub)
   const identity = await findIdentity(trx, provider.name, account.sub)
   const found = identity ? await signInAgain(deps, trx, signIn, identity) : await joinOrCreate(deps, trx, log, signIn)
-  await refreshProviders(trx, found.userId, deps.now())
+  if (!found.isAnother) await refreshProviders(trx, found.userId, deps.now())
   const user = (await findUserById(trx, found.userId)) as User
+  if (found.isAnother) return { user, isNew: false, isAnother: true }
   if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
   if (found.isNew) {
     await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: provider.name } })
   }
-  return { user, isNew: found.isNew }
+  return { user, isNew: found.isNew, isAnother: false }
 }
 
 async function signInAgain(
@@ -72,7 +77,7 @@ async function signInAgain(
   await refreshIdentity(trx, identity.id, data, deps.now())
   await mergeIfItFits(deps, trx, user, data)
   if (email?.verified && email.email === user.email) await confirmAddress(trx, user.id, 'email', deps.now())
-  return { userId: user.id, isNew: false }
+  return { userId: user.id, isNew: false, isAnother: false }
 }
 
 async function joinOrCreate(
@@ -80,7 +85,7 @@ async function joinOrCreate(
   trx: Transaction<DB>,
   log: AuditLog,
   signIn: ExternalSignIn,
-): Promise<{ userId: string; isNew: boolean }> {
+): Promise<Found> {
   const { provider, account, audience } = signIn
   const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
   const squatters = await lockSquatters(deps, trx, audience, verified)
@@ -93,10 +98,10 @@ async function joinOrCreate(
   }
   const preferred = primaryEmail(account)?.email
   const holder = owner ?? holders.find((id) => squatters.get(id)?.email === preferred) ?? holders[0]
-  if (!holder) return { userId: await createUser(deps, trx, signIn), isNew: true }
+  if (!holder) return createUser(deps, trx, signIn)
   if (provider.settings.linking === 'never') throw apiError('email_exists')
   await link(deps, trx, log, signIn, { userId: holder, squatters })
-  return { userId: holder, isNew: false }
+  return { userId: holder, isNew: false, isAnother: false }
 }
 
 /**
@@ -159,15 +164,15 @@ async function createUser(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   { provider, account, audience }: ExternalSignIn,
-) {
+): Promise<Found> {
   const { config } = deps
   if (config.signup.disabled) throw apiError('signup_disabled')
   const now = deps.now()
   const email = primaryEmail(account)
-  const isFree = email === undefined || !(await isEmailTaken(trx, email.email, audience))
+  const [holder] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
   // Verified, it would have been linked: this one is only told to be theirs.
-  if (!isFree && !config.external.allowUnverifiedEmail) throw unverifiedEmail(provider.name)
-  const ownEmail = isFree ? email : undefined
+  if (holder && !config.external.allowUnverifiedEmail) return { userId: holder, isNew: false, isAnother: true }
+  const ownEmail = holder ? undefined : email
   const isProven = ownEmail?.verified || config.mail.autoconfirm
   const data = identityData(account, email)
   const id = deps.newId()
@@ -189,7 +194,7 @@ async function createUser(
     data,
     now,
   })
-  return id
+  return { userId: id, isNew: true, isAnother: false }
 }
 
 /** The refusal of an address nobody has verified; `isLinked`: its account was linked to one that had none. */
