@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
-import { signInAgain, withTotp } from '../../test/second-factors.ts'
+import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../test/second-factors.ts'
 import { fragmentOf, linkPath, queryOf, type SignedIn, startTestService, type TestService } from '../../test/service.ts'
 
 const password = 'correct horse'
@@ -126,17 +126,6 @@ describe('linking', () => {
     expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
   })
 
-  test('ends with the session that asked for it: a thief who was logged out adds no way in', async () => {
-    const { auth, userId } = await service.signedIn()
-    google.next(newPerson())
-    const { body } = await authorize(auth)
-    await service.post('/logout', {}, auth)
-    const callback = await google.visit(body.url)
-    const answer = await service.get(callback.pathname + callback.search)
-    expect(queryOf(answer).error_code).toBe('session_not_found')
-    expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
-  })
-
   test('and signing in by the same account at once do not stop each other', async () => {
     for (let attempts = 0; attempts < 6; attempts++) {
       const person = newPerson()
@@ -159,6 +148,53 @@ describe('linking', () => {
     await service.delete(`/admin/users/${userId}`, service.admin)
     const callback = await google.visit(body.url)
     expect(queryOf(await service.get(callback.pathname + callback.search)).error_code).toBe('user_not_found')
+  })
+})
+
+describe('an account begun to be linked is not linked any more', () => {
+  /** Tells apart what a thief did who had the session for a moment, from when its owner put them out. */
+  test.each<[string, string, (user: SignedIn) => Promise<unknown>]>([
+    ['once its session was ended', 'session_not_found', ({ auth }) => service.post('/logout?scope=global', {}, auth)],
+    [
+      'once an admin ended all sessions',
+      'session_not_found',
+      ({ userId }) => service.delete(`/admin/users/${userId}/sessions`, service.admin),
+    ],
+    [
+      'once its user was banned',
+      'user_banned',
+      ({ userId }) => service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin),
+    ],
+    [
+      'once another session has a second factor',
+      'session_not_found',
+      async ({ userId }) => {
+        const { body } = await service.get(`/admin/users/${userId}`, service.admin)
+        const owner = await signInAgain(service, body.email)
+        await verifyTotp(service, owner, await enrollTotp(service, owner))
+      },
+    ],
+  ])('%s', async (_when, code, putOut) => {
+    const user = await service.signedIn()
+    google.next(newPerson())
+    const { body } = await authorize(user.auth)
+    const callback = await google.visit(body.url)
+    await putOut(user)
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer).error_code).toBe(code)
+    const { body: after } = await service.get(`/admin/users/${user.userId}`, service.admin)
+    expect(after.app_metadata.providers).toEqual(['email'])
+  })
+
+  test('while its session has proven less than its user by now', async () => {
+    const user = await withTotp(service)
+    google.next(newPerson())
+    const { body } = await authorize(user.auth)
+    const callback = await google.visit(body.url)
+    // As when the factor is removed and another one proven elsewhere.
+    await service.deps.db.updateTable('sessions').set({ aal: 'aal1' }).where('user_id', '=', user.userId).execute()
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer).error_code).toBe('insufficient_aal')
   })
 })
 
@@ -221,6 +257,14 @@ describe('unlinking', () => {
       body: { error_code: 'email_conflict_identity_not_deletable' },
     })
     expect((await read(auth)).identities).toHaveLength(2)
+  })
+
+  test('knows the identity in capitals too', async () => {
+    const { auth } = await service.signedIn()
+    await link(auth, newPerson())
+    const id = identityIn(await read(auth), 'google')
+    expect((await unlink(auth, id.toUpperCase())).status).toBe(200)
+    expect((await read(auth)).identities).toHaveLength(1)
   })
 
   test('of both identities at once leaves one', async () => {

@@ -328,6 +328,29 @@ test('of one stranger coming by two providers at once there is one account, and 
   }
 })
 
+test('an address nobody has verified is answered alike whether somebody has it here or not, also the second time', async () => {
+  const unknown = newPerson({ email_verified: false })
+  const known = newPerson({ email_verified: false })
+  // By no mail, which would be one too soon before the next.
+  const { body: made } = await service.post('/admin/users', { email: known.email, email_confirm: true }, service.admin)
+  const told = []
+  for (const person of [known, unknown, known, unknown]) {
+    google.next(person)
+    told.push(queryOf(await signIn(google, 'google')))
+  }
+  expect(told[0]).toEqual(told[1])
+  expect(told[2]).toEqual(told[3])
+  const { body } = await service.get(`/admin/users/${made.id}`, service.admin)
+  expect(body.identities).toHaveLength(1)
+  // Who has confirmed it gets no mail; what stands for one is dropped.
+  const stateOf = async () => {
+    const { rows } = await service.deps.pool.query('select state from messages where user_id = $1', [made.id])
+    return rows
+  }
+  await expect.poll(stateOf).toEqual([{ state: 'dropped' }])
+  expect(service.mailbox.messages({ to: known.email })).toEqual([])
+})
+
 test('of one stranger coming ten times at once there is one account', async () => {
   const person = newPerson()
   google.next(person)

@@ -101,7 +101,8 @@ const remoteKeys = (url: string, withinMs: number): JWTVerifyGetKey =>
 export function matchesAccessToken(idToken: string, { at_hash: expected }: JWTPayload, accessToken: string): boolean {
   if (typeof expected !== 'string') return true
   const { alg = '' } = decodeProtectedHeader(idToken)
-  const bits = Number(/\d{3}$/.exec(alg)?.[0] ?? 512)
+  // Not of Ed25519, which is no size of a hash.
+  const bits = Number(/^[A-Z]{2}(\d{3})$/.exec(alg)?.[1] ?? 512)
   const hash = createHash(`sha${bits}`).update(accessToken).digest()
   return hash.subarray(0, bits / 16).toString('base64url') === expected
 }

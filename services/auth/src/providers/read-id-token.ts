@@ -46,7 +46,11 @@ export function createIdTokenReader(
       if (!claims.sub) throw badRequest('Missing sub claim in id_token')
       if (accessToken && !matchesAccessToken(idToken, claims, accessToken)) throw badRequest('Bad ID token')
       if (!skipNonceCheck) requireNonce(claims, nonce)
-      return cleanAccount(accountOfIdToken(claims, endpoints))
+      try {
+        return cleanAccount(accountOfIdToken(claims, endpoints))
+      } catch (error) {
+        throw badRequest('Bad ID token', undefined, error)
+      }
     },
   }
 }
