@@ -27,11 +27,13 @@ import { healthRoute } from './http/health.routes.ts'
 import { acceptEmptyDeletes } from './http/json-body.ts'
 import { answerProblems } from './http/problem-json.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
+import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './http/tus-headers.ts'
 import { endUnreadBodies } from './http/unread-body.ts'
 import { importRoutes } from './imports/import.routes.ts'
 import { ERRORS_PATH } from './pages/errors-page.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
 import { pageRoutes } from './pages/page.routes.ts'
+import { tusRoutes } from './uploads/tus.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
 import { VERSION } from './version.ts'
 
@@ -76,11 +78,12 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   endUnreadBodies(app, patience.unreadBodyMs)
   endStalledAnswers(app, patience.stalledAnswerMs)
   endSlowBodies(app, patience.slowBodyMs, () => apiError('request_too_slow'))
+  announceTus(app, config.source)
   // No cookies and no ambient rights: a page of any site can do what its token allows, and nothing without one.
   await app.register(cors, {
     origin: '*',
     strictPreflight: false,
-    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
     allowedHeaders: CORS_REQUEST_HEADERS,
     exposedHeaders: CORS_RESPONSE_HEADERS,
     maxAge: 600,
@@ -102,6 +105,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   // Callers with an API token (uploads: see UPLOAD_AUTH)
   await app.register(uploadRoutes, { deps })
+  await app.register(tusRoutes, { deps })
   await app.register(importRoutes, { deps })
   await app.register(clipRoutes, { deps })
   return app
@@ -118,6 +122,7 @@ const CORS_REQUEST_HEADERS = [
   'Prefer',
   'Range',
   'Token',
+  ...TUS_REQUEST_HEADERS,
 ]
 
 const CORS_RESPONSE_HEADERS = [
@@ -135,4 +140,5 @@ const CORS_RESPONSE_HEADERS = [
   'Retry-After',
   'X-Media-State',
   'X-Request-Id',
+  ...TUS_RESPONSE_HEADERS,
 ]

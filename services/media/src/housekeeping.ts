@@ -7,6 +7,7 @@ import { deleteSource, listProcessing, listUnreferencedSources, lockUnreferenced
 import type { Deps } from './deps.ts'
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { rescueSource } from './jobs/rescue-source.ts'
+import { sweepUploads } from './uploads/resumable-uploads.ts'
 
 /** Nothing is deleted younger than this: a download that has begun ends, and the same bytes sent again are still there. */
 const KEEP_UNREFERENCED_MS = 600_000
@@ -20,7 +21,7 @@ const LOST_AFTER_MS = 60_000
 /** So many are listed at a time. */
 const BATCH = 500
 
-type HousekeepingDeps = Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'now' | 'log'>
+type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'now' | 'log'>
 
 /**
  * Rescues clips that lost their jobs and deletes what nothing refers to any more, soon after the start and then every few
@@ -75,6 +76,7 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   )
   while (!stopping?.aborted && (await deleteExpiredLimits(db, deps.now(), BATCH)) === BATCH);
   if (stopping?.aborted) return
+  await sweepUploads(deps)
   await deps.work.sweep()
   await deps.blobs.sweep()
 }

@@ -11,6 +11,7 @@ export interface DB {
   blobs: BlobsTable
   renditions: RenditionsTable
   rate_limits: RateLimitsTable
+  resumable_uploads: ResumableUploadsTable
 }
 
 export const TABLES = [
@@ -20,6 +21,7 @@ export const TABLES = [
   'blobs',
   'renditions',
   'rate_limits',
+  'resumable_uploads',
 ] as const satisfies readonly (keyof DB)[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
@@ -99,4 +101,14 @@ interface RateLimitsTable {
   key: string
   points: number
   expire: number | null
+}
+
+interface ResumableUploadsTable {
+  id: string
+  token_id: string | null
+  bytes: number | null
+  metadata: string
+  clip_id: ColumnType<string | null, undefined, string>
+  created_at: Date
+  expires_at: Date
 }
