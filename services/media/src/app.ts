@@ -19,6 +19,7 @@ import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { clipRoutes } from './clips/clip.routes.ts'
+import { eventRoutes } from './clips/events.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
@@ -108,6 +109,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(tusRoutes, { deps })
   await app.register(importRoutes, { deps })
   await app.register(clipRoutes, { deps })
+  await app.register(eventRoutes, { deps })
   return app
 }
 
@@ -119,6 +121,7 @@ const CORS_REQUEST_HEADERS = [
   'If-Modified-Since',
   'If-None-Match',
   'If-Range',
+  'Last-Event-ID',
   'Prefer',
   'Range',
   'Token',
