@@ -244,7 +244,7 @@ describe('on the wire', () => {
   test("an upload is its token's alone", async () => {
     const { token } = await service.newToken()
     const other = tusOf(service, token)
-    const path = await tusOf(service).begin(100)
+    const path = await tusOf(service).begin(100, { 'upload-metadata': '' })
     expect((await other.call('HEAD', path)).status).toBe(404)
     expect(codeOf(await other.send(path, 0, Buffer.alloc(10)))).toEqual([404, 'not_found'])
     expect(codeOf(await other.call('DELETE', path))).toEqual([404, 'not_found'])

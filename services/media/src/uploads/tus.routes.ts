@@ -278,7 +278,8 @@ async function speak(
   const headers = new Headers()
   for (const name of READ_BY_THE_PROTOCOL) {
     const value = request.headers[name]
-    if (typeof value === 'string') headers.set(name, value)
+    // Clients without anything to say send the header all the same.
+    if (typeof value === 'string' && value !== '') headers.set(name, value)
   }
   const { speakTus } = await import('./tus-protocol.ts')
   const answer = await speakTus(deps, { method, id, tokenId: ownerOf(request), headers, body })
