@@ -1,5 +1,4 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { join } from 'node:path'
 import {
   baseUrl,
   boolean,
@@ -19,6 +18,7 @@ import {
 import { LOG_LEVELS } from '@services/common/logger'
 import { metricsVariables, telemetrySettings } from '@services/common/telemetry-settings'
 import ipaddr from 'ipaddr.js'
+import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './blobs/storage-settings.ts'
 import { LARGEST_SIDE } from './transcode/hardening.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
@@ -52,10 +52,7 @@ export const variables = {
   ),
   MIGRATE_ON_START: boolean('Apply migrations at start; false where `migrate` runs on its own.', { default: 'true' }),
 
-  BLOBS_DIR: text('Directory of the stored files; all processes that serve or transcode must see the same one.', {
-    required: true,
-  }),
-  WORK_DIR: text('Directory for files on their way in and out, best on the same volume; else `work` in BLOBS_DIR.'),
+  ...storageVariables,
 
   UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` lets anybody upload without a token, within tight limits.', {
     default: 'required',
@@ -126,11 +123,17 @@ export type Config = ReturnType<typeof groupConfig>
 
 /**
  * Checked settings in groups, as code receives them; durations in seconds. Throws a ConfigError that lists all problems.
- * `warnings` name settings that are unknown.
+ * `warnings` name settings that are unknown or without effect.
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
-  const { values, warnings } = readVariables(variables, 'MEDIA_', environment, file)
-  return { config: groupConfig(values, environment.PATH ?? ''), warnings }
+  const given = (name: string) =>
+    [environment, file].flatMap((source) => [source[`MEDIA_${name}`], source[name]]).find(Boolean)
+  const all = { ...variables, ...requiredStorage(given) }
+  const { values, warnings } = readVariables(all, 'MEDIA_', environment, file)
+  return {
+    config: groupConfig(values, environment.PATH ?? ''),
+    warnings: [...warnings, ...storageWarnings(values)],
+  }
 }
 
 function groupConfig(values: RawConfig, searchPath: string) {
@@ -153,7 +156,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       namespace: values.DB_NAMESPACE,
       migrateOnStart: values.MIGRATE_ON_START,
     },
-    storage: { blobsDir: values.BLOBS_DIR, workDir: values.WORK_DIR ?? join(values.BLOBS_DIR, 'work') },
+    storage: storageSettings(values),
     uploadNeedsToken: values.UPLOAD_AUTH === 'required',
     bootstrapToken: values.BOOTSTRAP_TOKEN,
     source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
