@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
 import { createLogger } from '@services/common/logger'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startS3Server } from '../../test/s3-server.ts'
+import { S3_KEY, startS3Server } from '../../test/s3-server.ts'
 import { type BlobName, type BlobStorage, blobKey, parseBlobKey, type StoredBlob } from './blob-storage.ts'
 import { createDiskBlobs } from './disk-blobs.ts'
 import { openS3Blobs } from './s3-blobs.ts'
@@ -75,13 +75,12 @@ async function inBucket(): Promise<Place> {
   const prefix = `folder-${++folder}/`
   const { endpoint, bucket } = server
   const settings = { endpoint, bucket, prefix, region: 'us-east-1', forcePathStyle: true }
-  const keys = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
-  const client = new S3Client({ ...settings, credentials: keys, requestChecksumCalculation: 'WHEN_REQUIRED' })
+  const client = new S3Client({ ...settings, credentials: S3_KEY, requestChecksumCalculation: 'WHEN_REQUIRED' })
   const putRaw = (key: string, content: string) =>
     client.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + key, Body: content }))
   const patience = { storageAnswerMs: 5_000, storageStartMs: 0 }
   return {
-    blobs: await openS3Blobs({ ...settings, ...keys }, patience, createLogger({ name: 'test', level: 'fatal' })),
+    blobs: await openS3Blobs({ ...settings, ...S3_KEY }, patience, createLogger({ name: 'test', level: 'fatal' })),
     leaveOther: async (key) => void (await putRaw(key, 'x')),
     damage: async (name, content) => void (await putRaw(blobKey(name), content)),
     leaveUnfinished: async (minutes) => {

@@ -93,7 +93,8 @@ async function putBlob(s3: Bucket, name: BlobName, path: string): Promise<void> 
   const file = createReadStream(path, { highWaterMark: 1024 ** 2 })
   let unreadable: Error | undefined
   file.once('error', (error) => {
-    unreadable = error
+    // An upload that fails ends its source.
+    if (error.name !== 'AbortError') unreadable = error
   })
   const progress = givenUpAfter(s3.answerMs * PART_PATIENCE)
   const type = CONTENT_TYPES[name.extension]

@@ -81,6 +81,7 @@ export const storageWarnings = ({ STORAGE, S3_BUCKET }: StorageValues): string[]
 
 function parsePrefix(value: string): string {
   const path = value.replace(/^\/+|\/+$/g, '')
+  if (path === '') return ''
   if (!/^[\w.-]+(\/[\w.-]+)*$/.test(path) || path.split('/').some((part) => /^\.+$/.test(part))) {
     throw new Error('must be folders of letters, digits, dots, hyphens and underscores')
   }
