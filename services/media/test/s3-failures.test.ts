@@ -193,14 +193,23 @@ describe('a start says what is wrong with the bucket:', () => {
   test.each<[string, Record<string, string>, RegExp]>([
     ['there is none', { MEDIA_S3_BUCKET: 'elsewhere' }, /MEDIA_S3_BUCKET does not exist there \(NoSuchBucket 404/],
     ['no such key', { MEDIA_S3_ACCESS_KEY_ID: 'unknown' }, /MEDIA_S3_ACCESS_KEY_ID .* \(InvalidAccessKeyId 403/],
-    [
-      'wrong secret',
-      { MEDIA_S3_SECRET_ACCESS_KEY: 'wrong' },
-      /MEDIA_S3_SECRET_ACCESS_KEY.* \(SignatureDoesNotMatch 403/,
-    ],
     ['nobody there', { MEDIA_S3_ENDPOINT: 'http://127.0.0.1:9' }, /MEDIA_S3_ENDPOINT does not answer .*ECONNREFUSED/],
   ])('%s', async (_, settings, expected) => {
     await expect(open(settings)).rejects.toThrow(expected)
+  })
+
+  test.each<[string, Fault, RegExp]>([
+    [
+      'wrong secret',
+      { status: 403, code: 'SignatureDoesNotMatch' },
+      /MEDIA_S3_SECRET_ACCESS_KEY.*SignatureDoesNotMatch/,
+    ],
+    ['wrong region', { status: 301, code: 'PermanentRedirect' }, /MEDIA_S3_REGION or MEDIA_S3_ENDPOINT is not/],
+    ['it hangs', 'hang', /MEDIA_S3_ENDPOINT does not answer/],
+  ])('%s', async (_, fault, expected) => {
+    s3.fault = () => fault
+    await expect(open({})).rejects.toThrow(expected)
+    s3.fault = () => undefined
   })
 
   test('it waits for one that comes later', async () => {

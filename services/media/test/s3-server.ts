@@ -39,7 +39,7 @@ const STAGING = 'staging'
 
 /**
  * s3rver behind a door of ours: it lists and aborts multipart uploads, which s3rver cannot, and goes wrong on demand.
- * Objects are there at once or not at all, as with any S3; s3rver alone writes them in place. Each request is really signed.
+ * Objects are there at once or not at all, as with any S3; s3rver alone writes them in place.
  */
 export async function startS3Server(): Promise<S3Server> {
   const directory = await mkdtemp(join(tmpdir(), 'media-s3-'))
