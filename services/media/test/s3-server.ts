@@ -24,6 +24,8 @@ export interface S3Server {
   fault: (request: IncomingMessage) => Fault | undefined
   /** Multipart uploads that have not come to an end, by the folders they are in. */
   unfinished(): Promise<string[]>
+  /** Takes an object away, by the path of its address. */
+  remove(path: string): Promise<void>
   /** Nobody answers any more, and who is connected is cut off. */
   vanish(): Promise<void>
   /** At the same address as before. */
@@ -89,6 +91,7 @@ export async function startS3Server(): Promise<S3Server> {
     requests: [],
     fault: () => undefined,
     unfinished: async () => (await readdir(uploads).catch(() => [])).map((id) => join(uploads, id)),
+    remove: (path) => s3rver.store.deleteObject(BUCKET, path.slice(`/${BUCKET}/`.length)),
     vanish,
     comeBack: () => listen(port),
     close: async () => {
