@@ -33,6 +33,9 @@ import type { S3Settings } from './storage-settings.ts'
 const PART_BYTES = 8 * 1024 ** 2
 const PARTS_AT_ONCE = 2
 
+/** Some 40 MiB each where files are large; so many a second are more than any machine makes. */
+const PUTS_AT_ONCE = 4
+
 /** An answer takes milliseconds; a part of 8 MiB may take this many times what an answer may. */
 const PART_PATIENCE = 3
 
@@ -48,6 +51,7 @@ interface Bucket {
   bucket: string
   prefix: string
   answerMs: number
+  inTurn: ReturnType<typeof createGate>
 }
 
 interface UnfinishedUpload extends UnfinishedPut {
@@ -65,7 +69,13 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
     throw error
   }
   const { bucket, prefix } = settings
-  const s3: Bucket = { client, bucket, prefix, answerMs: patience.storageAnswerMs }
+  const s3: Bucket = {
+    client,
+    bucket,
+    prefix,
+    answerMs: patience.storageAnswerMs,
+    inTurn: createGate(PUTS_AT_ONCE),
+  }
   return {
     put: (name, path) => putBlob(s3, name, path),
     open: (name, range) => openBlob(s3, name, range),
@@ -86,13 +96,16 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
 const objectOf = ({ bucket, prefix }: Bucket, name: BlobName) => ({ Bucket: bucket, Key: prefix + blobKey(name) })
 
 async function putBlob(s3: Bucket, name: BlobName, path: string): Promise<void> {
-  const object = objectOf(s3, name)
   const [existing, { size }] = await Promise.all([statBlob(s3, name), stat(path)])
   // A file of another size under this name is damage, and is replaced.
   if (existing?.bytes === size) return
+  await s3.inTurn(() => uploadFile(s3, name, { path, size }))
+}
+
+async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: string; size: number }): Promise<void> {
   const file = createReadStream(path, { highWaterMark: 1024 ** 2 })
   let unreadable: Error | undefined
-  file.once('error', (error) => {
+  file.on('error', (error) => {
     // An upload that fails ends its source.
     if (error.name !== 'AbortError') unreadable = error
   })
@@ -101,7 +114,7 @@ async function putBlob(s3: Bucket, name: BlobName, path: string): Promise<void> 
   const upload = new Upload({
     client: under(s3, progress.signal),
     params: {
-      ...object,
+      ...objectOf(s3, name),
       Body: file,
       ContentLength: size,
       ContentType: type ?? 'application/octet-stream',
@@ -119,6 +132,23 @@ async function putBlob(s3: Bucket, name: BlobName, path: string): Promise<void> 
   } finally {
     progress.end()
     file.destroy()
+  }
+}
+
+/** Who does not get in waits: callers are bounded themselves, and what hangs is given up. */
+function createGate(atOnce: number) {
+  const waiting: (() => void)[] = []
+  let free = atOnce
+  return async (work: () => Promise<void>): Promise<void> => {
+    if (free > 0) free--
+    else await new Promise<void>((enter) => waiting.push(enter))
+    try {
+      await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else free++
+    }
   }
 }
 
