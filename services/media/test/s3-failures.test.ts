@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLogger } from '@services/common/logger'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { BlobStorage } from '../src/blobs/blob-storage.ts'
 import { readConfig } from '../src/config.ts'
 import { openBlobs } from '../src/deps.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
@@ -16,12 +17,16 @@ import { type Fault, S3_KEY, type S3Server, startS3Server } from './s3-server.ts
 import { idIn, settingsOf, startTestService, type TestService } from './service.ts'
 
 const later = { prefer: 'respond-async' }
-const patience = { storageAnswerMs: 400, storageStartMs: 0 }
+const patience = { storageStartMs: 0 }
+/** For what is never answered; a machine that is busy answers everything else within it. */
+const impatience = { ...PATIENCE, storageAnswerMs: 1_000 }
 
 let directory: string
 let logFile: string
 let s3: S3Server
 let service: TestService
+/** The same bucket, for whom nothing is worth waiting for. */
+let impatient: BlobStorage
 /** A clip whose files are in the bucket. */
 let id: string
 
@@ -32,8 +37,10 @@ beforeAll(async () => {
   const settings = { ...s3.environment, MEDIA_LOG_FILE: logFile, MEDIA_LOG_LEVEL: 'debug' }
   service = await startTestService(settings, { patience })
   id = idIn(await service.upload(await clip('sound.mp4')))
+  impatient = await openBlobs(service.deps.config.storage, service.deps.log, impatience)
 })
 afterAll(async () => {
+  await impatient.close()
   await service.close()
   await s3.close()
   await rm(directory, { recursive: true })
@@ -43,6 +50,21 @@ const isFile = /\/clips\/[0-9a-f]{2}\//
 /** Only what is done with files: the service has started long ago. */
 const failing = (fault: Fault) => (request: { url?: string | undefined }) =>
   isFile.test(request.url ?? '') ? fault : undefined
+
+/** Runs `work` while the bucket is like that, with an impatient service where it would wait. */
+async function whileFailing<T>(fault: Fault | 'vanish', work: () => Promise<T>): Promise<T> {
+  const { blobs } = service.deps
+  if (fault === 'vanish') await s3.vanish()
+  else s3.fault = failing(fault)
+  if (fault === 'hang' || fault === 'stand still') service.deps.blobs = impatient
+  try {
+    return await work()
+  } finally {
+    service.deps.blobs = blobs
+    s3.fault = () => undefined
+    if (fault === 'vanish') await s3.comeBack()
+  }
+}
 
 let number = 0
 const newClip = () => gif(60 + ++number, 20, [{ delay: 10 }])
@@ -70,21 +92,19 @@ describe('a bucket that fails costs 503 and no restart:', () => {
     ['it refuses us', { status: 403, code: 'AccessDenied' }],
     ['the bucket is deleted', { status: 404, code: 'NoSuchBucket' }],
   ])('%s', async (_, fault) => {
-    if (fault === 'vanish') await s3.vanish()
-    else s3.fault = failing(fault)
-    const answers = await Promise.all([
-      service.get(`/f/${id}.mp4`),
-      service.get(`/f/${id}.mp4`, { range: 'bytes=0-9' }),
-      service.upload(newClip(), [], later),
-    ])
+    const answers = await whileFailing(fault, () =>
+      Promise.all([
+        service.get(`/f/${id}.mp4`),
+        service.get(`/f/${id}.mp4`, { range: 'bytes=0-9' }),
+        service.upload(newClip(), [], later),
+      ]),
+    )
     for (const { status, body, headers } of answers) {
       expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'unavailable', '5'])
       expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['no-store', null])
     }
-    if (fault === 'vanish') await s3.comeBack()
-    else s3.fault = () => undefined
     expect((await service.get(`/f/${id}.mp4`)).status).toBe(200)
-    expect((await service.upload(newClip())).status).toBe(201)
+    expect((await service.upload(newClip(), [], later)).status).toBe(201)
   })
 })
 
@@ -105,9 +125,7 @@ async function readRaw(path: string): Promise<string> {
 test.each<Fault>(['break', 'stand still'])(
   'a file that ends midway (%s) ends the connection: it is never short',
   async (fault) => {
-    s3.fault = failing(fault)
-    const answer = await readRaw(`/f/${id}.mp4`)
-    s3.fault = () => undefined
+    const answer = await whileFailing(fault, () => readRaw(`/f/${id}.mp4`))
     const [head = '', body = ''] = answer.split('\r\n\r\n')
     const announced = Number(/content-length: (\d+)/i.exec(head)?.[1])
     expect(head).toMatch(/^HTTP\/1.1 200/)
@@ -133,11 +151,10 @@ test('a reader that takes longer than S3 may is not cut off', async () => {
   const path = join(directory, 'large')
   await writeFile(path, Buffer.alloc(3_000_000, 'clip'))
   const name = { sha256: 'e'.repeat(64), extension: 'mp4' }
-  await service.deps.blobs.put(name, path)
-  const stream = await service.deps.blobs.open(name)
+  await impatient.put(name, path)
   let bytes = 0
-  for await (const chunk of stream ?? []) {
-    if (bytes === 0) await new Promise((resolve) => setTimeout(resolve, 2 * patience.storageAnswerMs))
+  for await (const chunk of (await impatient.open(name)) ?? []) {
+    if (bytes === 0) await new Promise((resolve) => setTimeout(resolve, 1.5 * impatience.storageAnswerMs))
     bytes += chunk.length
   }
   expect(bytes).toBe(3_000_000)
@@ -150,7 +167,7 @@ test.each<Fault>(['hang', { status: 500, code: 'InternalError' }])(
     const path = join(directory, 'parts')
     await writeFile(path, Buffer.alloc(20_000_000, 'clip'))
     s3.fault = ({ url = '' }) => (url.includes('partNumber=2') ? fault : undefined)
-    const put = service.deps.blobs.put({ sha256: 'f'.repeat(64), extension: 'mp4' }, path)
+    const put = impatient.put({ sha256: 'f'.repeat(64), extension: 'mp4' }, path)
     await expect(put).rejects.toThrow('S3 Upload')
     s3.fault = () => undefined
     expect(s3.requests.some((request) => /^POST .*uploads/.test(request))).toBe(true)
@@ -187,7 +204,7 @@ describe('a start says what is wrong with the bucket:', () => {
   const log = createLogger({ name: 'test', level: 'fatal' })
   const open = (settings: Record<string, string>) => {
     const environment = { ...settingsOf('postgres://localhost/media', directory), ...s3.environment, ...settings }
-    return openBlobs(readConfig(environment).config.storage, log, { ...PATIENCE, ...patience })
+    return openBlobs(readConfig(environment).config.storage, log, { ...impatience, ...patience })
   }
 
   test.each<[string, Record<string, string>, RegExp]>([
@@ -214,7 +231,7 @@ describe('a start says what is wrong with the bucket:', () => {
 
   test('it waits for one that comes later', async () => {
     await s3.vanish()
-    const opening = openBlobs(service.deps.config.storage, log, { ...PATIENCE, storageAnswerMs: 400 })
+    const opening = openBlobs(service.deps.config.storage, log, impatience)
     await new Promise((resolve) => setTimeout(resolve, 100))
     await s3.comeBack()
     await (await opening).close()

@@ -78,7 +78,7 @@ async function inBucket(): Promise<Place> {
   const client = new S3Client({ ...settings, credentials: S3_KEY, requestChecksumCalculation: 'WHEN_REQUIRED' })
   const putRaw = (key: string, content: string) =>
     client.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + key, Body: content }))
-  const patience = { storageAnswerMs: 5_000, storageStartMs: 0 }
+  const patience = { storageAnswerMs: 10_000, storageStartMs: 0 }
   return {
     blobs: await openS3Blobs({ ...settings, ...S3_KEY }, patience, createLogger({ name: 'test', level: 'fatal' })),
     leaveOther: async (key) => void (await putRaw(key, 'x')),
