@@ -9,7 +9,7 @@ export interface RemoteResponse {
   url: URL
   status: number
   headers: IncomingHttpHeaders
-  /** Where the redirect leads that was not followed, because `mayVisit` said no. */
+  /** Where the redirect leads that was not followed, because `mayVisit` said no; its body is dropped. */
   next?: URL
   /** Must be read to the end or destroyed. */
   body: Readable
