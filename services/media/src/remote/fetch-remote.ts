@@ -11,7 +11,7 @@ import { discard, type OpenOptions, openResponse, type RemoteResponse } from './
 import { requireOk, requirePlain } from './require-file.ts'
 import { type FetchedFile, withNewFile, writeBody } from './save-body.ts'
 import { createGuard, type GuardOptions } from './ssrf-guard.ts'
-import { toUpstreamFailure } from './upstream-error.ts'
+import { toUpstreamFailure } from './translate-error.ts'
 
 export interface RemoteOptions extends GuardOptions {
   userAgent?: string

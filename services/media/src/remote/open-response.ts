@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { type Dispatcher, request } from 'undici'
 import type { Guard } from './ssrf-guard.ts'
-import { toUpstreamFailure, upstreamFailure } from './upstream-error.ts'
+import { toUpstreamFailure } from './translate-error.ts'
+import { upstreamFailure } from './upstream-error.ts'
 
 export interface RemoteResponse {
   /** Whose answer it is, after all redirects. */
