@@ -130,7 +130,7 @@ test.for<[string, string, string[]]>([
   ],
   [
     'what the head says before what the body shows',
-    `${head(meta('og:video', '/said.webm'))}<video height="1080" src="/banner.mp4"></video>`,
+    `${head(ld({ '@type': 'VideoObject', contentUrl: '/said.webm' }))}<video height="1080" src="/banner.mp4"></video>`,
     ['https://site.example/said.webm'],
   ],
   ['an alternate of the page', head('<link rel="alternate" type="video/mp4" href="/a">'), ['https://site.example/a']],
@@ -210,6 +210,16 @@ test.for<[string, string, object, string[]?]>([
   expect(await imported(PAGE)).toMatchObject(is)
   expect(far.asked()).toEqual([PAGE, ...asked])
   expect(await service.traces()).toEqual(before)
+})
+
+test('from a page to another one is one step, and no more', async () => {
+  const post = 'https://www.reddit.com/comments/1abcde/.json?raw_json=1'
+  far.answers({
+    [post]: json([{ data: { children: [{ data: { url: PAGE } }] } }]),
+    [PAGE]: html(head(meta('twitter:player', 'https://streamable.com/e/abc123'))),
+  })
+  expect(await imported('https://www.reddit.com/comments/1abcde')).toMatchObject(nothing)
+  expect(far.asked()).toEqual([post, PAGE])
 })
 
 test('a hostile page costs little: thousands of addresses, elements in elements, JSON in JSON', async () => {
