@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { apiError } from '../src/errors.ts'
 import { clip, lyingClip } from './clips.ts'
 import { bytes, html, json, moved, type Replies, type Reply, startFarSide, status } from './far-side.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
@@ -428,6 +429,21 @@ describe('what is left to others', () => {
     far.answers({ ...replies, 'https://cdn.example/a.mp4': mp4 })
     expect(await imported(source, helped)).toMatchObject({ title: 'Extracted' })
     expect(handed).toEqual([source])
+  })
+
+  test('is asked once, and its refusal is the last word', async () => {
+    const refusing = await startTestService(settings, {
+      extractPage: async (url) => {
+        handed.push(url)
+        throw apiError('site_login_required')
+      },
+    })
+    for (const source of ['https://www.facebook.com/watch?v=1', 'https://www.instagram.com/p/CAbc_12-x/']) {
+      far.answers({ 'https://www.instagram.com/p/CAbc_12-x/embed/captioned/': status(403) })
+      expect(await imported(source, refusing)).toMatchObject({ code: 'site_login_required' })
+    }
+    expect(handed).toEqual(['https://www.facebook.com/watch?v=1', 'https://www.instagram.com/p/CAbc_12-x/'])
+    await refusing.close()
   })
 
   test.for<[string, Replies, string]>([

@@ -471,6 +471,20 @@ describe('reddit', () => {
         },
       ),
     ],
+    [
+      'a link to a page that calls itself unsafe',
+      row(
+        { ...without, over_18: false, url: 'https://elsewhere.example/page' },
+        clipIs('Cat & dog', by, true),
+        [api, 'https://elsewhere.example/page', 'https://elsewhere.example/a.mp4'],
+        {
+          'https://elsewhere.example/page': html(
+            '<meta name="rating" content="mature"><title>Not this</title><meta property="og:video" content="/a.mp4">',
+          ),
+          'https://elsewhere.example/a.mp4': mp4,
+        },
+      ),
+    ],
     ['a link to a site that is gone', row({ ...without, url: 'https://gfycat.com/AbcDefGhi' }, failure('site_gone'))],
     [
       'a video that is too long',

@@ -41,7 +41,7 @@ export function cleanFields(raw: RawFields, attributionPrefix: 'attribution.' | 
 export interface SaidFields {
   title?: string | undefined
   nsfw?: boolean | undefined
-  attribution?: { site: string; user?: string | undefined; url?: string | undefined }
+  attribution?: { site: string; user?: string | undefined; url?: string | undefined } | undefined
 }
 
 /** Fills what the caller did not say with what the site does. */

@@ -39,11 +39,19 @@ type Needs = Pick<Deps, 'remote' | 'config' | 'assembleManifest' | 'extractPage'
  * `openSource` throws.
  */
 export async function receiveSource(deps: Needs, url: string, to: Destination): Promise<ReceivedSource> {
+  const { extractPage } = deps
+  if (!extractPage) return receive(deps, url, to, 0)
+  let isAsked = false
+  const ask: typeof extractPage = (...args) => {
+    isAsked = true
+    return extractPage(...args)
+  }
   try {
-    return await receive(deps, url, to, 0)
+    return await receive({ ...deps, extractPage: ask }, url, to, 0)
   } catch (error) {
-    if (!deps.extractPage || !mayBeHelped(error)) throw error
-    return take(deps, await deps.extractPage(url, to), to, { depth: DEEPEST_PAGE })
+    // Its own refusal is the last word.
+    if (isAsked || !mayBeHelped(error)) throw error
+    return take(deps, await extractPage(url, to), to, { depth: DEEPEST_PAGE })
   }
 }
 
@@ -101,7 +109,7 @@ async function take(deps: Needs, found: Found, to: Destination, finding: Finding
   for (const source of sources.slice(0, MOST_TRIES)) {
     try {
       const received = await takeOne(deps, source, to, finding)
-      return { file: received.file, about: { ...received.about, ...defined(about) } }
+      return { file: received.file, about: join(about, received.about) }
     } catch (error) {
       if (!(error instanceof ApiError && isOfOneSource(error))) throw error
       refusals.push(error)
@@ -149,5 +157,9 @@ function refuseSaidDuration({ config }: Needs, seconds: number): void {
   if (least > config.source.maxSeconds) refuseLongDuration({ durationSeconds: config.source.maxSeconds }, seconds)
 }
 
-const defined = (about: About): About =>
-  Object.fromEntries(Object.entries(about).filter(([, value]) => value !== undefined))
+/** Who points to a clip says who it is from and what it is called; what either calls unsafe is. */
+const join = (outer: About, inner: About = {}): About => ({
+  title: outer.title ?? inner.title,
+  nsfw: outer.nsfw || inner.nsfw,
+  attribution: outer.attribution ?? inner.attribution,
+})

@@ -18,7 +18,7 @@ export interface About {
   title?: string | undefined
   nsfw?: boolean | undefined
   /** `site`: twitter, reddit, instagram or the address of another site. */
-  attribution?: { site: string; user?: string | undefined; url?: string | undefined }
+  attribution?: { site: string; user?: string | undefined; url?: string | undefined } | undefined
 }
 
 export interface Found extends About {
