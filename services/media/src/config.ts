@@ -1,5 +1,4 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { join } from 'node:path'
 import {
   baseUrl,
   boolean,
@@ -19,6 +18,8 @@ import {
 import { LOG_LEVELS } from '@services/common/logger'
 import { metricsVariables, telemetrySettings } from '@services/common/telemetry-settings'
 import ipaddr from 'ipaddr.js'
+import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './blobs/storage-settings.ts'
+import { SITE_NAMES } from './sites/site-names.ts'
 import { LARGEST_SIDE } from './transcode/hardening.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
@@ -52,10 +53,7 @@ export const variables = {
   ),
   MIGRATE_ON_START: boolean('Apply migrations at start; false where `migrate` runs on its own.', { default: 'true' }),
 
-  BLOBS_DIR: text('Directory of the stored files; all processes that serve or transcode must see the same one.', {
-    required: true,
-  }),
-  WORK_DIR: text('Directory for files on their way in and out, best on the same volume; else `work` in BLOBS_DIR.'),
+  ...storageVariables,
 
   UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` lets anybody upload without a token, within tight limits.', {
     default: 'required',
@@ -90,6 +88,23 @@ export const variables = {
   ),
   IMPORT_PORTS: parsed('list', 'Ports of public servers that imports may reach.', { default: '80,443' }, parsePorts),
   EGRESS_DENY_CIDRS: parsed('list', 'Networks that are refused although they are public.', { default: '' }, parseCidrs),
+
+  IMPORT_SITES: parsed(
+    'list',
+    'Sites whose pages are imported; `other` are the pages of everybody else, `none` means files only.',
+    { default: SITE_NAMES.join() },
+    parseSites,
+  ),
+  IMPORT_SITE_BASES: parsed(
+    'list',
+    'Addresses to use for hosts instead of their own, `host=URL`: a mirror, or a test server.',
+    { default: '' },
+    parseBases,
+  ),
+  GIPHY_API_KEY: text('Key of the GIPHY API, for titles, names and ratings; its clips come without.'),
+  IMGUR_CLIENT_ID: text('Client id of an application registered at imgur, for albums, titles and names.'),
+  REDDIT_CLIENT_ID: text('Application registered at reddit, which refuses many servers without one.'),
+  REDDIT_CLIENT_SECRET: text('Its secret.'),
 
   WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
     default: 'true',
@@ -130,11 +145,17 @@ export type Config = ReturnType<typeof groupConfig>
 
 /**
  * Checked settings in groups, as code receives them; durations in seconds. Throws a ConfigError that lists all problems.
- * `warnings` name settings that are unknown.
+ * `warnings` name settings that are unknown or without effect.
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
-  const { values, warnings } = readVariables(variables, 'MEDIA_', environment, file)
-  return { config: groupConfig(values, environment.PATH ?? ''), warnings }
+  const given = (name: string) =>
+    [environment, file].flatMap((source) => [source[`MEDIA_${name}`], source[name]]).find(Boolean)
+  const all = { ...variables, ...requiredStorage(given) }
+  const { values, warnings } = readVariables(all, 'MEDIA_', environment, file)
+  return {
+    config: groupConfig(values, environment.PATH ?? ''),
+    warnings: [...warnings, ...storageWarnings(values)],
+  }
 }
 
 function groupConfig(values: RawConfig, searchPath: string) {
@@ -157,7 +178,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       namespace: values.DB_NAMESPACE,
       migrateOnStart: values.MIGRATE_ON_START,
     },
-    storage: { blobsDir: values.BLOBS_DIR, workDir: values.WORK_DIR ?? join(values.BLOBS_DIR, 'work') },
+    storage: storageSettings(values),
     uploadNeedsToken: values.UPLOAD_AUTH === 'required',
     bootstrapToken: values.BOOTSTRAP_TOKEN,
     source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
@@ -169,6 +190,16 @@ function groupConfig(values: RawConfig, searchPath: string) {
       ports: values.IMPORT_PORTS,
       ownPort: values.PORT,
       ownUrls: [values.BASE_URL, values.FILES_BASE_URL ?? values.BASE_URL],
+      standIns: values.IMPORT_SITE_BASES,
+    },
+    sites: {
+      enabled: values.IMPORT_SITES,
+      keys: {
+        giphyApiKey: values.GIPHY_API_KEY,
+        imgurClientId: values.IMGUR_CLIENT_ID,
+        redditClientId: values.REDDIT_CLIENT_ID,
+        redditClientSecret: values.REDDIT_CLIENT_SECRET,
+      },
     },
     worker: {
       enabled: values.WORKERS_ENABLED,
@@ -258,4 +289,21 @@ function parseCidrs(value: string): string[] {
   const cidrs = list('').parse(value) as string[]
   if (!cidrs.every((cidr) => ipaddr.isValidCIDR(cidr))) throw new Error('must be a comma-separated list of CIDRs')
   return cidrs
+}
+
+function parseSites(value: string): string[] {
+  const names = (list('').parse(value) as string[]).filter((name) => name !== 'none')
+  const known: readonly string[] = SITE_NAMES
+  if (!names.every((name) => known.includes(name))) throw new Error(`must be none, or a list of ${known.join(', ')}`)
+  return names
+}
+
+function parseBases(value: string): Map<string, string> {
+  const pairs = (list('').parse(value) as string[]).map((pair) => /^([^=/@\s]+)=(.+)$/.exec(pair))
+  return new Map(
+    pairs.map((pair) => {
+      if (!pair?.[1] || !pair[2]) throw new Error('must be a comma-separated list of host=URL')
+      return [pair[1].toLowerCase(), baseUrl('').parse(pair[2]) as string]
+    }),
+  )
 }

@@ -18,6 +18,7 @@ import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
+import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
 
@@ -32,6 +33,10 @@ export interface Deps {
   work: WorkDirectory
   tools: MediaTools
   remote: Remote
+  /** Makes one file of the segments of an HLS or DASH manifest. */
+  assembleManifest?: AssembleManifest
+  /** The operator's yt-dlp, where there is one. */
+  extractPage?: ExtractPage
   limits: Limits
   results: Results
   /** PostgreSQL channel on which workers announce what is decided. */
@@ -51,7 +56,9 @@ export interface Deps {
 }
 
 /** What a test or `serve` holds in its own hand. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry'>> & {
+export type Overrides = Partial<
+  Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry' | 'assembleManifest' | 'extractPage'>
+> & {
   patience?: Partial<Patience>
 }
 
@@ -108,14 +115,14 @@ export async function openDeps(
   // Independent of the database, and the slowest part of a start: several short processes.
   const opening = Promise.all([
     overrides.tools ?? resolveTools(ffmpeg),
-    createDiskBlobs(storage.blobsDir),
-    openWorkDirectory(storage.workDir, { store: storage.blobsDir }),
+    openBlobs(storage, log, patience),
+    openWorkDirectory(storage.workDir, storage.kind === 'disk' ? { store: storage.blobsDir } : {}),
   ])
   opening.catch(() => {})
   try {
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
-    const resultsChannel = `${tablePrefix(database.namespace)}media_results`
+    const resultsChannel = resultsChannelOf(config)
     const [queue, [tools, blobs, work]] = await Promise.all([
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
@@ -149,6 +156,7 @@ export async function openDeps(
           () => results.close(),
           () => remote.close(),
           () => work.close(),
+          () => blobs.close(),
           () => db.destroy(),
         ]),
     }
@@ -156,6 +164,21 @@ export async function openDeps(
     await db.destroy()
     throw error
   }
+}
+
+/** PostgreSQL channel of this installation on which workers announce what is decided. */
+export const resultsChannelOf = ({ database }: Pick<Config, 'database'>) =>
+  `${tablePrefix(database.namespace)}media_results`
+
+/** The SDK of S3 is loaded where it is used. */
+export async function openBlobs(
+  storage: Config['storage'],
+  log: Logger,
+  patience: Patience = PATIENCE,
+): Promise<BlobStorage> {
+  if (storage.kind === 'disk') return createDiskBlobs(storage.blobsDir)
+  const { openS3Blobs } = await import('./blobs/s3-blobs.ts')
+  return openS3Blobs(storage.s3, patience, log)
 }
 
 /** The HTTP client is loaded with the first import: an idle service has better uses for its memory. */
@@ -166,6 +189,7 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
     return opened
   }
   return {
+    fetch: async (...args) => (await open()).fetch(...args),
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
     close: async () => (await opened)?.close(),
   }

@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
 import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../test/second-factors.ts'
-import { fragmentOf, linkPath, queryOf, type SignedIn, startTestService, type TestService } from '../../test/service.ts'
+import {
+  fragmentOf,
+  linkPath,
+  queryOf,
+  type SignedIn,
+  startTestService,
+  type TestService,
+  toSignedIn,
+} from '../../test/service.ts'
 
 const password = 'correct horse'
 
@@ -316,29 +324,56 @@ test('without the switch there is neither, and who is not signed in hears that f
   await off.close()
 })
 
-test('an account with a proven number is given no address that a provider was only told: its owner may still come', async () => {
-  const own = await startTestService({
-    ...google.settings('GOOGLE'),
-    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
-    AUTH_SMS_AUTOCONFIRM: 'true',
-    AUTH_SMS_TEST_OTP: '4915100000001:111111',
+describe('an account with a proven number has no address that a provider was only told: its owner may still come', () => {
+  const number = '4915100000001'
+
+  test.each<[string, (own: TestService) => Promise<SignedIn>]>([
+    [
+      'with the number proven before',
+      async (own) => {
+        const stranger = toSignedIn((await own.post('/signup', { phone: number, password })).body)
+        await linkTold(own, stranger)
+        return stranger
+      },
+    ],
+    [
+      'with the number proven after',
+      async (own) => {
+        const stranger = toSignedIn((await own.post('/signup', {})).body)
+        await linkTold(own, stranger)
+        await own.mailbox.waitFor(told)
+        expect((await own.put('/user', { phone: number }, stranger.auth)).status).toBe(200)
+        return stranger
+      },
+    ],
+  ])('%s', async (_when, makeStranger) => {
+    const own = await startTestService({
+      ...google.settings('GOOGLE'),
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+      AUTH_SMS_AUTOCONFIRM: 'true',
+      AUTH_SMS_TEST_OTP: `${number}:111111`,
+    })
+    const stranger = await makeStranger(own)
+    own.clock.advance({ seconds: 901 })
+    const [before] = own.mailbox.messages({ to: told })
+    await own.post('/signup', { email: told, password })
+    const mail = await own.mailbox.waitFor(told, before ? { after: before } : {})
+    const { access_token } = fragmentOf(await own.get(linkPath(mail.text)))
+    const { body: owner } = await own.get('/user', { authorization: `Bearer ${access_token}` })
+    expect(owner.email).toBe(told)
+    expect(owner.id).not.toBe(stranger.userId)
+    await own.close()
   })
-  const { body: strangers } = await own.post('/signup', { phone: '4915100000001', password })
-  const auth = { authorization: `Bearer ${strangers.access_token}` }
-  const person = newPerson({ email_verified: false })
-  google.next(person)
-  const { body } = await own.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
-  const callback = await google.visit(body.url)
-  await own.get(callback.pathname + callback.search)
-  own.clock.advance({ seconds: 901 })
-  const [before] = own.mailbox.messages({ to: person.email })
-  await own.post('/signup', { email: person.email, password })
-  const mail = await own.mailbox.waitFor(person.email, before ? { after: before } : {})
-  const { access_token } = fragmentOf(await own.get(linkPath(mail.text)))
-  const { body: owner } = await own.get('/user', { authorization: `Bearer ${access_token}` })
-  expect(owner.email).toBe(person.email)
-  expect(owner.id).not.toBe(strangers.user.id)
-  await own.close()
+
+  const told = 'told@example.com'
+
+  async function linkTold(own: TestService, { auth }: SignedIn) {
+    google.next(newPerson({ email: told, email_verified: false }))
+    const { body } = await own.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
+    const callback = await google.visit(body.url)
+    await own.get(callback.pathname + callback.search)
+  }
 })
 
 describe('an address that a provider was only told', () => {
