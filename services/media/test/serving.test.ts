@@ -349,8 +349,11 @@ describe('every address', () => {
       '/media/import',
       '/media/upload',
       '/media/{id}',
+      '/media/{id}/events',
       '/oembed',
       '/oembed/{id}',
+      '/tus',
+      '/tus/{id}',
     ])
     expect(body.paths['/media/upload'].post.requestBody.content['multipart/form-data'].schema.required).toEqual([
       'file',

@@ -320,6 +320,8 @@ async function answerFinished(
   { id, gone }: { id: string; gone: AbortSignal },
 ) {
   const location = reply.getHeader('location')
+  // True once it is a clip.
+  reply.removeHeader('upload-offset')
   const clip = await finishUpload(deps, id, readMetadata)
   const answer = await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }).catch(
     async (error) => {

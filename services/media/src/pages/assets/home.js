@@ -4,6 +4,7 @@ const $ = (id) => document.getElementById(id)
 const form = $('form')
 const KEPT = 'media token'
 const MAX_BYTES = Number(form.dataset.maxBytes)
+const MAKING = 'Making the files'
 const NEEDS_TOKEN = form.dataset.needsToken === 'true'
 
 let dropped
@@ -249,7 +250,7 @@ async function importFrom(source, { headers, fields, wait, signal }) {
 
 async function waitUntilReady(result, { headers, signal }, what) {
   const id = result.page.split('/').at(-1)
-  report('Making the files', undefined)
+  report(MAKING, undefined)
   while (!signal.aborted) {
     const answer = await fetch(`media/${id}/events`, { headers, signal }).catch(() => undefined)
     signal.throwIfAborted()
@@ -277,7 +278,7 @@ async function followEvents(body, what) {
       if (state === 'ready') return true
       if (state === 'failed') throw new Problem(failure?.message ?? 'The clip could not be made.', what)
       if (state === 'deleted') throw new Problem('The clip was deleted meanwhile.')
-      report('Making the files', progress || undefined, progress ? `${Math.round(progress * 100)} %` : '')
+      report(MAKING, progress || undefined, progress ? `${Math.round(progress * 100)} %` : '')
     }
   }
 }
@@ -353,7 +354,10 @@ $('another').addEventListener('click', () => {
   $('title').value = ''
   $('file').focus()
 })
-$('cancel').addEventListener('click', () => job?.abort(new Problem('Cancelled.')))
+$('cancel').addEventListener('click', () => {
+  const isAccepted = $('step').textContent === MAKING
+  job?.abort(new Problem(isAccepted ? 'You left; the clip is being made all the same.' : 'Cancelled.'))
+})
 
 function readFields() {
   const names = ['title', 'tags', 'attribution_site', 'attribution_user', 'attribution_url']
