@@ -66,7 +66,9 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     const link = (await page.getAttribute('#links a', 'href')) as string
     expect(await page.inputValue('#embed')).toContain('title="Grüße 🎈"')
     await expect
-      .poll(() => page.$eval('#preview', (video) => (video as unknown as { currentTime: number }).currentTime))
+      .poll(() => page.$eval('#preview', (video) => (video as unknown as { currentTime: number }).currentTime), {
+        timeout: 8_000,
+      })
       .toBeGreaterThan(0.2)
     const details = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
     expect(details.body.success).toMatchObject({ title: 'Grüße 🎈', tags: ['one', 'two'], nsfw: true })
@@ -90,7 +92,7 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     await page.waitForSelector('#done-title:focus')
     expect(await page.textContent('#facts')).toBe('160 × 1201.5 s')
     expect(complaints()).toEqual([])
-  })
+  }, 40_000)
 
   test('without scripts the bare address says how else', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })

@@ -51,9 +51,9 @@ test('the state comes at once, then each change; between them something that kee
     'text/event-stream; charset=utf-8',
     'no-store',
   ])
-  await expect.poll(stream.events).toEqual([['processing', { state: 'processing', progress: 0 }]])
+  await expect.poll(stream.events, { timeout: 5_000 }).toEqual([['processing', { state: 'processing', progress: 0 }]])
   expect(stream.text).toMatch(/^retry: \d+\n\n/)
-  await expect.poll(() => stream.text).toContain('\n: still here\n')
+  await expect.poll(() => stream.text, { timeout: 5_000 }).toContain('\n: still here\n')
   await setProgress(id, 0.5)
   await expect
     .poll(() => stream.events().at(-1), { timeout: 5_000 })
@@ -110,7 +110,7 @@ test('a token watches so many at once; who goes away is forgotten; a stop ends a
     if (stream.status === 200) streams.push(stream)
     return stream.status
   }
-  await expect.poll(again).toBe(200)
+  await expect.poll(again, { timeout: 5_000 }).toBe(200)
   await own.close()
   expect(streams.map(({ isOver }) => isOver)).toEqual(streams.map(() => true))
 })

@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { Upload, type UploadOptions } from 'tus-js-client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
@@ -303,8 +303,7 @@ describe('on the wire', () => {
     const path = await tus.begin(bytes.length)
     const stalled = openPiece(service, path, { 'content-length': bytes.length })
     stalled.write(bytes.subarray(0, 50))
-    await expect.poll(async () => (await partialFiles(service)).length).toBe(1)
-    await expect.poll(async () => (await stat(join(service.blobsDir, `work/resumable/${path.slice(5)}`))).size).toBe(50)
+    await arrived(service, path, 50)
     const answer = await tus.send(path, 50, bytes.subarray(50), { accept: 'application/json' })
     expect([answer.status, answer.body.success?.meta.frames]).toEqual([200, '2'])
     stalled.abort()
@@ -315,11 +314,9 @@ describe('on the wire', () => {
     const path = await tus.begin(50_000)
     const broken = openPiece(service, path, { 'transfer-encoding': 'chunked' })
     broken.write(Buffer.alloc(20_000))
-    await expect
-      .poll(async () => (await stat(join(service.blobsDir, `work/resumable/${path.slice(5)}`))).size)
-      .toBe(20_000)
+    await arrived(service, path, 20_000)
     broken.abort()
-    await expect.poll(() => tus.offset(path)).toBe(20_000)
+    await expect.poll(() => tus.offset(path), soon).toBe(20_000)
     service.clock.advance({ seconds: 86_401 })
     expect((await tus.call('HEAD', path)).status).toBe(410)
     expect(codeOf(await tus.send(path, 20_000, Buffer.alloc(10)))).toEqual([410, 'gone'])
@@ -331,6 +328,14 @@ describe('on the wire', () => {
     expect((await tus.call('HEAD', path)).status).toBe(404)
   })
 })
+
+const soon = { timeout: 10_000 }
+
+/** So much of an upload is on the disk. */
+async function arrived(service: TestService, path: string, bytes: number): Promise<void> {
+  const size = async () => (await stat(join(service.blobsDir, 'work/resumable', path.slice('/tus/'.length)))).size
+  await expect.poll(size, soon).toBe(bytes)
+}
 
 /** A piece that comes bit by bit. */
 function openPiece(service: TestService, path: string, headers: Record<string, string | number>, offset = 0) {
@@ -360,12 +365,12 @@ test('a caller has so many uploads at once and so many unfinished ones; a piece 
   const path = await tus.begin(50_000)
   const slow = openPiece(service, path, { 'content-length': 50_000 })
   slow.write(Buffer.alloc(100))
-  await expect.poll(async () => (await stat(join(service.blobsDir, `work/resumable/${path.slice(5)}`))).size).toBe(100)
+  await arrived(service, path, 100)
   expect(codeOf(await tus.call('POST', '/tus', { 'upload-length': 10 }))).toEqual([429, 'queue_full'])
   expect(codeOf(await tus.send(path, 0, Buffer.alloc(10)))).toEqual([429, 'queue_full'])
   expect(await slow.answer).toBe(408)
   slow.abort()
-  await expect.poll(() => tus.offset(path)).toBe(100)
+  await expect.poll(() => tus.offset(path), soon).toBe(100)
 
   for (let n = 1; n < 8; n++) await tus.begin(10)
   const { status, headers, body } = await tus.call('POST', '/tus', { 'upload-length': 10 })
@@ -394,10 +399,11 @@ test('what a killed process has taken is there for the next one', async () => {
     ...noWorkers,
   }
   const first = await startServe(settings)
+  onTestFinished(() => void first.child.kill('SIGKILL'))
   const path = await tusOf(service).begin(bytes.length)
   const piece = openPiece({ ...service, url: first.url }, path, { 'content-length': bytes.length })
   piece.write(bytes.subarray(0, 60))
-  await expect.poll(async () => (await stat(join(service.blobsDir, `work/resumable/${path.slice(5)}`))).size).toBe(60)
+  await arrived(service, path, 60)
   first.child.kill('SIGKILL')
   await first.ended
   const tus = tusOf(service)
@@ -407,4 +413,4 @@ test('what a killed process has taken is there for the next one', async () => {
   const { rows } = await service.deps.pool.query(`select encode(sha256, 'hex') as sha256 from sources`)
   expect(rows).toEqual([{ sha256: createHash('sha256').update(bytes).digest('hex') }])
   await service.close()
-})
+}, 40_000)
