@@ -94,7 +94,10 @@ export const variables = {
     min: 1,
     max: 256,
   }),
-  QUEUE_LIMIT: integer('Clips waiting or being made before new ones are answered 503.', { default: '100', min: 1 }),
+  QUEUE_LIMIT: integer(
+    'Clips waiting or being made before new ones are answered 503; a token that has none of them is let in until there are twice as many.',
+    { default: '100', min: 1 },
+  ),
   FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
   FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
 

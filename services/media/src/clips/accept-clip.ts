@@ -46,9 +46,21 @@ export async function acceptClip(deps: Deps, input: NewClipInput): Promise<Clip>
 /** A clip of many seconds is nothing to come back for at once. */
 const BUSY_RETRY_SECONDS = 10
 
-/** Throws busy when so many clips wait that this one would wait for minutes. */
-export async function refuseWhenBusy({ db, config }: Pick<Deps, 'db' | 'config'>): Promise<void> {
-  if ((await countProcessing(db)) < config.worker.queueLimit) return
+/** Whose turn a clip takes in the queue: its token's; callers without one take turns as one. */
+const shareOf = (tokenId: string | null) => tokenId ?? 'anonymous'
+
+/**
+ * Throws busy when so many clips wait that this one would wait for minutes. Not for a token that has none there, until
+ * there are twice as many: it waits for its turn only, and the one that filled the queue shall not lock it out.
+ */
+export async function refuseWhenBusy(
+  { db, queue, config }: Pick<Deps, 'db' | 'queue' | 'config'>,
+  tokenId: string | null,
+): Promise<void> {
+  const { queueLimit } = config.worker
+  const waiting = await countProcessing(db)
+  if (waiting < queueLimit) return
+  if (waiting < 2 * queueLimit && (await queue.depth(TRANSCODE_QUEUE.name, shareOf(tokenId))) === 0) return
   throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
 }
 
@@ -62,7 +74,7 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<Clip> {
   const limits = limitsOf(deps)
   const info = await deps.probes.run(() => probe(deps.tools, input.file.path, { limits }), { signal })
   signal?.throwIfAborted()
-  await refuseWhenBusy(deps)
+  await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, info, input)
 }
 
@@ -90,7 +102,8 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
   return keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
     const inserted = await insertSource(trx, { id: deps.newId(), sha256, bytes, info, now: deps.now() })
     if (inserted) {
-      await deps.queue.send(trx, TRANSCODE_QUEUE.name, { sourceId: inserted.id } satisfies TranscodeJob)
+      const job: TranscodeJob = { sourceId: inserted.id }
+      await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(input.tokenId) })
       return { references: [original], result: await addClip(deps, trx, inserted, input) }
     }
     // Another process was first with the same bytes.

@@ -46,7 +46,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const input = { url, fields: cleanFields(fields, 'attribution.'), tokenId: tokenOf(request).id }
       const gone = clientGone(reply)
       const clip = await deps.limits.unlessSentAway(request, reply, 'import', async () => {
-        await refuseWhenBusy(deps)
+        await refuseWhenBusy(deps, input.tokenId)
         return importClip(deps, { ...input, startedAt, clientGone: gone })
       })
       return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone })

@@ -121,12 +121,14 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
   await deleteIfUnreferenced(deps, original)
 }
 
-function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number) => void {
+function reportProgress({ db, resultsChannel: channel, log }: Deps, id: string): (fraction: number) => void {
   let lastAt = Date.now()
   return (fraction) => {
     const now = Date.now()
     if (now - lastAt < PROGRESS_EVERY_MS) return
     lastAt = now
-    setProgress(db, sourceId, fraction).catch((err) => log.debug({ err }, 'progress could not be noted'))
+    setProgress(db, { id, progress: fraction, channel }).catch((err) =>
+      log.debug({ err }, 'progress could not be noted'),
+    )
   }
 }

@@ -58,7 +58,9 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (Number(request.headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) {
         throw fileTooLarge(maxBytes)
       }
-      await deps.limits.unlessSentAway(request, reply, 'upload', () => refuseWhenBusy(deps))
+      await deps.limits.unlessSentAway(request, reply, 'upload', () =>
+        refuseWhenBusy(deps, request.apiToken?.id ?? null),
+      )
     },
     handler: (request, reply) =>
       deps.limits.unlessSentAway(request, reply, 'upload', () =>
