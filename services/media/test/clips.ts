@@ -20,6 +20,9 @@ export const embeddedTools: MediaTools = {
   limiters: tools.limiters,
 }
 
+/** For what gives way to everything else on the machine, in a test that waits for it. */
+export const impatientTools: MediaTools = { ...tools, limiters: { ...tools.limiters, nice: null } }
+
 const picture = (seconds: number, options = '') => lavfi(`testsrc2=s=160x120:r=25:d=${seconds}${options}`)
 const tone = (seconds: number) => lavfi(`sine=frequency=440:duration=${seconds}`)
 const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '12']
@@ -69,6 +72,21 @@ const recipes = {
   'plain.mkv': [...picture(1), ...x264],
   'plain.mov': [...picture(1), ...x264],
   'mjpeg.mp4': [...picture(1), '-c:v', 'mjpeg', '-pix_fmt', 'yuvj420p'],
+  // For thousands of damaged copies: as small as they get.
+  'tiny.mp4': [...lavfi('testsrc2=s=64x48:r=10:d=0.8'), ...tone(0.8), ...x264, ...aac, '-movflags', '+faststart'],
+  'tiny-hevc.mp4': [
+    ...[...lavfi('testsrc2=s=64x48:r=10:d=0.6,format=yuv420p10le'), '-c:v', 'libx265', '-preset', 'ultrafast'],
+    ...['-tag:v', 'hvc1', '-x265-params', 'log-level=none'],
+  ],
+  'tiny.webm': [
+    ...[...lavfi('testsrc2=s=64x48:r=10:d=0.8'), ...tone(0.8), '-c:v', 'libvpx-vp9', '-deadline', 'realtime'],
+    ...['-cpu-used', '8', '-c:a', 'libopus'],
+  ],
+  'tiny-alpha.webm': [
+    ...[...lavfi('color=red@0.5:s=64x48:r=10:d=0.6,format=yuva420p'), '-c:v', 'libvpx', '-auto-alt-ref', '0'],
+  ],
+  'tiny.gif': [...lavfi('testsrc2=s=64x48:r=10:d=0.8')],
+  'hours.webm': [...lavfi('color=s=16x16:r=1/1000:d=36000'), '-c:v', 'libvpx'],
   'plain.gif': [...lavfi('testsrc2=s=160x120:r=10:d=1.5')],
 } satisfies Record<string, string[]>
 
