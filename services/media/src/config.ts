@@ -98,6 +98,10 @@ export const variables = {
     'Clips waiting or being made before new ones are answered 503; a token that has none of them is let in until there are twice as many.',
     { default: '100', min: 1 },
   ),
+  EXTRAS: boolean(
+    'Make an AV1 copy and a WebP poster of each clip too, in the background, while nothing else is to be done.',
+    { default: 'false' },
+  ),
   FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
   FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
 
@@ -175,6 +179,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfMachine(),
       processes: values.WEB_CONCURRENCY,
       queueLimit: values.QUEUE_LIMIT,
+      extras: values.EXTRAS,
     },
     ffmpeg: {
       ffmpegPath: values.FFMPEG_PATH,

@@ -136,5 +136,7 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: 
     bytes: source.bytes,
     info: source.info,
     hasAudio: source.has_audio,
+    placeholder: source.placeholder,
+    extras: source.extras,
   }
 }

@@ -1,6 +1,6 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { DB, RenditionKind, SourceState } from '../db/tables.ts'
+import type { DB, ExtraKind, MainKind, RenditionKind, SourceState } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { Attribution } from './attribution.ts'
@@ -59,6 +59,9 @@ export interface Clip {
   bytes: number
   info: MediaInfo
   hasAudio: boolean
+  /** A thumbhash. */
+  placeholder: Buffer | null
+  extras: readonly ExtraKind[]
 }
 
 export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
@@ -84,6 +87,8 @@ export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | 
       'sources.bytes',
       'sources.info',
       'sources.has_audio',
+      'sources.placeholder',
+      'sources.extras',
     ])
     .where('clips.id', '=', id)
     .executeTakeFirst()
@@ -108,6 +113,8 @@ export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | 
     bytes: row.bytes ?? 0,
     info: row.info,
     hasAudio: row.has_audio ?? false,
+    placeholder: row.placeholder,
+    extras: row.extras ?? [],
   }
 }
 
@@ -156,7 +163,7 @@ export type FoundFile =
   | { state: 'failed' }
   | { state: 'deleted' }
 
-/** What to answer for one file of a clip; undefined when there is no such clip. */
+/** What to answer for one file of a clip; undefined when there is no such clip, or no such file of it. */
 export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
   const row = await db
     .selectFrom('clips')
@@ -169,11 +176,14 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
     .executeTakeFirst()
   if (!row) return undefined
   if (row.state === null) return { state: 'deleted' }
+  if (!row.sha256 && !isMain(kind)) return undefined
   if (row.state === 'failed') return { state: 'failed' }
   if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
   if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
   return { state: 'ready', sha256: row.sha256.toString('hex'), bytes: row.bytes, readyAt: row.finished_at }
 }
+
+const isMain = (kind: RenditionKind): kind is MainKind => kind !== 'av1' && kind !== 'webp'
 
 /** Size, width and height of the files that are there. */
 export async function listFiles(

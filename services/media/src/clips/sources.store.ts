@@ -1,7 +1,7 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { BlobName } from '../blobs/blob-storage.ts'
-import type { DB, RenditionKind } from '../db/tables.ts'
+import type { DB, ExtraKind, RenditionKind } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 
@@ -96,11 +96,17 @@ export async function detachFromSource(trx: Transaction<DB>, id: string, now: Da
 /** False when another worker was first, or the source failed meanwhile. */
 export async function markReady(
   trx: Transaction<DB>,
-  source: { id: string; hasAudio: boolean; now: Date },
+  source: { id: string; hasAudio: boolean; placeholder: Buffer; now: Date },
 ): Promise<boolean> {
   const marked = await trx
     .updateTable('sources')
-    .set({ state: 'ready', progress: 1, has_audio: source.hasAudio, finished_at: source.now })
+    .set({
+      state: 'ready',
+      progress: 1,
+      has_audio: source.hasAudio,
+      placeholder: source.placeholder,
+      finished_at: source.now,
+    })
     .where('id', '=', source.id)
     .where('state', '=', 'processing')
     .returning('id')
@@ -211,6 +217,33 @@ export async function insertRenditions(
     sha256: Buffer.from(rendition.sha256, 'hex'),
   }))
   await trx.insertInto('renditions').values(rows).execute()
+}
+
+/** Notes what was made beside the four files. False when the source is gone, or had it already. */
+export async function addExtras(trx: Transaction<DB>, id: string, extras: readonly ExtraKind[]): Promise<boolean> {
+  const added = await trx
+    .updateTable('sources')
+    .set({ extras: [...extras] })
+    .where('id', '=', id)
+    .where('state', '=', 'ready')
+    .where('extras', '=', sql<ExtraKind[]>`'{}'`)
+    .returning('id')
+    .executeTakeFirst()
+  return added !== undefined
+}
+
+/** The files of a source by kind. */
+export async function findRenditions(
+  db: Kysely<DB>,
+  sourceId: string,
+): Promise<Partial<Record<RenditionKind, Omit<NewRendition, 'kind'>>>> {
+  const rows = await db.selectFrom('renditions').selectAll().where('source_id', '=', sourceId).execute()
+  return Object.fromEntries(
+    rows.map(({ kind, sha256, bytes, width, height }) => [
+      kind,
+      { sha256: sha256.toString('hex'), bytes, width, height },
+    ]),
+  )
 }
 
 /** A failed source has no files: without a clip there is nothing to keep. */

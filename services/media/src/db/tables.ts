@@ -23,7 +23,11 @@ export const TABLES = [
 ] as const satisfies readonly (keyof DB)[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
-export type RenditionKind = 'gif' | 'jpg' | 'mp4' | 'webm'
+/** The four files that every ready clip has. */
+export type MainKind = 'gif' | 'jpg' | 'mp4' | 'webm'
+/** What may be made of it later, in the background. */
+export type ExtraKind = 'av1' | 'webp'
+export type RenditionKind = MainKind | ExtraKind
 export type SourceState = 'processing' | 'ready' | 'failed'
 
 /** Calls per hour (`upload`, `import`) or minute (`read`) that replace the service's own numbers for one token. */
@@ -57,6 +61,9 @@ interface SourcesTable {
   bytes: number
   info: Json<MediaInfo>
   has_audio: boolean
+  /** A thumbhash of the poster. */
+  placeholder: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+  extras: Generated<ExtraKind[]>
   clip_count: number
   requeue_count: Generated<number>
   unreferenced_at: MaybeTime

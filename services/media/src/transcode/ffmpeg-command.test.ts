@@ -5,7 +5,7 @@ import type { RenditionPlan } from './rendition-plan.ts'
 
 const ffmpeg: Ffmpeg = {
   ...{ path: '/usr/bin/ffmpeg', version: '5.1', origin: 'system', isOld: false, frameRateModeFlag: '-fps_mode' },
-  ...{ webmVideoEncoder: 'libvpx-vp9', webmAudioEncoder: 'libopus', canToneMap: true },
+  ...{ webmVideoEncoder: 'libvpx-vp9', webmAudioEncoder: 'libopus', canToneMap: true, av1Encoder: null },
 }
 
 const sdr: RenditionPlan = {

@@ -4,6 +4,7 @@ import { copyFile, mkdtemp, readFile, stat, utimes, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
+import { thumbHashToApproximateAspectRatio, thumbHashToAverageRGBA } from 'thumbhash'
 import { describe, expect, test } from 'vitest'
 import { clip, embeddedTools, rotatedClip, tools, written } from '../../test/clips.ts'
 import { gif } from '../../test/gif-bytes.ts'
@@ -153,7 +154,12 @@ describe('picture', () => {
 
   test('a poster of a clip that is black for long shows what comes after', async () => {
     const made = await make(tools, await clip('mostly-dark.mp4'))
-    expect((await sharp(made.jpg.path).stats()).channels[1]?.mean).toBeGreaterThan(60)
+    const means = (await sharp(made.jpg.path).stats()).channels.map(({ mean }) => mean / 255)
+    expect(means[1]).toBeGreaterThan(0.25)
+    // And so does what stands for it until it is there.
+    const { r, g, b } = thumbHashToAverageRGBA(made.placeholder)
+    for (const [n, value] of [r, g, b].entries()) expect(value).toBeCloseTo(means[n] as number, 1)
+    expect(thumbHashToApproximateAspectRatio(made.placeholder)).toBeCloseTo(160 / 120, 0)
   })
 })
 
