@@ -164,7 +164,9 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
 }
 
 function gifOutput(plan: RenditionPlan): string[] {
-  return ['-map', '[gif]', '-loop', '0', '-t', seconds(plan.cutSeconds), '-f', 'gif', workFiles.gif]
+  // ffmpeg's -1 is no loop block at all.
+  const loop = plan.gif.from === 'frames' ? (plan.gif.loopCount ?? -1) : 0
+  return ['-map', '[gif]', '-loop', String(loop), '-t', seconds(plan.cutSeconds), '-f', 'gif', workFiles.gif]
 }
 
 /** Titles, places, chapters and the encoder's name stay behind; the same input gives the same bytes. */
