@@ -166,6 +166,7 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
     return opened
   }
   return {
+    fetch: async (...args) => (await open()).fetch(...args),
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
     close: async () => (await opened)?.close(),
   }
