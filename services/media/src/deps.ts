@@ -18,6 +18,7 @@ import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
+import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
 
@@ -32,6 +33,10 @@ export interface Deps {
   work: WorkDirectory
   tools: MediaTools
   remote: Remote
+  /** Makes one file of the segments of an HLS or DASH manifest. */
+  assembleManifest?: AssembleManifest
+  /** The operator's yt-dlp, where there is one. */
+  extractPage?: ExtractPage
   limits: Limits
   results: Results
   /** PostgreSQL channel on which workers announce what is decided. */
@@ -51,7 +56,9 @@ export interface Deps {
 }
 
 /** What a test or `serve` holds in its own hand. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry'>> & {
+export type Overrides = Partial<
+  Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry' | 'assembleManifest' | 'extractPage'>
+> & {
   patience?: Partial<Patience>
 }
 

@@ -16,17 +16,18 @@ interface Body {
   chunks: AsyncIterable<Buffer>
 }
 
-type NewFile = Awaited<ReturnType<typeof open>>
-
-/** Streams a body into a new file: `withNewFile` and `writeBody` in one. */
-export const saveBody = (path: string, body: Body, maxBytes: number): Promise<FetchedFile> =>
-  withNewFile(path, (file) => writeBody(file, body, maxBytes))
+export type NewFile = Awaited<ReturnType<typeof open>>
 
 const tooLarge = (maxBytes: number) => apiError('file_too_large', { details: { limit: maxBytes } })
 
-/** Hashes the body on its way to the disk. Throws file_too_large, by the declared length before anything is read. */
-export async function writeBody(file: NewFile, { headers, chunks }: Body, maxBytes: number): Promise<FetchedFile> {
+/** By its declared length, before anything is read. */
+export function refuseLargeBody({ headers }: Pick<Body, 'headers'>, maxBytes: number): void {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
+}
+
+/** Hashes the body on its way to the disk. Throws file_too_large. */
+export async function writeBody(file: NewFile, { headers, chunks }: Body, maxBytes: number): Promise<FetchedFile> {
+  refuseLargeBody({ headers }, maxBytes)
   const hash = createHash('sha256')
   let bytes = 0
   const measured = async function* () {
