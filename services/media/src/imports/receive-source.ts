@@ -39,11 +39,18 @@ type Needs = Pick<Deps, 'remote' | 'config' | 'assembleManifest' | 'extractPage'
  * `openSource` throws.
  */
 export async function receiveSource(deps: Needs, url: string, to: Destination): Promise<ReceivedSource> {
+  const { extractPage } = deps
+  if (!extractPage) return receive(deps, url, to, 0)
+  let isAsked = false
+  const extractOnce: typeof extractPage = (...asked) => {
+    isAsked = true
+    return extractPage(...asked)
+  }
   try {
-    return await receive(deps, url, to, 0)
+    return await receive({ ...deps, extractPage: extractOnce }, url, to, 0)
   } catch (error) {
-    if (!deps.extractPage || !mayBeHelped(error)) throw error
-    return take(deps, await deps.extractPage(url, to), to, { depth: DEEPEST_PAGE })
+    if (isAsked || !mayBeHelped(error)) throw error
+    return take(deps, await extractPage(url, to), to, { depth: DEEPEST_PAGE })
   }
 }
 
@@ -117,14 +124,15 @@ async function takeOne(deps: Needs, source: Source, to: Destination, finding: Fi
     if (!deps.extractPage) throw apiError('site_login_required', { details: { site: finding.site?.name } })
     return take(deps, await deps.extractPage(source.url, to), to, { depth: DEEPEST_PAGE })
   }
-  const mayVisit = (url: URL) => finding.site === undefined || isHostOf(finding.site.hosts, url)
-  if (!URL.canParse(source.url) || !mayVisit(new URL(source.url))) throw nothingFound(finding)
-  if (source.kind === 'manifest') {
-    if (!deps.assembleManifest) throw nothingFound(finding)
-    return { file: await deps.assembleManifest(source, { ...to, mayVisit }) }
-  }
+  const hosts = finding.site?.hosts
+  const mayVisit = (url: URL) => hosts === undefined || isHostOf(hosts, url)
+  const addresses = source.kind === 'separate' ? [source.picture, source.sound] : [source.url]
+  if (!addresses.every((url) => URL.canParse(url) && mayVisit(new URL(url)))) throw nothingFound(finding)
+  if (source.kind !== 'file') return { file: await deps.assembleManifest(source, { ...to, hosts }) }
   if ((source.bytes ?? 0) > to.maxBytes) throw apiError('file_too_large', { details: { limit: to.maxBytes } })
-  const opened = await openSource(deps.remote, source.url, to.path, { ...bounds(deps, to), mayVisit })
+  const opened = await openSource(deps.remote, source.url, to.path, {
+    ...{ ...bounds(deps, to), mayVisit, ownHeaders: source.headers },
+  })
   if (opened.kind === 'file') return opened
   throw nothingFound(finding)
 }

@@ -12,7 +12,8 @@ import type { Config } from '../config.ts'
 import { openWorkDirectory } from '../jobs/work-directory.ts'
 import { probe } from '../probe/probe.ts'
 import { createRemote, type Remote } from '../remote/fetch-remote.ts'
-import { assembleManifest, type ManifestSource } from './assemble-manifest.ts'
+import type { AssembleManifest } from '../sites/hand-over.ts'
+import { assembleManifest } from './assemble-manifest.ts'
 
 let site: StreamSite
 let root: string
@@ -48,16 +49,22 @@ const say = (path: string, text: string) => {
   return site.url + path
 }
 const never = new AbortController().signal
+type Asked = Parameters<AssembleManifest>
 const assemble = (
-  source: ManifestSource,
-  options: { maxBytes?: number; totalMs?: number; signal?: AbortSignal } = {},
-) =>
-  assembleManifest(deps, source, join(root, 'clip'), {
+  source: Asked[0],
+  { totalMs = 20_000, ...options }: Partial<Asked[1]> & { totalMs?: number } = {},
+) => {
+  const endsAt = performance.now() + totalMs
+  return assembleManifest(deps, source, {
+    path: join(root, 'clip'),
     maxBytes: 1_000_000,
-    totalMs: 20_000,
+    endsAt,
     signal: never,
     ...options,
   })
+}
+const hls = (url: string): Asked[0] => ({ kind: 'manifest', format: 'hls', url })
+const dash = (url: string): Asked[0] => ({ kind: 'manifest', format: 'dash', url })
 const playlist = (...lines: string[]) =>
   ['#EXTM3U', '#EXT-X-TARGETDURATION:1', ...lines, '#EXT-X-ENDLIST', ''].join('\n')
 const mpd = (inside: string) => `<MPD type="static" mediaPresentationDuration="PT2S"><Period>${inside}</Period></MPD>`
@@ -82,7 +89,7 @@ describe('a good stream becomes one file with its picture and its sound', () => 
     ['DASH with a list of byte ranges', 'dash', '/list.mpd/list.mpd'],
   ] as const)('%s', async (_, kind, path) => {
     master('sound.m3u8/sound.m3u8')
-    const file = await assemble({ kind, url: site.url + path })
+    const file = await assemble({ kind: 'manifest', format: kind, url: site.url + path })
     expect(file).toMatchObject({ contentType: 'video/mp4', bytes: (await stat(join(root, 'clip'))).size })
     const info = await probe(embeddedTools, join(root, 'clip'))
     expect(info).toMatchObject({ type: 'mp4', width: 64, height: 48, frames: ALL, hasAudio: true })
@@ -92,27 +99,27 @@ describe('a good stream becomes one file with its picture and its sound', () => 
   })
 
   test('the same stream twice is the same file', async () => {
-    const first = await assemble({ kind: 'hls', url: `${site.url}/ts.m3u8/ts.m3u8` })
+    const first = await assemble(hls(`${site.url}/ts.m3u8/ts.m3u8`))
     await rm(join(root, 'clip'))
-    expect(await assemble({ kind: 'hls', url: `${site.url}/ts.m3u8/ts.m3u8` })).toEqual(first)
+    expect(await assemble(hls(`${site.url}/ts.m3u8/ts.m3u8`))).toEqual(first)
   })
 
   test('byte ranges that touch are fetched at once, also from a server that knows no ranges', async () => {
     const { answers } = site
     const ranges = `${site.url}/ranges.m3u8/ranges.m3u8`
-    const first = await assemble({ kind: 'hls', url: ranges })
+    const first = await assemble(hls(ranges))
     expect(site.hits).toHaveLength(2)
     await rm(join(root, 'clip'))
     const whole = Buffer.from(await (await fetch(`${site.url}/ranges.m3u8/ranges.m4s`)).arrayBuffer())
     answers['/ranges.m3u8/ranges.m4s'] = (_request, response) => response.end(Buffer.concat([whole, Buffer.alloc(9)]))
-    expect(await assemble({ kind: 'hls', url: ranges })).toEqual(first)
+    expect(await assemble(hls(ranges))).toEqual(first)
   })
 
   test('DASH whose files have their index inside', async () => {
     const set = (type: string, file: string) =>
       `<AdaptationSet contentType="${type}"><Representation id="1" mimeType="${type}/mp4" bandwidth="1"><BaseURL>/list.mpd/${file}</BaseURL><SegmentBase indexRange="700-800"><Initialization range="0-699"/></SegmentBase></Representation></AdaptationSet>`
     const url = say('/base.mpd', mpd(set('video', 'list-stream0.mp4') + set('audio', 'list-stream1.mp4')))
-    await assemble({ kind: 'dash', url })
+    await assemble(dash(url))
     expect(await probe(embeddedTools, join(root, 'clip'))).toMatchObject({ frames: ALL, hasAudio: true })
   })
 
@@ -120,14 +127,14 @@ describe('a good stream becomes one file with its picture and its sound', () => 
     const set = (type: string) =>
       `<AdaptationSet><Representation id="1" mimeType="${type}/webm" bandwidth="1"><BaseURL>/${type === 'video' ? 'picture' : 'sound'}.webm/${type === 'video' ? 'picture' : 'sound'}.webm</BaseURL></Representation></AdaptationSet>`
     const url = say('/webm.mpd', mpd(set('video') + set('audio')))
-    expect(await assemble({ kind: 'dash', url })).toMatchObject({ contentType: 'video/webm' })
+    expect(await assemble(dash(url))).toMatchObject({ contentType: 'video/webm' })
     expect(await probe(embeddedTools, join(root, 'clip'))).toMatchObject({ type: 'webm', frames: ALL, hasAudio: true })
   })
 
   test('sound in bare AAC', async () => {
     say('/bare.m3u8', playlist('#EXTINF:2,', '/sound.aac/sound.aac'))
     const url = master('/bare.m3u8')
-    await assemble({ kind: 'hls', url })
+    await assemble(hls(url))
     expect(await probe(embeddedTools, join(root, 'clip'))).toMatchObject({ frames: ALL, hasAudio: true })
   })
 
@@ -144,7 +151,7 @@ describe('a good stream becomes one file with its picture and its sound', () => 
       '/variants.m3u8',
       `#EXTM3U\n${variant('3840x2160', 'no1')}${variant('640x360', 'no2')}${variant('1080x1920', '/ts.m3u8/ts.m3u8')}${variant('1920x1080', 'no3', 'dvh1.05')}`,
     )
-    await assemble({ kind: 'hls', url })
+    await assemble(hls(url))
     expect(site.hits.filter((path) => path.startsWith('/no'))).toEqual([])
   })
 
@@ -158,7 +165,7 @@ describe('a good stream becomes one file with its picture and its sound', () => 
       }
     }
     const headers = { referer: 'https://site.example/' }
-    await expect(assemble({ kind: 'hls', url: `${site.url}/list.m3u8`, headers })).rejects.toThrow()
+    await expect(assemble({ ...hls(`${site.url}/list.m3u8`), headers })).rejects.toThrow()
     expect(seen).toEqual([headers.referer, headers.referer])
   })
 })
@@ -185,7 +192,7 @@ describe('refused before any segment is fetched', () => {
     ],
   ])('%s', async (_, text, refusal) => {
     const url = say('/m', text)
-    await expect(assemble({ kind: 'hls', url })).rejects.toMatchObject(refusal)
+    await expect(assemble(hls(url))).rejects.toMatchObject(refusal)
     expect(site.hits.filter((path) => path !== '/m')).toEqual([])
     expect(await files()).toEqual([])
   })
@@ -197,7 +204,7 @@ describe('a segment that goes wrong leaves nothing behind', () => {
 
   test('it is missing', async () => {
     const url = say('/m', playlist(...second('/ts.m3u8/ts0.ts'), ...second('/p')))
-    await expect(assemble({ kind: 'hls', url })).rejects.toMatchObject(failed('4xx'))
+    await expect(assemble(hls(url))).rejects.toMatchObject(failed('4xx'))
     expect(await files()).toEqual([])
   })
 
@@ -206,10 +213,10 @@ describe('a segment that goes wrong leaves nothing behind', () => {
     async (location) => {
       redirect(location)
       const url = say('/m', playlist(...second('/p')))
-      await expect(assemble({ kind: 'hls', url })).rejects.toMatchObject({ code: 'source_forbidden' })
+      await expect(assemble(hls(url))).rejects.toMatchObject({ code: 'source_forbidden' })
       // Not even where the resolver allows it.
-      const allowedHosts = ['169.254.169.254', '[::1]']
-      await expect(assemble({ kind: 'hls', url, allowedHosts })).rejects.toMatchObject({ code: 'source_forbidden' })
+      const hosts = ['169.254.169.254', '[::1]']
+      await expect(assemble(hls(url), { hosts: hosts })).rejects.toMatchObject({ code: 'source_forbidden' })
       expect(await files()).toEqual([])
     },
   )
@@ -225,8 +232,8 @@ describe('a segment that goes wrong leaves nothing behind', () => {
     const inside = say('/m', playlist(...second(target)))
     const behind = say('/m2', playlist(...second('/p')))
     for (const url of [inside, behind]) {
-      for (const allowedHosts of [undefined, ['127.0.0.2']]) {
-        await expect(assemble({ kind: 'hls', url, allowedHosts })).rejects.toMatchObject({ code: 'source_forbidden' })
+      for (const hosts of [undefined, ['127.0.0.2']]) {
+        await expect(assemble(hls(url), { hosts: hosts })).rejects.toMatchObject({ code: 'source_forbidden' })
       }
     }
     expect(touched).toBe(0)
@@ -235,7 +242,7 @@ describe('a segment that goes wrong leaves nothing behind', () => {
   test('all together are over the limit, though each is below', async () => {
     const url = `${site.url}/ts.m3u8/ts.m3u8`
     const maxBytes = 30_000
-    await expect(assemble({ kind: 'hls', url }, { maxBytes })).rejects.toMatchObject({ code: 'file_too_large' })
+    await expect(assemble(hls(url), { maxBytes })).rejects.toMatchObject({ code: 'file_too_large' })
     expect(await files()).toEqual([])
   })
 
@@ -246,14 +253,14 @@ describe('a segment that goes wrong leaves nothing behind', () => {
       while (write());
     }
     const url = say('/m', playlist(...second('/p')))
-    await expect(assemble({ kind: 'hls', url })).rejects.toMatchObject({ code: 'file_too_large' })
+    await expect(assemble(hls(url))).rejects.toMatchObject({ code: 'file_too_large' })
     expect(await files()).toEqual([])
   })
 
   test('it hangs until the time for everything is over', async () => {
     site.answers['/p'] = () => {}
     const url = say('/m', playlist(...second('/p')))
-    await expect(assemble({ kind: 'hls', url }, { totalMs: 1500 })).rejects.toMatchObject(failed('timeout'))
+    await expect(assemble(hls(url), { totalMs: 1500 })).rejects.toMatchObject(failed('timeout'))
     expect(await files()).toEqual([])
   })
 
@@ -261,7 +268,7 @@ describe('a segment that goes wrong leaves nothing behind', () => {
     const gone = new AbortController()
     site.answers['/p'] = () => gone.abort(new Error('gone'))
     const url = say('/m', playlist(...second('/p'), ...second('/ts.m3u8/ts0.ts')))
-    await expect(assemble({ kind: 'hls', url }, { signal: gone.signal })).rejects.toThrow('gone')
+    await expect(assemble(hls(url), { signal: gone.signal })).rejects.toThrow('gone')
     expect(await files()).toEqual([])
   })
 
@@ -273,7 +280,7 @@ describe('a segment that goes wrong leaves nothing behind', () => {
   ])('it is %s', async (_, text, refusal) => {
     say('/p', text)
     const url = say('/m', playlist(...second('/p')))
-    await expect(assemble({ kind: 'hls', url })).rejects.toMatchObject(refusal)
+    await expect(assemble(hls(url))).rejects.toMatchObject(refusal)
     expect(await files()).toEqual([])
   })
 })
@@ -282,6 +289,6 @@ test('a source that a playlist calls short is measured by whoever takes the file
   const { readFile } = await import('node:fs/promises')
   const long = await readFile(await clip('long.mp4'))
   site.answers['/p'] = (_request, response) => response.end(long)
-  await assemble({ kind: 'hls', url: say('/m', playlist(...second('/p'))) })
+  await assemble(hls(say('/m', playlist(...second('/p')))))
   await expect(probe(embeddedTools, join(root, 'clip'))).rejects.toMatchObject({ code: 'duration_exceeded' })
 })

@@ -14,30 +14,14 @@ import { readBody } from '../remote/read-body.ts'
 import { requireOk } from '../remote/require-file.ts'
 import type { FetchedFile } from '../remote/save-body.ts'
 import { upstreamFailure } from '../remote/upstream-error.ts'
+import type { AssembleManifest } from '../sites/hand-over.ts'
 import { downloadTracks } from './download-tracks.ts'
 import { type HostRule, hostRule } from './host-rule.ts'
 import { type ManifestLimits, refuseManifest, type Track } from './manifest.ts'
 import { type ManifestText, readManifests } from './read-manifests.ts'
 import { remux } from './remux.ts'
 
-export type ManifestSource = {
-  /** For the first server of each address alone, such as a Referer. */
-  headers?: Record<string, string> | undefined
-  /** Hosts, each with all below it, that may be visited beside those of the source's own site. */
-  allowedHosts?: readonly string[] | undefined
-} & (
-  | { kind: 'hls' | 'dash'; url: string }
-  /** Two files of one clip; each may be anywhere the guard permits, because no manifest named them. */
-  | { kind: 'separate'; picture: string; sound: string }
-)
-
-export interface AssembleOptions {
-  maxBytes: number
-  signal: AbortSignal
-  /** For everything together. */
-  totalMs: number
-}
-
+type ManifestSource = Parameters<AssembleManifest>[0]
 type Needs = Pick<Deps, 'remote' | 'work' | 'tools' | 'probes' | 'config'>
 
 /** Of one manifest (contract/media.md 3.6); so are the pieces. */
@@ -51,17 +35,16 @@ const MAX_PIECES = 200
  */
 export async function assembleManifest(
   deps: Needs,
-  source: ManifestSource,
-  path: string,
-  { maxBytes, signal: callerSignal, totalMs }: AssembleOptions,
+  ...[source, { path, hosts, maxBytes, signal: callerSignal, endsAt }]: Parameters<AssembleManifest>
 ): Promise<FetchedFile> {
   callerSignal.throwIfAborted()
+  const totalMs = Math.max(1, endsAt - performance.now())
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(upstreamFailure('timeout')), totalMs)
   const signal = AbortSignal.any([callerSignal, late.signal])
   const directory = await deps.work.newDirectory()
   try {
-    const job = { directory, signal, totalMs, headers: source.headers }
+    const job = { directory, signal, totalMs, hosts, headers: source.headers }
     const { tracks, mayVisit } = await findTracks(deps, source, job)
     const files = await downloadTracks(deps, tracks, { ...job, maxBytes, mayVisit })
     const made = await remux(deps, files, { directory, maxBytes, signal })
@@ -80,6 +63,8 @@ interface Job {
   directory: string
   signal: AbortSignal
   totalMs: number
+  /** Where the resolver of a site says what it may ask. */
+  hosts: readonly string[] | undefined
   headers: Record<string, string> | undefined
 }
 
@@ -90,15 +75,16 @@ async function findTracks(
 ): Promise<{ tracks: Track[]; mayVisit: HostRule }> {
   if (source.kind === 'separate') {
     const tracks = [source.picture, source.sound].map((url) => ({ pieces: [{ url }] }))
-    return { tracks, mayVisit: () => true }
+    // No manifest named them: they may be anywhere the guard permits.
+    return { tracks, mayVisit: job.hosts ? hostRule([], job.hosts) : () => true }
   }
   const limits = { seconds: deps.config.source.maxSeconds, pieces: MAX_PIECES }
   const asked = URL.parse(source.url)
   const own = asked ? [asked] : []
   // A resolver that says where its site keeps things says so of the manifest too.
-  const mayMove = source.allowedHosts ? hostRule(own, source.allowedHosts) : () => true
-  const first = await fetchManifest(deps, { kind: source.kind, url: source.url }, mayMove, job)
-  const mayVisit = hostRule([...own, new URL(first.url)], source.allowedHosts)
+  const mayMove = job.hosts ? hostRule(own, job.hosts) : () => true
+  const first = await fetchManifest(deps, { kind: source.format, url: source.url }, mayMove, job)
+  const mayVisit = hostRule([...own, new URL(first.url)], job.hosts)
   const tracks = await tracksOf(deps, first, { mayVisit, limits, job })
   for (const { url } of tracks.flatMap(({ pieces }) => pieces)) requireAllowed(mayVisit, url)
   return { tracks, mayVisit }
