@@ -5,6 +5,7 @@ import {
   boolean,
   duration,
   type Environment,
+  headerName,
   integer,
   list,
   oneOf,
@@ -32,7 +33,7 @@ export const variables = {
   HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8082' }),
   SITE_NAME: text('Name shown on pages and in oEmbed.', { default: 'Media' }),
-  REQUEST_ID_HEADER: text('Header to take the request id from; without it each request gets a new one.'),
+  REQUEST_ID_HEADER: headerName('Header to take the request id from; without it each request gets a new one.'),
   MAX_CONNECTIONS: integer(
     'Connections one process holds at once; more are closed unanswered. Each may cost some 200 KiB and two open files.',
     { default: '2000', min: 1, max: 1_000_000 },
@@ -120,7 +121,9 @@ export const variables = {
   FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
   FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
 
-  RATE_LIMIT_HEADER: text('Header, set by a trusted proxy, whose last address is that of a caller without a token.'),
+  RATE_LIMIT_HEADER: headerName(
+    'Header, set by a trusted proxy, whose last address is that of a caller without a token.',
+  ),
   RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
   RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),
   RATE_LIMIT_READ: parsed('rate', 'Other calls per token.', { default: '600/1m' }, parseRate),
@@ -210,7 +213,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       searchPath,
     },
     limits: {
-      header: values.RATE_LIMIT_HEADER?.toLowerCase(),
+      header: values.RATE_LIMIT_HEADER,
       upload: values.RATE_LIMIT_UPLOAD,
       import: values.RATE_LIMIT_IMPORT,
       read: values.RATE_LIMIT_READ,

@@ -10,7 +10,7 @@ export type Replies = Record<string, Reply>
 export const bytes =
   (content: Uint8Array, headers: Record<string, string> = {}): Reply =>
   (_request, response) =>
-    response.writeHead(200, headers).end(content)
+    response.writeHead(200, { 'content-length': content.length, ...headers }).end(content)
 export const json =
   (content: unknown, status = 200, headers: Record<string, string | string[]> = {}): Reply =>
   (_request, response) =>

@@ -702,12 +702,15 @@ describe('sites that nobody asks', () => {
   ])('%s', ([source, is]) => holds(plain, { source, replies: {}, asked: [], is }))
 
   test('one that the operator switched off', async () => {
-    const service = await startTestService({ ...settings, MEDIA_IMPORT_SITES: 'imgur' })
-    const off = (site?: string) => failure('unsupported_site_content', site ? { site } : undefined)
+    const service = await startTestService(
+      { ...settings, MEDIA_IMPORT_SITES: 'imgur' },
+      { extractPage: async () => expect.unreachable('yt-dlp is no way round it') },
+    )
+    const off = (site: string) => failure('unsupported_site_content', { site, reason: 'switched_off' })
     await holds(service, { source: 'https://giphy.com/gifs/AbCdEf123', replies: {}, asked: [], is: off('giphy') })
     const page = 'https://elsewhere.example/page'
     const replies = { [page]: html('<video src="/a.mp4">'), 'https://elsewhere.example/a.mp4': mp4 }
-    await holds(service, { source: page, replies, asked: [page], is: off() })
+    await holds(service, { source: page, replies, asked: [page], is: off('other') })
     const file = 'https://elsewhere.example/a.mp4'
     await holds(service, { source: file, replies, asked: [file], is: clipIs(null, null as never) })
     await service.close()

@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { refuseLongDuration } from '../probe/limits.ts'
 import type { FetchedFile } from '../remote/save-body.ts'
-import { noClip } from '../sites/failures.ts'
+import { noClip, switchedOff } from '../sites/failures.ts'
 import type { About, Found, Source } from '../sites/site.ts'
 import { isHostOf } from '../sites/site.ts'
 import { siteOf } from '../sites/sites.ts'
@@ -54,19 +54,21 @@ export async function receiveSource(deps: Needs, url: string, to: Destination): 
   }
 }
 
-/** Not a file that is no clip, and not a clip that is over a limit: yt-dlp finds no other. */
-const mayBeHelped = (error: unknown) =>
-  error instanceof ApiError &&
-  (error.code === 'site_login_required' ||
-    error.code === 'unsupported_site_content' ||
-    (error.code === 'source_fetch_failed' && error.details?.site !== undefined && error.details.reason !== 'not_found'))
+/** Not a file that is no clip, not a clip that is over a limit, and not what is certain: yt-dlp finds no other. */
+function mayBeHelped(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false
+  const { site, reason } = error.details ?? {}
+  if (reason === 'switched_off' || reason === 'not_found') return false
+  if (error.code === 'source_fetch_failed') return site !== undefined
+  return error.code === 'site_login_required' || error.code === 'unsupported_site_content'
+}
 
 async function receive(deps: Needs, url: string, to: Destination, depth: number): Promise<ReceivedSource> {
   const { enabled, keys } = deps.config.sites
   const known = URL.canParse(url) ? siteOf(new URL(url)) : undefined
   if (known) {
     const { site, find } = known
-    if (!enabled.includes(site.name) && !site.isGone) throw noClip(site.name)
+    if (!enabled.includes(site.name) && !site.isGone) throw switchedOff(site.name)
     const mayVisit = (next: URL) => isHostOf(site.hosts, next)
     const found = await find(startVisit(deps.remote, { site: site.name, keys, mayVisit, signal: to.signal }))
     return take(deps, found, to, { depth, site })
@@ -76,7 +78,7 @@ async function receive(deps: Needs, url: string, to: Destination, depth: number)
   if (opened.kind === 'file') return opened
   if (opened.kind === 'elsewhere') return receive(deps, opened.url.href, to, depth)
   if (opened.kind === 'manifest') return take(deps, { sources: [opened] }, to, { depth })
-  if (!enabled.includes('other')) throw apiError('unsupported_site_content')
+  if (!enabled.includes('other')) throw switchedOff('other')
   const { discover } = await import('../sites/discover.ts')
   const visit = { site: 'other', keys, mayVisit: () => true, signal: to.signal, requestsMade: 1 }
   return take(deps, await discover(opened.page, startVisit(deps.remote, visit)), to, { depth })

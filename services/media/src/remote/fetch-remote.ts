@@ -11,7 +11,7 @@ import { discard, type OpenOptions, openResponse, type RemoteResponse } from './
 import { requireOk, requirePlain } from './require-file.ts'
 import { type FetchedFile, withNewFile, writeBody } from './save-body.ts'
 import { createGuard, type GuardOptions } from './ssrf-guard.ts'
-import { toUpstreamFailure } from './upstream-error.ts'
+import { toUpstreamFailure } from './translate-error.ts'
 
 export interface RemoteOptions extends GuardOptions {
   userAgent?: string
@@ -34,6 +34,7 @@ export interface RemoteAnswer {
   url: URL
   status: number
   headers: IncomingHttpHeaders
+  /** Where the redirect leads that was not followed; it comes without chunks. */
   next?: URL
   chunks: AsyncGenerator<Buffer>
 }
@@ -88,7 +89,7 @@ export function createRemote(options: RemoteOptions = {}): Remote {
         ...{ ...asked, headers, signal, answerMs, standIn },
       })
       try {
-        return await read({ ...answer, chunks: readBody(body, deadlines) })
+        return await read({ ...answer, chunks: answer.next ? nothing() : readBody(body, deadlines) })
       } finally {
         discard(body)
       }
@@ -118,6 +119,9 @@ const standInsOf =
     const base = bases.get(url.host)
     return base === undefined ? url.href : base + url.pathname + url.search
   }
+
+/** A redirect says all in its headers, and its body was dropped. */
+async function* nothing(): AsyncGenerator<Buffer> {}
 
 /** Failures of the network are translated here, so that failures of our own disk stay what they are. */
 async function* readBody(

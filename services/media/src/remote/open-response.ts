@@ -2,14 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { type Dispatcher, request } from 'undici'
 import type { Guard } from './ssrf-guard.ts'
-import { toUpstreamFailure, upstreamFailure } from './upstream-error.ts'
+import { toUpstreamFailure } from './translate-error.ts'
+import { upstreamFailure } from './upstream-error.ts'
 
 export interface RemoteResponse {
   /** Whose answer it is, after all redirects. */
   url: URL
   status: number
   headers: IncomingHttpHeaders
-  /** Where the redirect leads that was not followed, because `mayVisit` said no. */
+  /** Where the redirect leads that was not followed, because `mayVisit` said no; its body is dropped. */
   next?: URL
   /** Must be read to the end or destroyed. */
   body: Readable

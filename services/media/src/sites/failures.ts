@@ -19,6 +19,10 @@ export const loginRequired = (site: string) => apiError('site_login_required', {
 /** The page is there and has no clip. */
 export const noClip = (site: string) => apiError('unsupported_site_content', { details: { site } })
 
+/** By the operator, who wants no other way to it either. */
+export const switchedOff = (site: string) =>
+  apiError('unsupported_site_content', { details: { site, reason: 'switched_off' } })
+
 /** Passes a 200, and throws what another status means on every site. */
 export function requireAnswer(site: string, { status }: { status: number }): void {
   if (status === 200) return

@@ -46,6 +46,6 @@ function about(html: string, page: Page, code: string): Omit<Found, 'sources'> {
 
 /** The page's data is JSON inside a JSON string inside a script, so its quotes are escaped once, twice or not at all. */
 function memberOf(html: string, name: string): string | undefined {
-  const found = new RegExp(`\\\\*"${name}\\\\*"\\s*:\\s*(?:\\\\*"([^"]{1,4000}?)\\\\*"|(true|false))`).exec(html)
+  const found = new RegExp(`"${name}\\\\*"\\s*:\\s*(?:\\\\*"([^"]{1,4000}?)\\\\*"|(true|false))`).exec(html)
   return found?.[2] ?? found?.[1]?.replaceAll(/\\+u0026/g, '&').replaceAll(/\\+(?=\/)/g, '')
 }

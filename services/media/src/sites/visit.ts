@@ -2,8 +2,8 @@ import { ApiError } from '@services/common/errors'
 import { apiError } from '../errors.ts'
 import type { Remote } from '../remote/fetch-remote.ts'
 import { readBody } from '../remote/read-body.ts'
-import { upstreamFailure } from '../remote/upstream-error.ts'
 import { decodeText } from './decode-text.ts'
+import { changed } from './failures.ts'
 import { parseJson } from './json.ts'
 import type { Page } from './page.ts'
 
@@ -71,7 +71,7 @@ export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions)
       const parsed = URL.parse(url)
       if (!parsed || !mayVisit(parsed))
         throw apiError('source_forbidden', { cause: `${site} asks for ${parsed?.host}` })
-      if (left-- <= 0) throw upstreamFailure('bad_response', `${site} takes too many requests`)
+      if (left-- <= 0) throw changed(site)
       const totalMs = Math.max(1, endsAt - performance.now())
       const ownHeaders = { accept: 'text/html,application/json;q=0.9,*/*;q=0.5', ...own }
       const goesOn = (next: URL) => mayVisit(next) && !until(next)
