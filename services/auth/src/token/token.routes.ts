@@ -63,7 +63,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         ),
         ...captchaFields,
       }),
-      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429, 502) },
     },
     // Before the body is looked at: clients ask with bodies of other grants.
     preValidation: async (request) => {
