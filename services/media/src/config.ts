@@ -102,6 +102,11 @@ export const variables = {
   REDDIT_CLIENT_ID: text('Application registered at reddit, which refuses many servers without one.'),
   REDDIT_CLIENT_SECRET: text('Its secret.'),
 
+  YTDLP_PATH: text(
+    'A yt-dlp to ask about pages that only it understands, instagram and facebook among them; without one these are refused.',
+  ),
+  YTDLP_COOKIES: text('Cookies for it, in a file of the Netscape format: it then sees what their account sees.'),
+
   WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
     default: 'true',
   }),
@@ -196,6 +201,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
         redditClientSecret: values.REDDIT_CLIENT_SECRET,
       },
     },
+    ytdlp: { path: values.YTDLP_PATH, cookies: values.YTDLP_COOKIES },
     worker: {
       enabled: values.WORKERS_ENABLED,
       concurrency: values.WORKER_CONCURRENCY ?? Math.max(1, Math.floor(slotsOfMachine() / values.WEB_CONCURRENCY)),

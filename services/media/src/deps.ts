@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { access, constants } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
@@ -34,7 +35,7 @@ export interface Deps {
   tools: MediaTools
   remote: Remote
   /** Makes one file of the segments of an HLS or DASH manifest. */
-  assembleManifest?: AssembleManifest
+  assembleManifest: AssembleManifest
   /** The operator's yt-dlp, where there is one. */
   extractPage?: ExtractPage
   limits: Limits
@@ -128,6 +129,9 @@ export async function openDeps(
       opening,
     ])
     const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}` })
+    const probes = createSlots(PROBES)
+    const closing = new AbortController()
+    const extractPage = await openYtdlp({ config, tools, work, log, now: base.now(), signal: closing.signal })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
     reportTools(tools, config, log)
     return {
@@ -140,10 +144,15 @@ export async function openDeps(
       work,
       tools,
       remote,
+      assembleManifest: async (...args) => {
+        const { assembleManifest } = await import('./manifests/assemble-manifest.ts')
+        return assembleManifest({ config, tools, work, remote, probes }, ...args)
+      },
+      ...(extractPage ? { extractPage } : {}),
       limits: createLimits(pool, config),
       results,
       resultsChannel,
-      probes: createSlots(PROBES),
+      probes,
       // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
       downloads: createSlots({ ...DOWNLOADS, perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS } }),
       uploads: createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } }),
@@ -152,6 +161,7 @@ export async function openDeps(
       patience,
       close: () =>
         inOrder(log, [
+          async () => closing.abort(),
           () => queue.stop(1_000),
           () => results.close(),
           () => remote.close(),
@@ -192,6 +202,36 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
     fetch: async (...args) => (await open()).fetch(...args),
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
     close: async () => (await opened)?.close(),
+  }
+}
+
+/** Undefined without MEDIA_YTDLP_PATH. Throws when what it names cannot be run, or the cookies cannot be read. */
+async function openYtdlp({
+  config,
+  tools,
+  work,
+  log,
+  now,
+  signal,
+}: Pick<Deps, 'config' | 'tools' | 'work' | 'log'> & { now: Date; signal: AbortSignal }): Promise<
+  ExtractPage | undefined
+> {
+  const { path, cookies } = config.ytdlp
+  if (!path) return undefined
+  await access(path, constants.X_OK)
+  if (cookies) await access(cookies, constants.R_OK)
+  const { limiters } = tools
+  if (limiters.sandbox?.kind !== 'bwrap') {
+    log.warn('bwrap does not work here: nothing but its own --proxy option keeps yt-dlp from other addresses')
+  }
+  const { checkYtdlp } = await import('./ytdlp/check-ytdlp.ts')
+  void checkYtdlp(path, { limiters, log, now, signal })
+  let opened: Promise<ExtractPage> | undefined
+  return async (...args) => {
+    opened ??= import('./ytdlp/extract-page.ts').then(({ createExtractPage }) =>
+      createExtractPage({ config, tools, work }, { path, cookies }),
+    )
+    return (await opened)(...args)
   }
 }
 
