@@ -19,6 +19,7 @@ import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { clipRoutes } from './clips/clip.routes.ts'
+import { listRoutes } from './clips/list.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
@@ -80,7 +81,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(cors, {
     origin: '*',
     strictPreflight: false,
-    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
     allowedHeaders: CORS_REQUEST_HEADERS,
     exposedHeaders: CORS_RESPONSE_HEADERS,
     maxAge: 600,
@@ -103,6 +104,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   // Callers with an API token (uploads: see UPLOAD_AUTH)
   await app.register(uploadRoutes, { deps })
   await app.register(importRoutes, { deps })
+  await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
   return app
 }
@@ -126,6 +128,7 @@ const CORS_RESPONSE_HEADERS = [
   'Content-Length',
   'Content-Range',
   'ETag',
+  'Link',
   'Location',
   'Preference-Applied',
   'RateLimit-Limit',

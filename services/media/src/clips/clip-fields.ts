@@ -57,13 +57,19 @@ function cleanTitle(text: string): string | null {
   return title || null
 }
 
+/** As it is stored. */
+export const cleanTag = (text: string): string => oneLine(text)
+
+/** By which tags are compared. */
+export const tagKey = (tag: string): string => tag.toLowerCase()
+
 /** Two spellings of one tag are one; the first one stays. */
 function cleanTags(texts: readonly string[]): string[] {
   const tags = new Map<string, string>()
   for (const text of texts) {
-    const tag = oneLine(text)
+    const tag = cleanTag(text)
     if (lengthOf(tag) > MAX_TAG) throw invalidField('tags', `must be at most ${MAX_TAG} characters each`)
-    const key = tag.toLowerCase()
+    const key = tagKey(tag)
     if (tag && !tags.has(key)) tags.set(key, tag)
   }
   if (tags.size > MAX_TAGS) throw invalidField('tags', `must be at most ${MAX_TAGS}`)

@@ -11,6 +11,8 @@ export interface DB {
   blobs: BlobsTable
   renditions: RenditionsTable
   rate_limits: RateLimitsTable
+  token_days: TokenDaysTable
+  idempotency_keys: IdempotencyKeysTable
 }
 
 export const TABLES = [
@@ -20,6 +22,8 @@ export const TABLES = [
   'blobs',
   'renditions',
   'rate_limits',
+  'token_days',
+  'idempotency_keys',
 ] as const satisfies readonly (keyof DB)[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
@@ -55,6 +59,7 @@ interface SourcesTable {
   error_details: Json<Record<string, unknown> | null>
   progress: Generated<number>
   bytes: number
+  rendition_bytes: Generated<number>
   info: Json<MediaInfo>
   has_audio: boolean
   clip_count: number
@@ -70,10 +75,13 @@ interface ClipsTable {
   source_id: string | null
   title: string | null
   tags: string[]
+  tag_keys: string[]
   nsfw: boolean
   attribution: Json<Attribution | null>
   source_kind: 'upload' | 'import'
   source_url: string | null
+  delete_token_hash: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+  expires_at: MaybeTime
   created_at: Date
   deleted_at: MaybeTime
 }
@@ -93,6 +101,32 @@ interface RenditionsTable {
   bytes: number
   width: number
   height: number
+}
+
+interface TokenDaysTable {
+  token_id: string
+  /** As in 2026-11-21. */
+  day: ColumnType<string, string, never>
+  requests: Generated<number>
+  clips: Generated<number>
+  bytes: Generated<number>
+}
+
+/** What a remembered refusal was answered with. */
+export interface Refusal {
+  code: ErrorCode
+  message: string
+  details?: Record<string, unknown>
+}
+
+interface IdempotencyKeysTable {
+  token_id: string
+  route: string
+  key: string
+  fingerprint: Buffer
+  clip_id: string | null
+  refusal: Json<Refusal | null>
+  created_at: Date
 }
 
 interface RateLimitsTable {

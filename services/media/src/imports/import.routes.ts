@@ -6,6 +6,7 @@ import type { Deps } from '../deps.ts'
 import { answerClip } from '../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
+import { withoutNulls } from '../http/json-body.ts'
 import { AttributionShape, errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
 import { importClip } from './import-clip.ts'
 
@@ -52,11 +53,4 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone })
     },
   })
-}
-
-/** Many clients write null for "not given"; no body at all is one without a source. */
-function withoutNulls(body: unknown): unknown {
-  if (body === null || body === undefined) return {}
-  if (typeof body !== 'object' || Array.isArray(body)) return body
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }

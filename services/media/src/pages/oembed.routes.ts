@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findPublicClip } from '../clips/find-public-clip.ts'
 import { toView } from '../clips/result.ts'
 import type { Config } from '../config.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { isKnown } from '../http/etag.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
 
@@ -32,7 +33,7 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         response: errorResponses(404, 410, 501),
       },
     },
-    async (request, reply) => answer(reply, request.params.id, request.query),
+    async (request, reply) => answer(request, reply, request.params.id),
   )
 
   app.get(
@@ -52,19 +53,20 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       const id = clipIdIn(url, site)
       if (!id) throw apiError('not_found')
-      return answer(reply, id, request.query)
+      return answer(request, reply, id)
     },
   )
 
-  async function answer(reply: FastifyReply, id: string, query: Record<string, unknown>) {
-    const { format, ...limits } = parseOembedQuery(query)
+  async function answer(request: FastifyRequest, reply: FastifyReply, id: string) {
+    const { format, ...limits } = parseOembedQuery(request.query as Record<string, unknown>)
     const clip = await findPublicClip(deps.db, id)
     if (clip.state === 'failed') throw apiError('not_found')
     const body = oembed(toView(clip, site), limits)
-    return reply
-      .header('cache-control', clip.state === 'ready' ? 'public, max-age=3600' : 'no-store')
-      .type(OEMBED_CONTENT_TYPE[format])
-      .send(format === 'json' ? JSON.stringify(body) : oembedXml(body))
+    const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)
+    // Title and nsfw may change at any time, and who embeds the clip must not show the old ones for long.
+    reply.header('cache-control', clip.state === 'ready' ? 'public, no-cache' : 'no-store')
+    if (clip.state === 'ready' && isKnown(request, reply, text)) return reply.code(304).send()
+    return reply.type(OEMBED_CONTENT_TYPE[format]).send(text)
   }
 }
 

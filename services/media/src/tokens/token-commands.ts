@@ -5,6 +5,7 @@ import { parseDurationSeconds } from '@services/common/duration'
 import type { Kysely } from 'kysely'
 import { type DB, type Scope, TABLES, type TokenLimits } from '../db/tables.ts'
 import { startUp } from '../start.ts'
+import { isTokenId } from './api-token.ts'
 import { ALL_SCOPES } from './bootstrap-token.ts'
 import { createToken } from './create-token.ts'
 import { type ApiToken, listTokens, revokeToken } from './tokens.store.ts'
@@ -43,8 +44,7 @@ const tokensRevoke = command({
   summary: 'end a token at once',
   operands: ['ID'],
   run: async ({ operands: [id = ''], json }) => {
-    const isId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)
-    const token = isId ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
+    const token = isTokenId(id) ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
     if (!token) throw new UsageError(`no token of this id is good: ${id}`)
     printResult(json, toJson(token), `${token.id} (${token.name}) is revoked`)
   },
