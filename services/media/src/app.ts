@@ -120,6 +120,7 @@ const CORS_REQUEST_HEADERS = [
   'Prefer',
   'Range',
   'Token',
+  'X-Delete-Token',
 ]
 
 const CORS_RESPONSE_HEADERS = [
@@ -136,6 +137,12 @@ const CORS_RESPONSE_HEADERS = [
   'RateLimit-Remaining',
   'RateLimit-Reset',
   'Retry-After',
+  'X-Daily-Bytes-Limit',
+  'X-Daily-Bytes-Remaining',
+  'X-Delete-Token',
+  'X-Expires-At',
   'X-Media-State',
+  'X-Quota-Limit',
+  'X-Quota-Remaining',
   'X-Request-Id',
 ]

@@ -18,6 +18,7 @@ import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
+import { createRequestCounts, type RequestCounts } from './tokens/request-counts.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
 
@@ -33,6 +34,8 @@ export interface Deps {
   tools: MediaTools
   remote: Remote
   limits: Limits
+  /** What tokens did, as far as it is not written down yet. */
+  requests: RequestCounts
   results: Results
   /** PostgreSQL channel on which workers announce what is decided. */
   resultsChannel: string
@@ -122,6 +125,7 @@ export async function openDeps(
     ])
     const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}` })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
+    const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     return {
       config,
@@ -134,6 +138,7 @@ export async function openDeps(
       tools,
       remote,
       limits: createLimits(pool, config),
+      requests,
       results,
       resultsChannel,
       probes: createSlots(PROBES),
@@ -146,6 +151,7 @@ export async function openDeps(
       close: () =>
         inOrder(log, [
           () => queue.stop(1_000),
+          () => requests.close(),
           () => results.close(),
           () => remote.close(),
           () => work.close(),

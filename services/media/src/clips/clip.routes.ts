@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
@@ -7,11 +8,12 @@ import { apiError } from '../errors.ts'
 import { allows, requireToken, tokenOf } from '../http/authenticate.ts'
 import { withoutNulls } from '../http/json-body.ts'
 import { AttributionShape, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { hashToken } from '../tokens/api-token.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
 import { DetailsShape, toDetails } from './clip-details.ts'
 import { type ClipFields, cleanFields } from './clip-fields.ts'
 import { isClipId } from './clip-id.ts'
-import { type Clip, findClip, listFiles, updateClip } from './clips.store.ts'
+import { type Clip, findClip, findDeleteTokenHash, listFiles, updateClip } from './clips.store.ts'
 import { deleteClip } from './remove-clip.ts'
 
 const Params = Type.Object({ id: Type.String() })
@@ -86,9 +88,12 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   })
 
   await app.register(async (scope) => {
-    requireToken(scope, deps, { scope: 'delete' })
-    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-    scope.delete<{ Params: { id: string } }>(
+    requireToken(scope, deps, { scope: 'delete', anonymous: ({ headers }) => headers['x-delete-token'] !== undefined })
+    scope.addHook('onRequest', async (request, reply) => {
+      // A delete token has no number of its own, and cannot be guessed at any rate.
+      if (request.apiToken) await deps.limits.count(request, reply, 'read')
+    })
+    scope.delete<{ Params: { id: string }; Headers: { 'x-delete-token'?: string } }>(
       '/media/:id',
       {
         schema: {
@@ -96,12 +101,19 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           summary: 'Deletes a clip for good',
           security: TOKEN_SECURITY,
           params: Params,
+          headers: Type.Object({
+            'x-delete-token': Type.Optional(
+              Type.String({ description: 'In place of a token: of a clip that was uploaded without one.' }),
+            ),
+          }),
           response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 410, 429) },
         },
       },
       async (request, reply) => {
-        const clip = await findOwnClip(deps.db, tokenOf(request), request.params.id)
-        if (!(await deleteClip(deps, clip.id))) throw apiError('gone')
+        const { id } = request.params
+        if (request.apiToken) await findOwnClip(deps.db, request.apiToken, id)
+        else await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
+        if (!(await deleteClip(deps, id))) throw apiError('gone')
         return reply.code(204).send()
       },
     )
@@ -114,6 +126,12 @@ async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): Promise
   if (!clip || !(clip.tokenId === token.id || allows(token, 'admin'))) throw apiError('not_found')
   if (clip.state === 'deleted') throw apiError('gone')
   return clip
+}
+
+/** No clip, one with an owner and a wrong token are one answer. */
+async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string): Promise<void> {
+  const hash = isClipId(id) ? await findDeleteTokenHash(db, id) : undefined
+  if (!hash || !timingSafeEqual(hash, hashToken(presented))) throw apiError('not_found')
 }
 
 /** Under the rules of an import. */

@@ -17,6 +17,8 @@ export interface NewClip {
   attribution: Attribution | null
   sourceKind: 'upload' | 'import'
   sourceUrl: string | null
+  deleteTokenHash: Buffer | null
+  expiresAt: Date | null
   now: Date
 }
 
@@ -35,6 +37,8 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
       attribution: clip.attribution && jsonb(clip.attribution),
       source_kind: clip.sourceKind,
       source_url: clip.sourceUrl,
+      delete_token_hash: clip.deleteTokenHash,
+      expires_at: clip.expiresAt,
       created_at: clip.now,
     })
     .onConflict((conflict) => conflict.column('id').doNothing())
@@ -188,6 +192,27 @@ export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Pro
 export async function eraseClip(trx: Transaction<DB>, id: string): Promise<string | undefined> {
   const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
   return erased?.source_id ?? undefined
+}
+
+/** The hash that the delete token of a clip must have, also of one that is deleted. */
+export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<Buffer | undefined> {
+  const found = await db.selectFrom('clips').select('delete_token_hash').where('id', '=', id).executeTakeFirst()
+  return found?.delete_token_hash ?? undefined
+}
+
+/** Clips whose time was over before `before`. */
+export async function listExpiredClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
+  const rows = await db
+    .selectFrom('clips')
+    .select('id')
+    .where('expires_at', 'is not', null)
+    .where('deleted_at', 'is', null)
+    .where('expires_at', '<', before)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** Clips whose source has failed before `before`. */

@@ -30,8 +30,14 @@ export type Scope = 'write' | 'read' | 'delete' | 'admin'
 export type RenditionKind = 'gif' | 'jpg' | 'mp4' | 'webm'
 export type SourceState = 'processing' | 'ready' | 'failed'
 
-/** Calls per hour (`upload`, `import`) or minute (`read`) that replace the service's own numbers for one token. */
-export type TokenLimits = Partial<Record<'upload' | 'import' | 'read', number>>
+/** What may be set for one token in place of the service's own numbers. */
+export const TOKEN_LIMITS = ['upload', 'import', 'read', 'queued', 'quota_bytes', 'daily_bytes'] as const
+
+/**
+ * Calls per hour (`upload`, `import`) or minute (`read`), clips waiting or being made (`queued`), bytes kept in all and
+ * brought in a day.
+ */
+export type TokenLimits = Partial<Record<(typeof TOKEN_LIMITS)[number], number>>
 
 type Json<Value> = ColumnType<Value, unknown, unknown>
 type MaybeTime = ColumnType<Date | null, Date | null | undefined, Date | null>

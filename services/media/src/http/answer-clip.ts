@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AcceptedClip } from '../clips/accept-clip.ts'
 import type { Clip } from '../clips/clips.store.ts'
 import { forgetClip } from '../clips/remove-clip.ts'
 import { type Result, toResult } from '../clips/result.ts'
@@ -36,12 +37,14 @@ export async function answerClip(
   deps: Deps,
   request: FastifyRequest,
   reply: FastifyReply,
-  { clip, startedAt, clientGone }: { clip: Clip; startedAt: number; clientGone: AbortSignal },
+  { clip, startedAt, clientGone }: { clip: AcceptedClip; startedAt: number; clientGone: AbortSignal },
 ): Promise<{ success: Result }> {
   const preference = parsePreference(request.headers.prefer)
   const state = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, { clip, startedAt, clientGone }, preference)
   if (preference.respondAsync && state === 'processing') reply.header('preference-applied', 'respond-async')
   reply.code(201).headers({ location: `${deps.config.site.baseUrl}/media/${clip.id}`, 'x-media-state': state })
+  if (clip.deleteToken) reply.header('x-delete-token', clip.deleteToken)
+  if (clip.expiresAt) reply.header('x-expires-at', clip.expiresAt.toISOString())
   return { success: toResult(clip, deps.config.site) }
 }
 

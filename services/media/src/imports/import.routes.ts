@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { refuseWhenBusy } from '../clips/accept-clip.ts'
 import { cleanFields, cleanUrl } from '../clips/clip-fields.ts'
 import type { Deps } from '../deps.ts'
+import { checkAllowance } from '../http/allowance-headers.ts'
 import { answerClip } from '../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
@@ -31,7 +32,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       body: ImportBody,
       response: {
         201: Type.Object({ success: ResultShape }),
-        ...errorResponses(400, 401, 403, 413, 415, 422, 424, 429),
+        ...errorResponses(400, 401, 403, 413, 415, 422, 424, 429, 507),
       },
     },
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
@@ -47,7 +48,8 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const input = { url, fields: cleanFields(fields, 'attribution.'), tokenId: tokenOf(request).id }
       const gone = clientGone(reply)
       const clip = await deps.limits.unlessSentAway(request, reply, 'import', async () => {
-        await refuseWhenBusy(deps)
+        await refuseWhenBusy(deps, input.tokenId)
+        await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
         return importClip(deps, { ...input, startedAt, clientGone: gone })
       })
       return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone })

@@ -3,12 +3,15 @@ import { command, printResult, UsageError } from '@services/common/cli'
 import { withDatabase } from '@services/common/database'
 import { parseDurationSeconds } from '@services/common/duration'
 import type { Kysely } from 'kysely'
-import { type DB, type Scope, TABLES, type TokenLimits } from '../db/tables.ts'
+import { type DB, type Scope, TABLES, TOKEN_LIMITS, type TokenLimits } from '../db/tables.ts'
 import { startUp } from '../start.ts'
 import { isTokenId } from './api-token.ts'
 import { ALL_SCOPES } from './bootstrap-token.ts'
 import { createToken } from './create-token.ts'
 import { type ApiToken, listTokens, revokeToken } from './tokens.store.ts'
+
+const LIMITS_EXAMPLE = 'upload=1000,import=500,read=5000,queued=20,quota_bytes=20G,daily_bytes=5G'
+const LIMITS_MEANING = `other limits than the service's, as in ${LIMITS_EXAMPLE}`
 
 /** `tokens create`: prints the token, which nobody can show again. */
 const tokensCreate = command({
@@ -17,7 +20,7 @@ const tokensCreate = command({
   options: {
     name: { value: 'NAME', meaning: 'what it is for' },
     scopes: { value: 'LIST', meaning: 'of write, read, delete, admin; write,read,delete if absent' },
-    limits: { value: 'LIST', meaning: "other limits than the service's, as in upload=1000,import=500,read=5000" },
+    limits: { value: 'LIST', meaning: LIMITS_MEANING },
     expires: { value: 'DURATION', meaning: 'as in 720h; never if absent' },
   },
   run: async ({ options, json }) => {
@@ -83,7 +86,7 @@ function readOptions(options: CreateOptions, now: Date): Parameters<typeof creat
   if (scopes.length === 0 || !scopes.every(isScope))
     throw new UsageError(`--scopes must be some of ${ALL_SCOPES.join(', ')}`)
   const limits = readLimits(listOf(options.limits ?? ''))
-  if (!limits) throw new UsageError('--limits must look like upload=1000,import=500,read=5000')
+  if (!limits) throw new UsageError(`--limits must look like ${LIMITS_EXAMPLE}`)
   const seconds = options.expires === undefined ? undefined : parseDurationSeconds(options.expires)
   if (options.expires !== undefined && !seconds)
     throw new UsageError('--expires must be seconds or a duration such as 720h')
@@ -97,10 +100,15 @@ function readOptions(options: CreateOptions, now: Date): Parameters<typeof creat
   }
 }
 
+const UNITS: Record<string, number> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 }
+
+/** `quota_bytes=20G` and the like; undefined where it cannot be read. */
 function readLimits(entries: string[]): TokenLimits | undefined {
-  const pairs = entries.map((entry) => /^(upload|import|read)=([1-9]\d{0,8})$/.exec(entry))
-  if (!pairs.every((pair) => pair !== null)) return undefined
-  return Object.fromEntries(pairs.map(([, name, points]) => [name, Number(points)]))
+  const pairs = entries.map((entry) => /^([a-z_]+)=([1-9]\d{0,8})([KMGT]?)$/.exec(entry))
+  const isRight = (pair: RegExpExecArray | null) =>
+    TOKEN_LIMITS.some((name) => name === pair?.[1]) && (pair?.[3] === '' || pair?.[1]?.endsWith('_bytes'))
+  if (!pairs.every((pair) => isRight(pair))) return undefined
+  return Object.fromEntries(pairs.map((pair) => [pair?.[1], Number(pair?.[2]) * (UNITS[pair?.[3] ?? ''] ?? 1)]))
 }
 
 const isScope = (text: string): text is Scope => (ALL_SCOPES as readonly string[]).includes(text)

@@ -56,6 +56,12 @@ export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Pr
     .executeTakeFirst()
 }
 
+/** Limits of its own; empty also when there is no such token. */
+export async function findTokenLimits(db: Kysely<DB>, id: string): Promise<TokenLimits> {
+  const found = await db.selectFrom('api_tokens').select('limits').where('id', '=', id).executeTakeFirst()
+  return found?.limits ?? {}
+}
+
 /** Written only when the last note is older than `staleBefore`: a busy token must not be a busy row. */
 export async function noteTokenUse(db: Kysely<DB>, id: string, now: Date, staleBefore: Date): Promise<void> {
   await db

@@ -9,6 +9,7 @@ import { acceptClip, refuseWhenBusy } from '../clips/accept-clip.ts'
 import type { Result } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { checkAllowance } from '../http/allowance-headers.ts'
 import { answerClip } from '../http/answer-clip.ts'
 import { requireToken } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
@@ -29,7 +30,7 @@ const UploadForm = Type.Object({
 export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config } = deps
   const { maxBytes } = config.source
-  requireToken(app, deps, { scope: 'write', anonymous: !config.uploadNeedsToken })
+  requireToken(app, deps, { scope: 'write', anonymous: () => !config.uploadNeedsToken })
   await app.register(multipart)
   app.route({
     method: 'POST',
@@ -43,7 +44,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       body: UploadForm,
       response: {
         201: Type.Object({ success: ResultShape }),
-        ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
+        ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429, 507),
       },
     },
     // The form is read by the handler, part by part; the schema above is documentation.
@@ -58,7 +59,12 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (Number(request.headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) {
         throw fileTooLarge(maxBytes)
       }
-      await deps.limits.unlessSentAway(request, reply, 'upload', () => refuseWhenBusy(deps))
+      await deps.limits.unlessSentAway(request, reply, 'upload', async () => {
+        await refuseWhenBusy(deps, request.apiToken?.id ?? null)
+        // The rest is the form, however large it is made.
+        const atLeastBytes = Math.max(1, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES)
+        await checkAllowance(deps, request, reply, { atLeastBytes })
+      })
     },
     handler: (request, reply) =>
       deps.limits.unlessSentAway(request, reply, 'upload', () =>
