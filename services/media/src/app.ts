@@ -33,6 +33,7 @@ import { importRoutes } from './imports/import.routes.ts'
 import { ERRORS_PATH } from './pages/errors-page.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
 import { pageRoutes } from './pages/page.routes.ts'
+import { tokenRoutes } from './tokens/token.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
 import { VERSION } from './version.ts'
 
@@ -106,6 +107,9 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(importRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
+
+  // Callers with `admin`
+  await app.register(tokenRoutes, { deps })
   return app
 }
 

@@ -352,6 +352,8 @@ describe('every address', () => {
       '/media/{id}',
       '/oembed',
       '/oembed/{id}',
+      '/tokens',
+      '/tokens/{id}',
     ])
     expect(body.paths['/media/upload'].post.requestBody.content['multipart/form-data'].schema.required).toEqual([
       'file',

@@ -8,7 +8,7 @@ import { errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
 import { isTokenId } from '../tokens/api-token.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
 import { DetailsShape, toDetails } from './clip-details.ts'
-import { cleanTag, invalidField, tagKey } from './clip-fields.ts'
+import { invalidField, oneLine, tagKey } from './clip-fields.ts'
 import { isClipId } from './clip-id.ts'
 import { listClips } from './clip-lists.store.ts'
 
@@ -48,7 +48,7 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       const { after, limit } = readPage(request.query, isClipId)
       const filter = {
         tokenId: whose(tokenOf(request), token),
-        tagKey: tag === undefined ? undefined : tagKey(cleanTag(tag)),
+        tagKey: tag === undefined ? undefined : tagKey(oneLine(tag)),
         state,
         nsfw: nsfw === undefined ? undefined : nsfw === 'true',
       }

@@ -76,6 +76,30 @@ export async function listTokens(db: Kysely<DB>): Promise<ApiToken[]> {
   return db.selectFrom('api_tokens').select(COLUMNS).orderBy('created_at').orderBy('id').execute()
 }
 
+export interface TokenChanges {
+  name?: string
+  scopes?: Scope[]
+  limits?: TokenLimits
+  expiresAt?: Date | null
+}
+
+/** Changes what is given. Undefined when there is no such token or it is revoked. */
+export async function updateToken(db: Kysely<DB>, id: string, changes: TokenChanges): Promise<ApiToken | undefined> {
+  const { name, scopes, limits, expiresAt } = changes
+  return db
+    .updateTable('api_tokens')
+    .set({
+      ...(name !== undefined && { name }),
+      ...(scopes && { scopes }),
+      ...(limits && { limits: jsonb(limits) }),
+      ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .returning(COLUMNS)
+    .executeTakeFirst()
+}
+
 /** By id. Undefined when there is no such token or it was revoked before. */
 export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promise<ApiToken | undefined> {
   return db

@@ -1,5 +1,5 @@
 import { deleteBatch } from '@services/common/database'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 
 /** The day of UTC that a moment belongs to, as in 2026-11-21. */
@@ -79,23 +79,65 @@ export async function countStored(db: Kysely<DB>, tokenId: string): Promise<Stor
     .executeTakeFirstOrThrow()
 }
 
-/** What a token did since `since`, today included. */
-export async function countSince(
-  db: Kysely<DB>,
-  tokenId: string,
-  since: string,
-): Promise<{ requests: number; clips: number; bytes: number }> {
-  return db
-    .selectFrom('token_days')
-    .select([
-      sql<number>`coalesce(sum(requests), 0)::bigint`.as('requests'),
-      sql<number>`coalesce(sum(clips), 0)::bigint`.as('clips'),
-      sql<number>`coalesce(sum(bytes), 0)::bigint`.as('bytes'),
-    ])
-    .where('token_id', '=', tokenId)
-    .where('day', '>=', since)
-    .executeTakeFirstOrThrow()
+interface Done {
+  requests: number
+  clips: number
+  bytes: number
 }
+
+export interface TokenUsage {
+  id: string
+  name: string
+  stored: Stored
+  today: Done
+  last_30_days: Done
+}
+
+const DAY_MS = 86_400_000
+
+/** Of one token or of all, in the order they were made. Calls of the last seconds may not be written down yet. */
+export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Date): Promise<TokenUsage[]> {
+  const today = dayOf(now)
+  const monthAgo = dayOf(new Date(now.getTime() - 29 * DAY_MS))
+  const rows = await db
+    .selectFrom('api_tokens')
+    .leftJoinLateral(
+      (column) =>
+        column
+          .selectFrom('token_days')
+          .select([
+            sumOf('requests', sql`day = ${today}`).as('requests_today'),
+            sumOf('clips', sql`day = ${today}`).as('clips_today'),
+            sumOf('bytes', sql`day = ${today}`).as('bytes_today'),
+            sumOf('requests', sql`true`).as('requests'),
+            sumOf('clips', sql`true`).as('clips'),
+            sumOf('bytes', sql`true`).as('bytes'),
+          ])
+          .whereRef('token_days.token_id', '=', 'api_tokens.id')
+          .where('day', '>=', monthAgo)
+          .as('days'),
+      (join) => join.onTrue(),
+    )
+    .select(['id', 'name', 'requests_today', 'clips_today', 'bytes_today', 'requests', 'clips', 'bytes'])
+    .$if(id !== undefined, (query) => query.where('id', '=', id as string))
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  const usages: TokenUsage[] = []
+  for (const row of rows) {
+    usages.push({
+      id: row.id,
+      name: row.name,
+      stored: await countStored(db, row.id),
+      today: { requests: row.requests_today ?? 0, clips: row.clips_today ?? 0, bytes: row.bytes_today ?? 0 },
+      last_30_days: { requests: row.requests ?? 0, clips: row.clips ?? 0, bytes: row.bytes ?? 0 },
+    })
+  }
+  return usages
+}
+
+const sumOf = (name: keyof Done, condition: RawBuilder<unknown>) =>
+  sql<number>`coalesce(sum(${sql.ref(name)}) filter (where ${condition}), 0)::bigint`
 
 /** Housekeeping. */
 export const deleteDaysBefore = (db: Kysely<DB>, day: string, limit: number): Promise<number> =>
