@@ -40,6 +40,9 @@ import { VERSION } from './version.ts'
 /** Of JSON bodies; forms have limits of their own. */
 const MAX_BODY_BYTES = 1024 * 1024
 
+/** Addresses without a version are those of version 1 for good; another one would be under `/v2`. */
+const API_VERSION = '1'
+
 /** Headers come at once or not at all. Bodies may take long: uploads watch their own speed. */
 const HEADERS_WITHIN_MS = 15_000
 
@@ -74,6 +77,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const isStopping = () => deps.stopping.aborted
   refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))
   secureHeaders(app)
+  app.addHook('onRequest', async (_request, reply) => void reply.header('api-version', API_VERSION))
   requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
   endUnreadBodies(app, patience.unreadBodyMs)
   endStalledAnswers(app, patience.stalledAnswerMs)
@@ -118,6 +122,7 @@ const CORS_REQUEST_HEADERS = [
   'Authorization',
   'Content-Type',
   'Gifs-API-Key',
+  'Idempotency-Key',
   'If-Modified-Since',
   'If-None-Match',
   'If-Range',
@@ -128,11 +133,13 @@ const CORS_REQUEST_HEADERS = [
 ]
 
 const CORS_RESPONSE_HEADERS = [
+  'API-Version',
   'Accept-Ranges',
   'Content-Disposition',
   'Content-Length',
   'Content-Range',
   'ETag',
+  'Idempotency-Replayed',
   'Link',
   'Location',
   'Preference-Applied',

@@ -17,6 +17,7 @@ export const errorCatalogue = {
   method_not_allowed: { status: 405, message: 'This address does not take that method.' },
   request_too_slow: { status: 408, message: 'The request did not arrive in time.' },
   upload_too_slow: { status: 408, message: 'The upload was slower than 16 KiB a second.' },
+  idempotency_conflict: { status: 409, message: 'This Idempotency-Key was used for another request.' },
   gone: { status: 410, message: 'This media item was removed.' },
   file_too_large: { status: 413, message: 'The file is larger than the limit.' },
   body_too_large: { status: 413, message: 'The request body is too large.' },

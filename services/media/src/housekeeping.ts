@@ -6,6 +6,7 @@ import { deleteClip, forgetClip } from './clips/remove-clip.ts'
 import { deleteSource, listProcessing, listUnreferencedSources, lockUnreferencedSource } from './clips/sources.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
+import { deleteOutcomesBefore } from './idempotency/idempotency.store.ts'
 import { rescueSource } from './jobs/rescue-source.ts'
 import { dayOf, deleteDaysBefore } from './tokens/usage.store.ts'
 
@@ -17,6 +18,9 @@ const KEEP_FAILED_MS = 7 * 86_400_000
 
 /** What tokens did is kept for a year and a month, to compare a month with that of the year before. */
 const KEEP_DAYS_MS = 396 * 86_400_000
+
+/** Of requests with a key; nobody asks for an older one. */
+const KEEP_OUTCOMES_MS = 2 * 86_400_000
 
 /** Most clips are made by then, and what is made needs no second look. */
 const LOST_AFTER_MS = 60_000
@@ -86,6 +90,8 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   const oldestDay = dayOf(olderThan(KEEP_DAYS_MS).before)
   while (!stopping?.aborted && (await deleteExpiredLimits(db, deps.now(), BATCH)) === BATCH);
   while (!stopping?.aborted && (await deleteDaysBefore(db, oldestDay, BATCH)) === BATCH);
+  const dayAgo = olderThan(KEEP_OUTCOMES_MS).before
+  while (!stopping?.aborted && (await deleteOutcomesBefore(db, dayAgo, BATCH)) === BATCH);
   if (stopping?.aborted) return
   await deps.work.sweep()
   await deps.blobs.sweep()

@@ -1,8 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { ApiError } from '@services/common/errors'
-import { acceptClip } from '../clips/accept-clip.ts'
+import { type AcceptedClip, acceptClip, type NewClipInput } from '../clips/accept-clip.ts'
 import type { ClipFields } from '../clips/clip-fields.ts'
-import type { Clip } from '../clips/clips.store.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 
@@ -14,6 +13,7 @@ export interface ImportInput {
   startedAt: number
   /** The client's going away: until the clip is accepted nothing is done for nobody. */
   clientGone: AbortSignal
+  alongside?: NewClipInput['alongside']
 }
 
 /** A source gets this long also where the service hardly waits for its files. */
@@ -23,8 +23,8 @@ const FETCH_AT_LEAST_MS = 10_000
  * Fetches the file at an address through the guard and makes a clip of it. Throws source_forbidden, source_fetch_failed
  * (`details.upstream` says how), unsupported_site_content for a page, busy, and what an upload of the same file would.
  */
-export async function importClip(deps: Deps, input: ImportInput): Promise<Clip> {
-  const { url, fields, tokenId, startedAt, clientGone } = input
+export async function importClip(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
+  const { url, fields, tokenId, startedAt, clientGone, alongside } = input
   const { maxBytes } = deps.config.source
   const signal = AbortSignal.any([deps.hurry, clientGone])
   const fetchFile = () => {
@@ -43,6 +43,7 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Clip> 
         tokenId,
         origin: { kind: 'import', url },
         signal,
+        ...(alongside && { alongside }),
       })
     } catch (error) {
       const isPage = /^(text\/html|application\/xhtml\+xml)$/.test(file.contentType ?? '')
