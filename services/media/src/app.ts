@@ -36,6 +36,7 @@ import { pageRoutes } from './pages/page.routes.ts'
 import { tokenRoutes } from './tokens/token.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
 import { VERSION } from './version.ts'
+import { webhookRoutes } from './webhooks/webhook.routes.ts'
 
 /** Of JSON bodies; forms have limits of their own. */
 const MAX_BODY_BYTES = 1024 * 1024
@@ -111,6 +112,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(importRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
+  await app.register(webhookRoutes, { deps })
 
   // Callers with `admin`
   await app.register(tokenRoutes, { deps })

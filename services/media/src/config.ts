@@ -65,6 +65,12 @@ export const variables = {
     {},
     parseBootstrapToken,
   ),
+  ENCRYPTION_KEY: parsed(
+    'string',
+    'Secret of at least 16 bytes under which the secrets of webhooks are stored; without it they are stored as they are.',
+    {},
+    parseEncryptionKey,
+  ),
   MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
   MAX_SIDE: integer(
@@ -166,6 +172,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
     storage: { blobsDir: values.BLOBS_DIR, workDir: values.WORK_DIR ?? join(values.BLOBS_DIR, 'work') },
     uploadNeedsToken: values.UPLOAD_AUTH === 'required',
     bootstrapToken: values.BOOTSTRAP_TOKEN,
+    encryptionKey: values.ENCRYPTION_KEY,
     source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
     syncWaitSeconds: values.SYNC_WAIT,
     egress: {
@@ -235,6 +242,11 @@ function parseNamespace(value: string): string {
 
 function parseBootstrapToken(value: string): string {
   if (!/^[\x21-\x7e]{20,200}$/.test(value)) throw new Error('must be 20 to 200 visible ASCII characters')
+  return value
+}
+
+function parseEncryptionKey(value: string): string {
+  if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes')
   return value
 }
 

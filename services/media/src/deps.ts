@@ -21,6 +21,7 @@ import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
 import { createRequestCounts, type RequestCounts } from './tokens/request-counts.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
+import { WEBHOOK_QUEUE } from './webhooks/webhook-queue.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
 export interface Deps {
@@ -91,7 +92,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     url: database.url,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
-    queues: [TRANSCODE_QUEUE],
+    queues: [TRANSCODE_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
   })
@@ -173,6 +174,8 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   }
   return {
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
+    post: async (...args) => (await open()).post(...args),
+    checkUrl: async (url) => (await open()).checkUrl(url),
     close: async () => (await opened)?.close(),
   }
 }

@@ -9,6 +9,9 @@ import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { deleteOutcomesBefore } from './idempotency/idempotency.store.ts'
 import { rescueSource } from './jobs/rescue-source.ts'
 import { dayOf, deleteDaysBefore } from './tokens/usage.store.ts'
+import { rescueDeliveries } from './webhooks/deliver-webhook.ts'
+import { deleteDeliveriesBefore } from './webhooks/deliveries.store.ts'
+import type { EmitDeps } from './webhooks/emit-event.ts'
 
 /** Nothing is deleted younger than this: a download that has begun ends, and the same bytes sent again are still there. */
 const KEEP_UNREFERENCED_MS = 600_000
@@ -22,13 +25,16 @@ const KEEP_DAYS_MS = 396 * 86_400_000
 /** Of requests with a key; nobody asks for an older one. */
 const KEEP_OUTCOMES_MS = 2 * 86_400_000
 
+/** The log of webhooks. */
+const KEEP_DELIVERIES_MS = 30 * 86_400_000
+
 /** Most clips are made by then, and what is made needs no second look. */
 const LOST_AFTER_MS = 60_000
 
 /** So many are listed at a time. */
 const BATCH = 500
 
-type HousekeepingDeps = Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'now' | 'log'>
+type HousekeepingDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel' | 'work' | 'log'> & EmitDeps
 
 /**
  * Rescues clips that lost their jobs and deletes what nothing refers to any more, soon after the start and then every few
@@ -87,11 +93,14 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
     (after?: BlobName) => listUnreferencedBlobs(db, { ...unreferenced, after }),
     (name) => deleteIfUnreferenced(deps, name),
   )
+  while (!stopping?.aborted && (await rescueDeliveries(deps, BATCH)) === BATCH);
   const oldestDay = dayOf(olderThan(KEEP_DAYS_MS).before)
   while (!stopping?.aborted && (await deleteExpiredLimits(db, deps.now(), BATCH)) === BATCH);
   while (!stopping?.aborted && (await deleteDaysBefore(db, oldestDay, BATCH)) === BATCH);
-  const dayAgo = olderThan(KEEP_OUTCOMES_MS).before
-  while (!stopping?.aborted && (await deleteOutcomesBefore(db, dayAgo, BATCH)) === BATCH);
+  const oldestOutcome = olderThan(KEEP_OUTCOMES_MS).before
+  while (!stopping?.aborted && (await deleteOutcomesBefore(db, oldestOutcome, BATCH)) === BATCH);
+  const oldestDelivery = olderThan(KEEP_DELIVERIES_MS).before
+  while (!stopping?.aborted && (await deleteDeliveriesBefore(db, oldestDelivery, BATCH)) === BATCH);
   if (stopping?.aborted) return
   await deps.work.sweep()
   await deps.blobs.sweep()

@@ -354,6 +354,10 @@ describe('every address', () => {
       '/oembed/{id}',
       '/tokens',
       '/tokens/{id}',
+      '/webhooks',
+      '/webhooks/{id}',
+      '/webhooks/{id}/deliveries',
+      '/webhooks/{id}/deliveries/{delivery}/replay',
     ])
     expect(body.paths['/media/upload'].post.requestBody.content['multipart/form-data'].schema.required).toEqual([
       'file',

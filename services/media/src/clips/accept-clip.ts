@@ -14,6 +14,7 @@ import { probe } from '../probe/probe.ts'
 import { takeAllowance } from '../tokens/allowance.ts'
 import { makeDeleteToken } from '../tokens/delete-token.ts'
 import { findTokenLimits } from '../tokens/tokens.store.ts'
+import { emitEvent } from '../webhooks/emit-event.ts'
 import type { ClipFields } from './clip-fields.ts'
 import { makeClipId } from './clip-id.ts'
 import { type Clip, insertClip } from './clips.store.ts'
@@ -164,5 +165,7 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: 
     hasAudio: source.has_audio,
   }
   await input.alongside?.(trx, accepted)
+  // Nobody else will say so of bytes that were here before.
+  if (source.state === 'ready') await emitEvent(deps, trx, 'media.ready', { clipId: id })
   return { ...accepted, ...(ownerless && { deleteToken: ownerless.token }) }
 }

@@ -162,15 +162,20 @@ export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<Cl
   return updated !== undefined
 }
 
-/** Leaves a tombstone without what the owner wrote. The source it had; undefined when it was deleted before. */
-export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
-  const clip = await trx
+/** Until the transaction ends nobody else can change or delete it. Undefined when it is deleted. */
+export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ source_id: string | null } | undefined> {
+  return trx
     .selectFrom('clips')
     .select('source_id')
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .forUpdate()
     .executeTakeFirst()
+}
+
+/** Leaves a tombstone without what the owner wrote. The source it had; undefined when it was deleted before. */
+export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
+  const clip = await lockClip(trx, id)
   if (!clip) return undefined
   await trx
     .updateTable('clips')

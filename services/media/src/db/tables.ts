@@ -13,6 +13,8 @@ export interface DB {
   rate_limits: RateLimitsTable
   token_days: TokenDaysTable
   idempotency_keys: IdempotencyKeysTable
+  webhooks: WebhooksTable
+  webhook_deliveries: WebhookDeliveriesTable
 }
 
 export const TABLES = [
@@ -24,6 +26,8 @@ export const TABLES = [
   'rate_limits',
   'token_days',
   'idempotency_keys',
+  'webhooks',
+  'webhook_deliveries',
 ] as const satisfies readonly (keyof DB)[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
@@ -132,6 +136,38 @@ interface IdempotencyKeysTable {
   fingerprint: Buffer
   clip_id: string | null
   refusal: Json<Refusal | null>
+  created_at: Date
+}
+
+export const WEBHOOK_EVENTS = ['media.ready', 'media.failed', 'media.deleted'] as const
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
+
+interface WebhooksTable {
+  id: string
+  token_id: string
+  url: string
+  events: WebhookEvent[]
+  secret: string
+  created_at: Date
+  failures: Generated<number>
+  failing_since: MaybeTime
+  paused_until: MaybeTime
+  disabled_at: MaybeTime
+}
+
+interface WebhookDeliveriesTable {
+  id: string
+  webhook_id: string
+  type: WebhookEvent
+  payload: Json<object>
+  state: 'pending' | 'delivered' | 'failed'
+  attempts: Generated<number>
+  attempts_before: Generated<number>
+  next_attempt_at: MaybeTime
+  give_up_at: Date
+  last_attempt_at: MaybeTime
+  last_status: ColumnType<number | null, number | null | undefined, number | null>
+  last_error: ColumnType<string | null, string | null | undefined, string | null>
   created_at: Date
 }
 

@@ -23,6 +23,7 @@ import type { ErrorCode } from '../errors.ts'
 import { isDiskFull } from '../transcode/disk-full.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
+import { emitEvent } from '../webhooks/emit-event.ts'
 import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
@@ -116,6 +117,7 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
     await insertRenditions(trx, source.id, rows)
     await announce(trx, deps.resultsChannel, source.id)
+    await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
     return { references: files.map(toName), dropped: [original], result: undefined }
   })
   await deleteIfUnreferenced(deps, original)

@@ -10,6 +10,7 @@ import { type RemoteTimeouts, startDeadlines } from './deadlines.ts'
 import { guardedConnector, type Resolve, resolveWithSystem } from './guarded-connector.ts'
 import { limitCrumbs } from './limit-crumbs.ts'
 import { discard, openResponse, type RemoteResponse } from './open-response.ts'
+import { type PostOptions, postRemote } from './post-remote.ts'
 import { createGuard, type GuardOptions } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './upstream-error.ts'
 
@@ -43,6 +44,10 @@ export interface Remote {
    * on failure. Throws ApiError source_forbidden, source_fetch_failed (`details.upstream`) or file_too_large.
    */
   fetchToFile: (url: string, path: string, options: FetchOptions) => Promise<FetchedFile>
+  /** Sends a body and tells the status of the answer; follows nothing. Throws as above. */
+  post: (url: string, options: PostOptions) => Promise<{ status: number }>
+  /** Throws source_forbidden where the address alone tells that nothing would be sent there. */
+  checkUrl: (url: string) => Promise<void>
   close: () => Promise<void>
 }
 
@@ -91,6 +96,12 @@ export function createRemote(options: RemoteOptions = {}): Remote {
   return {
     fetchToFile: (url, path, fetch) =>
       withNewFile(path, (file) => fetchWith(url, fetch, (response) => writeTo(file, response, fetch.maxBytes))),
+    post: (url, options) =>
+      postRemote(egress, guard, url, {
+        ...options,
+        headers: { 'user-agent': headers['user-agent'], ...options.headers },
+      }),
+    checkUrl: async (url) => void guard.parseUrl(url),
     close: () => agent.destroy(),
   }
 }
