@@ -106,7 +106,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
               Type.String({ description: 'In place of a token: of a clip that was uploaded without one.' }),
             ),
           }),
-          response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 410, 429) },
+          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 410, 413, 415, 429) },
         },
       },
       async (request, reply) => {

@@ -18,6 +18,20 @@ const Query = Type.Object({
   maxheight: Type.Optional(Type.Unknown()),
 })
 
+/** Answers are written by `oembed.ts`; here for the documentation. */
+const OembedShape = Type.Unsafe<string>(
+  Type.Object(
+    {
+      type: Type.Literal('video'),
+      version: Type.Literal('1.0'),
+      html: Type.String(),
+      width: Type.Integer(),
+      height: Type.Integer(),
+    },
+    { additionalProperties: true, description: 'https://oembed.com' },
+  ),
+)
+
 /** GET /oembed/{id} and GET /oembed?url= (https://oembed.com). */
 export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
@@ -30,7 +44,7 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         summary: 'oEmbed of a clip',
         params: Type.Object({ id: Type.String() }),
         querystring: Query,
-        response: errorResponses(404, 410, 501),
+        response: { 200: OembedShape, ...errorResponses(404, 410, 501) },
       },
     },
     async (request, reply) => answer(request, reply, request.params.id),
@@ -43,7 +57,7 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         tags: ['pages'],
         summary: 'oEmbed of an address',
         querystring: Query,
-        response: errorResponses(400, 404, 410, 501),
+        response: { 200: OembedShape, ...errorResponses(400, 404, 410, 501) },
       },
     },
     async (request, reply) => {

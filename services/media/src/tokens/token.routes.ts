@@ -107,7 +107,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         summary: 'Ends a token at once; its clips stay',
         security: TOKEN_SECURITY,
         params: Type.Object({ id: Type.String() }),
-        response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 429) },
+        response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 415, 429) },
       },
     },
     async (request, reply) => {

@@ -104,7 +104,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           summary: 'Takes an address away, with what it was told',
           security: TOKEN_SECURITY,
           params: Params,
-          response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 429) },
+          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 415, 429) },
         },
       },
       async (request, reply) => {
