@@ -46,6 +46,13 @@ function variable<Value, O extends Options>(
 export const text = <const O extends Options>(meaning: string, options: O = {} as O) =>
   variable('string', meaning, options, (value) => value)
 
+/** Name of a header (RFC 9110, section 5.1), in lower case as Node gives them. */
+export const headerName = <const O extends Options>(meaning: string, options: O = {} as O) =>
+  variable('string', meaning, options, (value) => {
+    if (!/^[!#$%&'*+.^`|~\w-]+$/.test(value)) throw new Error('must be the name of a header')
+    return value.toLowerCase()
+  })
+
 export const boolean = <const O extends Options>(meaning: string, options: O = {} as O) =>
   variable('boolean', meaning, options, (value) => {
     if (/^(true|1|yes|on|t)$/i.test(value)) return true

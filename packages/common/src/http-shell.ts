@@ -9,7 +9,7 @@ const MAX_REQUEST_ID = 200
 
 /** Takes the request's id from a header, if one is configured and sent; a new UUID otherwise. */
 export const requestId = (header: string | undefined) => (request: IncomingMessage) => {
-  const inherited = header ? request.headers[header.toLowerCase()] : undefined
+  const inherited = header ? request.headers[header] : undefined
   return typeof inherited === 'string' && inherited !== '' ? inherited.slice(0, MAX_REQUEST_ID) : randomUUID()
 }
 

@@ -40,7 +40,7 @@ test.each(['os', 'none'])(
   },
 )
 
-test('Prometheus reads request durations by route on its own port; traces name routes, parameters and the version', async () => {
+test('Prometheus reads request durations by route on its own port; traces name routes, parameters and the version, and join those of callers', async () => {
   const received: Buffer[] = []
   const collector = createServer((request, response) => {
     request.on('data', (chunk) => received.push(chunk))
@@ -61,6 +61,8 @@ test('Prometheus reads request durations by route on its own port; traces name r
   await app.register(telemetryPlugin, { service: 'auth' })
   app.get('/admin/users/:user_id', async () => ({}))
   await app.inject('/admin/users/42')
+  const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }
+  await app.inject({ url: '/joined', headers: { traceparent: `00-${caller.traceId}-${caller.spanId}-01` } })
 
   for (const path of ['/', '/metrics']) {
     const figures = await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
@@ -74,5 +76,6 @@ test('Prometheus reads request durations by route on its own port; traces name r
   for (const text of ['GET /admin/users/{user_id}', 'http.route.params.user_id', '42', 'auth.version', '9.8.7']) {
     expect(traces).toContain(text)
   }
+  for (const id of Object.values(caller)) expect(traces).toContain(Buffer.from(id, 'hex').toString('latin1'))
   collector.close()
 })

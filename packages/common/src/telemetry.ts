@@ -7,6 +7,7 @@ import {
   DiagLogLevel,
   diag,
   metrics,
+  propagation,
   type Span,
   SpanKind,
   SpanStatusCode,
@@ -100,14 +101,17 @@ export const telemetryPlugin = fp(async (app: FastifyInstance, options: { servic
   })
 
   app.addHook('onRequest', (request, _reply, done) => {
-    const span = tracer.startSpan(spanName(request), { kind: SpanKind.SERVER, attributes: routeAttributes(request) })
+    // Part of the caller's trace, where its headers name one (W3C Trace Context).
+    const caller = propagation.extract(context.active(), request.headers)
+    const kind = SpanKind.SERVER
+    const span = tracer.startSpan(spanName(request), { kind, attributes: routeAttributes(request) }, caller)
     // The parameter of an unknown address is the address itself, and strangers write anything into it.
     const params = request.is404 ? {} : ((request.params ?? {}) as Record<string, string>)
     for (const [key, value] of Object.entries(params)) {
       span.setAttribute(`http.route.params.${key}`, value)
     }
     request.telemetrySpan = span
-    context.with(trace.setSpan(context.active(), span), done)
+    context.with(trace.setSpan(caller, span), done)
   })
 
   app.addHook('onError', async (request, _reply, error) => request.telemetrySpan?.recordException(error))

@@ -144,6 +144,8 @@ describe('a start is refused', () => {
     ['with test numbers that are none', { AUTH_SMS_TEST_OTP: 'x' }, 'AUTH_SMS_TEST_OTP'],
     ['with an end that is no time', { AUTH_SMS_TEST_OTP_VALID_UNTIL: 'May' }, 'AUTH_SMS_TEST_OTP_VALID_UNTIL'],
     ['with a cap per number that is none', { AUTH_SMS_MAX_PER_NUMBER: '5/1h,7/60m' }, 'AUTH_SMS_MAX_PER_NUMBER'],
+    ['with a client address in what is no header', { AUTH_RATE_LIMIT_HEADER: 'X-Real-IP:' }, 'AUTH_RATE_LIMIT_HEADER'],
+    ['with a request id in what is no header', { AUTH_REQUEST_ID_HEADER: 'X Id' }, 'AUTH_REQUEST_ID_HEADER'],
     ['with headers that are no JSON', { AUTH_SMS_HTTP_HEADERS: 'a: b' }, 'AUTH_SMS_HTTP_HEADERS'],
     ['with a header of two lines', { AUTH_SMS_HTTP_HEADERS: '{"a":"b\\r\\nc: d"}' }, 'AUTH_SMS_HTTP_HEADERS'],
     ['with a body of unknown placeholders', { AUTH_SMS_HTTP_BODY: '{{ .Phone }}' }, 'AUTH_SMS_HTTP_BODY'],

@@ -1,10 +1,10 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { join } from 'node:path'
 import {
   baseUrl,
   boolean,
   duration,
   type Environment,
+  headerName,
   integer,
   list,
   oneOf,
@@ -18,6 +18,7 @@ import {
 import { LOG_LEVELS } from '@services/common/logger'
 import { metricsVariables, telemetrySettings } from '@services/common/telemetry-settings'
 import ipaddr from 'ipaddr.js'
+import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './blobs/storage-settings.ts'
 import { LARGEST_SIDE } from './transcode/hardening.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
@@ -31,7 +32,7 @@ export const variables = {
   HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8082' }),
   SITE_NAME: text('Name shown on pages and in oEmbed.', { default: 'Media' }),
-  REQUEST_ID_HEADER: text('Header to take the request id from; without it each request gets a new one.'),
+  REQUEST_ID_HEADER: headerName('Header to take the request id from; without it each request gets a new one.'),
   MAX_CONNECTIONS: integer(
     'Connections one process holds at once; more are closed unanswered. Each may cost some 200 KiB and two open files.',
     { default: '2000', min: 1, max: 1_000_000 },
@@ -51,10 +52,7 @@ export const variables = {
   ),
   MIGRATE_ON_START: boolean('Apply migrations at start; false where `migrate` runs on its own.', { default: 'true' }),
 
-  BLOBS_DIR: text('Directory of the stored files; all processes that serve or transcode must see the same one.', {
-    required: true,
-  }),
-  WORK_DIR: text('Directory for files on their way in and out, best on the same volume; else `work` in BLOBS_DIR.'),
+  ...storageVariables,
 
   UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` lets anybody upload without a token, within tight limits.', {
     default: 'required',
@@ -107,7 +105,9 @@ export const variables = {
   FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
   FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
 
-  RATE_LIMIT_HEADER: text('Header, set by a trusted proxy, whose last address is that of a caller without a token.'),
+  RATE_LIMIT_HEADER: headerName(
+    'Header, set by a trusted proxy, whose last address is that of a caller without a token.',
+  ),
   RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
   RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),
   RATE_LIMIT_READ: parsed('rate', 'Other calls per token.', { default: '600/1m' }, parseRate),
@@ -142,11 +142,17 @@ export type Config = ReturnType<typeof groupConfig>
 
 /**
  * Checked settings in groups, as code receives them; durations in seconds. Throws a ConfigError that lists all problems.
- * `warnings` name settings that are unknown.
+ * `warnings` name settings that are unknown or without effect.
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
-  const { values, warnings } = readVariables(variables, 'MEDIA_', environment, file)
-  return { config: groupConfig(values, environment.PATH ?? ''), warnings }
+  const given = (name: string) =>
+    [environment, file].flatMap((source) => [source[`MEDIA_${name}`], source[name]]).find(Boolean)
+  const all = { ...variables, ...requiredStorage(given) }
+  const { values, warnings } = readVariables(all, 'MEDIA_', environment, file)
+  return {
+    config: groupConfig(values, environment.PATH ?? ''),
+    warnings: [...warnings, ...storageWarnings(values)],
+  }
 }
 
 function groupConfig(values: RawConfig, searchPath: string) {
@@ -169,7 +175,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       namespace: values.DB_NAMESPACE,
       migrateOnStart: values.MIGRATE_ON_START,
     },
-    storage: { blobsDir: values.BLOBS_DIR, workDir: values.WORK_DIR ?? join(values.BLOBS_DIR, 'work') },
+    storage: storageSettings(values),
     uploadNeedsToken: values.UPLOAD_AUTH === 'required',
     bootstrapToken: values.BOOTSTRAP_TOKEN,
     encryptionKey: values.ENCRYPTION_KEY,
@@ -197,7 +203,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       searchPath,
     },
     limits: {
-      header: values.RATE_LIMIT_HEADER?.toLowerCase(),
+      header: values.RATE_LIMIT_HEADER,
       upload: values.RATE_LIMIT_UPLOAD,
       import: values.RATE_LIMIT_IMPORT,
       read: values.RATE_LIMIT_READ,

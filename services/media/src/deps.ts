@@ -112,14 +112,14 @@ export async function openDeps(
   // Independent of the database, and the slowest part of a start: several short processes.
   const opening = Promise.all([
     overrides.tools ?? resolveTools(ffmpeg),
-    createDiskBlobs(storage.blobsDir),
-    openWorkDirectory(storage.workDir, { store: storage.blobsDir }),
+    openBlobs(storage, log, patience),
+    openWorkDirectory(storage.workDir, storage.kind === 'disk' ? { store: storage.blobsDir } : {}),
   ])
   opening.catch(() => {})
   try {
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
-    const resultsChannel = `${tablePrefix(database.namespace)}media_results`
+    const resultsChannel = resultsChannelOf(config)
     const [queue, [tools, blobs, work]] = await Promise.all([
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
@@ -156,6 +156,7 @@ export async function openDeps(
           () => results.close(),
           () => remote.close(),
           () => work.close(),
+          () => blobs.close(),
           () => db.destroy(),
         ]),
     }
@@ -163,6 +164,21 @@ export async function openDeps(
     await db.destroy()
     throw error
   }
+}
+
+/** PostgreSQL channel of this installation on which workers announce what is decided. */
+export const resultsChannelOf = ({ database }: Pick<Config, 'database'>) =>
+  `${tablePrefix(database.namespace)}media_results`
+
+/** The SDK of S3 is loaded where it is used. */
+export async function openBlobs(
+  storage: Config['storage'],
+  log: Logger,
+  patience: Patience = PATIENCE,
+): Promise<BlobStorage> {
+  if (storage.kind === 'disk') return createDiskBlobs(storage.blobsDir)
+  const { openS3Blobs } = await import('./blobs/s3-blobs.ts')
+  return openS3Blobs(storage.s3, patience, log)
 }
 
 /** The HTTP client is loaded with the first import: an idle service has better uses for its memory. */

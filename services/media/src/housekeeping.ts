@@ -34,7 +34,7 @@ const LOST_AFTER_MS = 60_000
 /** So many are listed at a time. */
 const BATCH = 500
 
-type HousekeepingDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel' | 'work' | 'log'> & EmitDeps
+type HousekeepingDeps = Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'log'> & EmitDeps
 
 /**
  * Rescues clips that lost their jobs and deletes what nothing refers to any more, soon after the start and then every few

@@ -1,8 +1,8 @@
-import { boolean, integer, parsed, text, type Values, type Variables } from '@services/common/config'
+import { boolean, headerName, integer, parsed, type Values, type Variables } from '@services/common/config'
 import { parseRate } from '../limits/rate.ts'
 
 export const limitVariables = {
-  RATE_LIMIT_HEADER: text(
+  RATE_LIMIT_HEADER: headerName(
     'Header that holds the client address to limit by; the proxy must overwrite it, not append to what a client sent.',
   ),
   SECURITY_SB_FORWARDED_FOR_ENABLED: boolean('Take the client address from `Sb-Forwarded-For`; only if trusted.', {
@@ -34,7 +34,7 @@ export const limitVariables = {
 } satisfies Variables
 
 export const limitSettings = (values: Values<typeof limitVariables>) => ({
-  header: values.RATE_LIMIT_HEADER?.toLowerCase(),
+  header: values.RATE_LIMIT_HEADER,
   mailsSent: values.RATE_LIMIT_EMAIL_SENT,
   tokenPer5Minutes: values.RATE_LIMIT_TOKEN_REFRESH,
   verifyPer5Minutes: values.RATE_LIMIT_VERIFY,

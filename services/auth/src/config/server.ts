@@ -3,6 +3,7 @@ import {
   baseUrl,
   boolean,
   duration,
+  headerName,
   integer,
   list,
   parsed,
@@ -31,7 +32,7 @@ export const serverVariables = {
     positive: true,
     max: '1h',
   }),
-  REQUEST_ID_HEADER: text('Header to take the request id from; without it each request gets a new one.'),
+  REQUEST_ID_HEADER: headerName('Header to take the request id from; without it each request gets a new one.'),
   CORS_ALLOWED_HEADERS: list('Request headers browsers may send beside the built-in ones.', { default: '' }),
   WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),
   WORKERS_ENABLED: boolean('Deliver mail from this process; false where separate `worker` processes do.', {

@@ -127,7 +127,7 @@ describe('a documented refusal', () => {
     number: {
       twilio: ['invalidNumber', 'optedOut', 'landline', 'numberFailedAtOnce'],
       messagebird: ['invalidNumber'],
-      vonage: ['invalidNumber', 'barredNumber'],
+      vonage: ['invalidNumber', 'noSuchNumber', 'deadNumber', 'barredNumber'],
       textlocal: ['invalidNumber', 'noNumber'],
     },
     gateway: {

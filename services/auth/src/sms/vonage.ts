@@ -9,8 +9,8 @@ export interface VonageSettings {
   from: string
 }
 
-/** https://developer.vonage.com/en/api-errors/sms: no network for this number; the number is barred. */
-const NUMBER_REFUSED = ['6', '7']
+/** https://developer.vonage.com/en/api-errors/sms: no such number; no network for it; barred; no longer in use. */
+const NUMBER_REFUSED = ['3', '6', '7', '33']
 /** Too fast; an error of theirs; too many connections. All others are about credentials, credit or sender. */
 const PASSING = ['1', '5', '10']
 

@@ -83,6 +83,8 @@ export const refusals = {
   },
   vonage: {
     invalidNumber: vonageError('6', 'The message was invalid'),
+    noSuchNumber: vonageError('3', 'The value of one or more parameters is invalid'),
+    deadNumber: vonageError('33', 'The number is no longer active'),
     barredNumber: vonageError('7', 'The number you are trying to submit to is blacklisted'),
     credentials: vonageError('4', 'Bad Credentials'),
     noCredit: vonageError('9', 'Partner quota exceeded'),

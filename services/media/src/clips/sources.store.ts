@@ -27,6 +27,8 @@ export type Source = Selectable<DB['sources']>
 /** Where the bytes wait until they are transcoded; an ending of its own, so that they are never served. */
 export const originalOf = (sha256: string): BlobName => ({ sha256, extension: 'source' })
 
+export const isOriginal = ({ extension }: BlobName): boolean => extension === 'source'
+
 /** The source these bytes made, being made or ready. */
 export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promise<Source | undefined> {
   return db
@@ -126,6 +128,18 @@ export async function markFailed(
     .returning('sha256')
     .executeTakeFirst()
   return marked?.sha256.toString('hex')
+}
+
+/** A source that was ready and has lost a file. False when it was not ready, or no longer. */
+export async function markLost(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
+  const marked = await trx
+    .updateTable('sources')
+    .set({ state: 'failed', error_code: 'internal', finished_at: now })
+    .where('id', '=', id)
+    .where('state', '=', 'ready')
+    .returning('id')
+    .executeTakeFirst()
+  return marked !== undefined
 }
 
 /** What is being made since before `before`. */
@@ -262,11 +276,17 @@ export async function lockUnreferencedSource(trx: Transaction<DB>, id: string): 
 
 /** Deletes the source; the names of the files it referred to, whose references are now to be dropped. */
 export async function deleteSource(trx: Transaction<DB>, id: string): Promise<BlobName[]> {
+  const names = await deleteRenditions(trx, id)
+  await trx.deleteFrom('sources').where('id', '=', id).execute()
+  return names
+}
+
+/** The names of the files they were, whose references are now to be dropped. */
+export async function deleteRenditions(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
   const renditions = await trx
     .deleteFrom('renditions')
-    .where('source_id', '=', id)
+    .where('source_id', '=', sourceId)
     .returning(['sha256', 'kind'])
     .execute()
-  await trx.deleteFrom('sources').where('id', '=', id).execute()
   return renditions.map(({ sha256, kind }) => ({ sha256: sha256.toString('hex'), extension: kind }))
 }

@@ -12,7 +12,7 @@ const MOST_REQUEUES = 3
  * ends: a source that is being made without a job is queued again, and failed (`internal`) when that happens too often.
  */
 export async function rescueSource(
-  deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel' | 'log'> & EmitDeps,
+  deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'log'> & EmitDeps,
   id: string,
 ): Promise<void> {
   const job: TranscodeJob = { sourceId: id }

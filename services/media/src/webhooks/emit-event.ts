@@ -10,7 +10,8 @@ import { findListeners, insertDeliveries } from './deliveries.store.ts'
 import { TRY_FOR_MS } from './retry-plan.ts'
 import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
 
-export type EmitDeps = Pick<Deps, 'queue' | 'newId' | 'now' | 'config'>
+/** Without a queue, as a command has none, housekeeping sees within minutes that nobody was sent. */
+export type EmitDeps = Pick<Deps, 'newId' | 'now' | 'config'> & { queue?: Deps['queue'] }
 
 /** Tells the owners of one clip, or of all clips of a source. Before a deletion, which leaves nothing to tell of. */
 export async function emitEvent(
@@ -32,7 +33,7 @@ export async function emitEvent(
   }))
   await insertDeliveries(trx, deliveries)
   for (const { id } of deliveries) {
-    await deps.queue.send(trx, WEBHOOK_QUEUE.name, { deliveryId: id, attempt: 0 } satisfies WebhookJob)
+    await deps.queue?.send(trx, WEBHOOK_QUEUE.name, { deliveryId: id, attempt: 0 } satisfies WebhookJob)
   }
 }
 
