@@ -138,7 +138,9 @@ describe('one attempt after another', () => {
     await newEvent()
   })
 
+  /** Each in a moment of its own, so that the newest is the last. */
   const newEvent = async () => {
+    service.clock.advance({ seconds: 1 })
     const added = idIn(await service.upload(newGif()))
     await service.call('DELETE', `/media/${added}`, { headers: { token: service.token } })
   }
