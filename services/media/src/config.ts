@@ -19,6 +19,7 @@ import { LOG_LEVELS } from '@services/common/logger'
 import { metricsVariables, telemetrySettings } from '@services/common/telemetry-settings'
 import ipaddr from 'ipaddr.js'
 import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './blobs/storage-settings.ts'
+import { SITE_NAMES } from './sites/site-names.ts'
 import { LARGEST_SIDE } from './transcode/hardening.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
@@ -89,6 +90,23 @@ export const variables = {
   ),
   IMPORT_PORTS: parsed('list', 'Ports of public servers that imports may reach.', { default: '80,443' }, parsePorts),
   EGRESS_DENY_CIDRS: parsed('list', 'Networks that are refused although they are public.', { default: '' }, parseCidrs),
+
+  IMPORT_SITES: parsed(
+    'list',
+    'Sites whose pages are imported; `other` are the pages of everybody else, `none` means files only.',
+    { default: SITE_NAMES.join() },
+    parseSites,
+  ),
+  IMPORT_SITE_BASES: parsed(
+    'list',
+    'Addresses to use for hosts instead of their own, `host=URL`: a mirror, or a test server.',
+    { default: '' },
+    parseBases,
+  ),
+  GIPHY_API_KEY: text('Key of the GIPHY API, for titles, names and ratings; its clips come without.'),
+  IMGUR_CLIENT_ID: text('Client id of an application registered at imgur, for albums, titles and names.'),
+  REDDIT_CLIENT_ID: text('Application registered at reddit, which refuses many servers without one.'),
+  REDDIT_CLIENT_SECRET: text('Its secret.'),
 
   WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
     default: 'true',
@@ -187,6 +205,16 @@ function groupConfig(values: RawConfig, searchPath: string) {
       ports: values.IMPORT_PORTS,
       ownPort: values.PORT,
       ownUrls: [values.BASE_URL, values.FILES_BASE_URL ?? values.BASE_URL],
+      standIns: values.IMPORT_SITE_BASES,
+    },
+    sites: {
+      enabled: values.IMPORT_SITES,
+      keys: {
+        giphyApiKey: values.GIPHY_API_KEY,
+        imgurClientId: values.IMGUR_CLIENT_ID,
+        redditClientId: values.REDDIT_CLIENT_ID,
+        redditClientSecret: values.REDDIT_CLIENT_SECRET,
+      },
     },
     worker: {
       enabled: values.WORKERS_ENABLED,
@@ -293,4 +321,21 @@ function parseCidrs(value: string): string[] {
   const cidrs = list('').parse(value) as string[]
   if (!cidrs.every((cidr) => ipaddr.isValidCIDR(cidr))) throw new Error('must be a comma-separated list of CIDRs')
   return cidrs
+}
+
+function parseSites(value: string): string[] {
+  const names = (list('').parse(value) as string[]).filter((name) => name !== 'none')
+  const known: readonly string[] = SITE_NAMES
+  if (!names.every((name) => known.includes(name))) throw new Error(`must be none, or a list of ${known.join(', ')}`)
+  return names
+}
+
+function parseBases(value: string): Map<string, string> {
+  const pairs = (list('').parse(value) as string[]).map((pair) => /^([^=/@\s]+)=(.+)$/.exec(pair))
+  return new Map(
+    pairs.map((pair) => {
+      if (!pair?.[1] || !pair[2]) throw new Error('must be a comma-separated list of host=URL')
+      return [pair[1].toLowerCase(), baseUrl('').parse(pair[2]) as string]
+    }),
+  )
 }

@@ -18,6 +18,7 @@ import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
+import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
 import { createRequestCounts, type RequestCounts } from './tokens/request-counts.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
@@ -34,6 +35,10 @@ export interface Deps {
   work: WorkDirectory
   tools: MediaTools
   remote: Remote
+  /** Makes one file of the segments of an HLS or DASH manifest. */
+  assembleManifest?: AssembleManifest
+  /** The operator's yt-dlp, where there is one. */
+  extractPage?: ExtractPage
   limits: Limits
   /** What tokens did, as far as it is not written down yet. */
   requests: RequestCounts
@@ -55,7 +60,9 @@ export interface Deps {
 }
 
 /** What a test or `serve` holds in its own hand. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry'>> & {
+export type Overrides = Partial<
+  Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry' | 'assembleManifest' | 'extractPage'>
+> & {
   patience?: Partial<Patience>
 }
 
@@ -189,6 +196,7 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
     return opened
   }
   return {
+    fetch: async (...args) => (await open()).fetch(...args),
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
     post: async (...args) => (await open()).post(...args),
     checkUrl: async (url) => (await open()).checkUrl(url),

@@ -29,6 +29,8 @@ export const errorCatalogue = {
   dimensions_exceeded: { status: 422, message: 'The picture is larger than the limit.' },
   too_many_frames: { status: 422, message: 'The clip has more frames than the limit.' },
   unsupported_site_content: { status: 422, message: 'No gif, mp4 or webm was found at the source address.' },
+  site_login_required: { status: 422, message: 'The site shows this only to those who are logged in.' },
+  site_gone: { status: 422, message: 'The site of this address no longer exists.' },
   source_fetch_failed: { status: 424, message: 'The source could not be fetched.' },
   headers_too_large: { status: 431, message: 'The headers of the request are too large.' },
   queue_full: { status: 429, message: 'Too many uploads or imports at once.' },

@@ -1,5 +1,6 @@
 // What a caller may say about a clip: title, tags, nsfw, attribution. The one rule: text is stored as it will be shown,
 // without control and invisible characters and broken halves. Forms: ../uploads/form-fields.ts. JSON: ../imports/import.routes.ts.
+import { ApiError } from '@services/common/errors'
 import { apiError } from '../errors.ts'
 import type { Attribution } from './attribution.ts'
 
@@ -34,6 +35,54 @@ export function cleanFields(raw: RawFields, attributionPrefix: 'attribution.' | 
     nsfw: raw.nsfw ?? false,
     attribution: raw.attribution ? cleanAttribution(raw.attribution, attributionPrefix) : null,
   }
+}
+
+/** What a site says about a clip; its texts are nobody's to correct, so they are cut or left out instead of refused. */
+export interface SaidFields {
+  title?: string | undefined
+  nsfw?: boolean | undefined
+  attribution?: { site: string; user?: string | undefined; url?: string | undefined } | undefined
+}
+
+/** Fills what the caller did not say with what the site does. */
+export function fillFields(fields: ClipFields, given: { nsfw: boolean }, said: SaidFields): ClipFields {
+  return {
+    ...fields,
+    title: fields.title ?? cutTitle(said.title ?? ''),
+    nsfw: given.nsfw ? fields.nsfw : said.nsfw === true,
+    attribution: fields.attribution ?? (said.attribution ? usableAttribution(said.attribution) : null),
+  }
+}
+
+function cutTitle(text: string): string | null {
+  const title = [...oneLine(text.slice(0, LONGEST_SAID))]
+  return (
+    (title.length > MAX_TITLE
+      ? `${title
+          .slice(0, MAX_TITLE - 1)
+          .join('')
+          .trimEnd()}…`
+      : title.join('')) || null
+  )
+}
+
+/** Before anything is done with it: whole articles come as titles. */
+const LONGEST_SAID = 2000
+
+function usableAttribution({ site, user, url }: NonNullable<SaidFields['attribution']>): Attribution | null {
+  const tries = [
+    { site, ...(user ? { user } : {}), ...(url ? { url } : {}) },
+    { site, ...(url ? { url } : {}) },
+    { site },
+  ]
+  for (const attempt of tries) {
+    try {
+      return cleanAttribution(attempt, 'attribution.')
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+    }
+  }
+  return null
 }
 
 /** `message` completes the sentence with the field's name. */

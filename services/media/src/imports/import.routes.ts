@@ -15,7 +15,7 @@ import { acceptOnce, rememberFailure } from '../idempotency/accept-once.ts'
 import { importClip } from './import-clip.ts'
 
 const ImportBody = Type.Object({
-  source: Type.String({ description: 'Address of a gif, mp4 or webm.' }),
+  source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
   title: Type.Optional(Type.String()),
   tags: Type.Optional(Type.Array(Type.String())),
   nsfw: Type.Optional(Type.Boolean()),
@@ -29,7 +29,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     url: '/media/import',
     schema: {
       tags: ['media'],
-      summary: 'Adds the file at an address; answers when its copies are ready',
+      summary: 'Adds the clip at an address, or on the page there; answers when its copies are ready',
       security: TOKEN_SECURITY,
       headers: AddHeaders,
       querystring: AddQuery,
@@ -49,7 +49,8 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const startedAt = Date.now()
       const { source, ...fields } = request.body
       const url = cleanUrl('source', source)
-      const input = { url, fields: cleanFields(fields, 'attribution.'), tokenId: tokenOf(request).id }
+      const given = { nsfw: fields.nsfw !== undefined }
+      const input = { url, fields: cleanFields(fields, 'attribution.'), given, tokenId: tokenOf(request).id }
       const gone = clientGone(reply)
       const keyed = keyedRequest(request, 'import', { content: url, fields: input.fields })
       const accept = async (alongside?: NewClipInput['alongside']) => {

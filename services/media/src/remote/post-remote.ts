@@ -1,6 +1,7 @@
 import { type Dispatcher, request } from 'undici'
 import type { Guard } from './ssrf-guard.ts'
-import { toUpstreamFailure, upstreamFailure } from './upstream-error.ts'
+import { toUpstreamFailure } from './translate-error.ts'
+import { upstreamFailure } from './upstream-error.ts'
 
 export interface PostOptions {
   body: string
