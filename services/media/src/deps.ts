@@ -20,8 +20,10 @@ import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
 import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
+import { createRequestCounts, type RequestCounts } from './tokens/request-counts.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
+import { WEBHOOK_QUEUE } from './webhooks/webhook-queue.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
 export interface Deps {
@@ -39,6 +41,8 @@ export interface Deps {
   /** The operator's yt-dlp, where there is one. */
   extractPage?: ExtractPage
   limits: Limits
+  /** What tokens did, as far as it is not written down yet. */
+  requests: RequestCounts
   results: Results
   /** PostgreSQL channel on which workers announce what is decided. */
   resultsChannel: string
@@ -96,7 +100,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     url: database.url,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
-    queues: [TRANSCODE_QUEUE],
+    queues: [TRANSCODE_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
   })
@@ -133,6 +137,7 @@ export async function openDeps(
     const closing = new AbortController()
     const extractPage = await openYtdlp({ config, tools, work, log, now: base.now(), signal: closing.signal })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
+    const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     return {
       config,
@@ -150,6 +155,7 @@ export async function openDeps(
       },
       ...(extractPage ? { extractPage } : {}),
       limits: createLimits(pool, config),
+      requests,
       results,
       resultsChannel,
       probes,
@@ -163,6 +169,7 @@ export async function openDeps(
         inOrder(log, [
           async () => closing.abort(),
           () => queue.stop(1_000),
+          () => requests.close(),
           () => results.close(),
           () => remote.close(),
           () => work.close(),
@@ -201,6 +208,8 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   return {
     fetch: async (...args) => (await open()).fetch(...args),
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
+    post: async (...args) => (await open()).post(...args),
+    checkUrl: async (url) => (await open()).checkUrl(url),
     close: async () => (await opened)?.close(),
   }
 }

@@ -184,13 +184,30 @@ export async function setProgress(db: Kysely<DB>, id: string, progress: number):
     .execute()
 }
 
-export async function countProcessing(db: Kysely<DB>): Promise<number> {
-  const { count } = await db
+/** Sources that are being made: all of them, and those with a clip of this token (null: of nobody). */
+export async function countProcessing(
+  db: Kysely<DB>,
+  tokenId: string | null,
+): Promise<{ all: number; ofToken: number }> {
+  return db
     .selectFrom('sources')
-    .select((column) => column.fn.countAll<number>().as('count'))
+    .select((column) => [
+      column.fn.countAll<number>().as('all'),
+      column.fn
+        .countAll<number>()
+        .filterWhere(
+          column.exists(
+            column
+              .selectFrom('clips')
+              .select(sql.lit(1).as('one'))
+              .whereRef('clips.source_id', '=', 'sources.id')
+              .where('clips.token_id', 'is not distinct from', tokenId),
+          ),
+        )
+        .as('ofToken'),
+    ])
     .where(processing)
     .executeTakeFirstOrThrow()
-  return count
 }
 
 export interface NewRendition {
@@ -212,6 +229,12 @@ export async function insertRenditions(
     sha256: Buffer.from(rendition.sha256, 'hex'),
   }))
   await trx.insertInto('renditions').values(rows).execute()
+  const bytes = renditions.reduce((sum, rendition) => sum + rendition.bytes, 0)
+  await trx
+    .updateTable('sources')
+    .set({ rendition_bytes: sql`rendition_bytes + ${bytes}` })
+    .where('id', '=', sourceId)
+    .execute()
 }
 
 /** A failed source has no files: without a clip there is nothing to keep. */

@@ -22,6 +22,7 @@ import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
+import { emitEvent } from '../webhooks/emit-event.ts'
 import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
@@ -115,6 +116,7 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
     await insertRenditions(trx, source.id, rows)
     await announce(trx, deps.resultsChannel, source.id)
+    await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
     return { references: files.map(toName), dropped: [original], result: undefined }
   })
   await deleteIfUnreferenced(deps, original)
