@@ -35,8 +35,8 @@ const sha256 = (value: string | Buffer) => createHash('sha256').update(value).di
 
 export type SecurityKey = ReturnType<typeof createSecurityKey>
 
-export function createSecurityKey() {
-  const keyId = randomBytes(32)
+export function createSecurityKey(idBytes = 32) {
+  const keyId = randomBytes(idBytes)
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
   const coseKey = map([
@@ -60,7 +60,12 @@ export function createSecurityKey() {
 
   return {
     create(question: Question, spoil: Spoiled = {}) {
-      const credential = Buffer.concat([Buffer.alloc(16), Buffer.from([0, keyId.length]), keyId, coseKey])
+      const credential = Buffer.concat([
+        Buffer.alloc(16),
+        Buffer.from([keyId.length >> 8, keyId.length & 255]),
+        keyId,
+        coseKey,
+      ])
       const authData = Buffer.concat([authDataFor(question, PRESENT_WITH_KEY, spoil), credential])
       const client = clientData('webauthn.create', question, spoil)
       const statement = () => {

@@ -28,6 +28,7 @@ export async function startService(databaseUrl: string, directory: string) {
       MEDIA_BLOBS_DIR: join(directory, 'blobs'),
       MEDIA_BOOTSTRAP_TOKEN: TOKEN,
       MEDIA_PARALLEL_PER_TOKEN: '12',
+      MEDIA_SYNC_WAIT: '10m',
       MEDIA_RATE_LIMIT_UPLOAD: '100000',
     },
   })

@@ -19,6 +19,7 @@ import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { clipRoutes } from './clips/clip.routes.ts'
+import { listRoutes } from './clips/list.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
@@ -32,11 +33,16 @@ import { importRoutes } from './imports/import.routes.ts'
 import { ERRORS_PATH } from './pages/errors-page.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
 import { pageRoutes } from './pages/page.routes.ts'
+import { tokenRoutes } from './tokens/token.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
 import { VERSION } from './version.ts'
+import { webhookRoutes } from './webhooks/webhook.routes.ts'
 
 /** Of JSON bodies; forms have limits of their own. */
 const MAX_BODY_BYTES = 1024 * 1024
+
+/** Addresses without a version are those of version 1 for good; another one would be under `/v2`. */
+const API_VERSION = '1'
 
 /** Headers come at once or not at all. Bodies may take long: uploads watch their own speed. */
 const HEADERS_WITHIN_MS = 15_000
@@ -72,6 +78,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const isStopping = () => deps.stopping.aborted
   refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))
   secureHeaders(app)
+  app.addHook('onRequest', async (_request, reply) => void reply.header('api-version', API_VERSION))
   requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
   endUnreadBodies(app, patience.unreadBodyMs)
   endStalledAnswers(app, patience.stalledAnswerMs)
@@ -80,7 +87,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(cors, {
     origin: '*',
     strictPreflight: false,
-    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
     allowedHeaders: CORS_REQUEST_HEADERS,
     exposedHeaders: CORS_RESPONSE_HEADERS,
     maxAge: 600,
@@ -103,7 +110,12 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   // Callers with an API token (uploads: see UPLOAD_AUTH)
   await app.register(uploadRoutes, { deps })
   await app.register(importRoutes, { deps })
+  await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
+  await app.register(webhookRoutes, { deps })
+
+  // Callers with `admin`
+  await app.register(tokenRoutes, { deps })
   return app
 }
 
@@ -112,20 +124,25 @@ const CORS_REQUEST_HEADERS = [
   'Authorization',
   'Content-Type',
   'Gifs-API-Key',
+  'Idempotency-Key',
   'If-Modified-Since',
   'If-None-Match',
   'If-Range',
   'Prefer',
   'Range',
   'Token',
+  'X-Delete-Token',
 ]
 
 const CORS_RESPONSE_HEADERS = [
+  'API-Version',
   'Accept-Ranges',
   'Content-Disposition',
   'Content-Length',
   'Content-Range',
   'ETag',
+  'Idempotency-Replayed',
+  'Link',
   'Location',
   'Preference-Applied',
   'RateLimit-Limit',
@@ -133,6 +150,12 @@ const CORS_RESPONSE_HEADERS = [
   'RateLimit-Remaining',
   'RateLimit-Reset',
   'Retry-After',
+  'X-Daily-Bytes-Limit',
+  'X-Daily-Bytes-Remaining',
+  'X-Delete-Token',
+  'X-Expires-At',
   'X-Media-State',
+  'X-Quota-Limit',
+  'X-Quota-Remaining',
   'X-Request-Id',
 ]

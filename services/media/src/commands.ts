@@ -1,5 +1,6 @@
 import type { Command } from '@services/common/cli'
 import { serviceCommands } from '@services/common/service-commands'
+import { blobCommands } from './check/blob-commands.ts'
 import { variables } from './config.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
 import { portVariables, startUp } from './start.ts'
@@ -27,4 +28,5 @@ export const commands: Command[] = [
     },
   }),
   ...tokenCommands,
+  ...blobCommands,
 ]

@@ -1,5 +1,4 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { join } from 'node:path'
 import {
   baseUrl,
   boolean,
@@ -19,6 +18,8 @@ import {
 import { LOG_LEVELS } from '@services/common/logger'
 import { metricsVariables, telemetrySettings } from '@services/common/telemetry-settings'
 import ipaddr from 'ipaddr.js'
+import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './blobs/storage-settings.ts'
+import { SITE_NAMES } from './sites/site-names.ts'
 import { LARGEST_SIDE } from './transcode/hardening.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
@@ -52,10 +53,7 @@ export const variables = {
   ),
   MIGRATE_ON_START: boolean('Apply migrations at start; false where `migrate` runs on its own.', { default: 'true' }),
 
-  BLOBS_DIR: text('Directory of the stored files; all processes that serve or transcode must see the same one.', {
-    required: true,
-  }),
-  WORK_DIR: text('Directory for files on their way in and out, best on the same volume; else `work` in BLOBS_DIR.'),
+  ...storageVariables,
 
   UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` lets anybody upload without a token, within tight limits.', {
     default: 'required',
@@ -65,6 +63,12 @@ export const variables = {
     'A first token with every scope, of 20 characters or more; it ends when the variable is removed.',
     {},
     parseBootstrapToken,
+  ),
+  ENCRYPTION_KEY: parsed(
+    'string',
+    'Secret of at least 16 bytes under which the secrets of webhooks are stored; without it they are stored as they are.',
+    {},
+    parseEncryptionKey,
   ),
   MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
@@ -87,6 +91,28 @@ export const variables = {
   IMPORT_PORTS: parsed('list', 'Ports of public servers that imports may reach.', { default: '80,443' }, parsePorts),
   EGRESS_DENY_CIDRS: parsed('list', 'Networks that are refused although they are public.', { default: '' }, parseCidrs),
 
+  IMPORT_SITES: parsed(
+    'list',
+    'Sites whose pages are imported; `other` are the pages of everybody else, `none` means files only.',
+    { default: SITE_NAMES.join() },
+    parseSites,
+  ),
+  IMPORT_SITE_BASES: parsed(
+    'list',
+    'Addresses to use for hosts instead of their own, `host=URL`: a mirror, or a test server.',
+    { default: '' },
+    parseBases,
+  ),
+  GIPHY_API_KEY: text('Key of the GIPHY API, for titles, names and ratings; its clips come without.'),
+  IMGUR_CLIENT_ID: text('Client id of an application registered at imgur, for albums, titles and names.'),
+  REDDIT_CLIENT_ID: text('Application registered at reddit, which refuses many servers without one.'),
+  REDDIT_CLIENT_SECRET: text('Its secret.'),
+
+  YTDLP_PATH: text(
+    'A yt-dlp to ask about pages that only it understands, instagram and facebook among them; without one these are refused.',
+  ),
+  YTDLP_COOKIES: text('Cookies for it, in a file of the Netscape format: it then sees what their account sees.'),
+
   WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
     default: 'true',
   }),
@@ -97,6 +123,10 @@ export const variables = {
   QUEUE_LIMIT: integer(
     'Clips waiting or being made before new ones are answered 503; a token that has none of them is let in until there are twice as many.',
     { default: '100', min: 1 },
+  ),
+  QUEUE_PER_TOKEN: integer(
+    'Clips of one token (or of all callers without one) waiting or being made, in all processes, before its new ones are answered 429; half of QUEUE_LIMIT if unset.',
+    { min: 1 },
   ),
   EXTRAS: boolean(
     'Make an AV1 copy and a WebP poster of each clip too, in the background, while nothing else is to be done.',
@@ -122,6 +152,15 @@ export const variables = {
     { default: '4', min: 1, max: 10_000 },
   ),
 
+  QUOTA_BYTES: integer('Bytes that the clips of one token may take, sources and files; no limit if unset.', { min: 1 }),
+  DAILY_BYTES: integer('Bytes of sources that one token may bring on a day of UTC.', { default: '5368709120', min: 1 }),
+  ANONYMOUS_LIFETIME: parsed(
+    'duration',
+    'How long clips are kept that were uploaded without a token.',
+    { default: '720h' },
+    parseLifetime,
+  ),
+
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
   LOG_FILE: text('File that log lines are appended to instead of standard output.'),
   TRACING_ENABLED: boolean('Export traces; the `OTEL_*` variables say where.', { default: 'false' }),
@@ -133,11 +172,17 @@ export type Config = ReturnType<typeof groupConfig>
 
 /**
  * Checked settings in groups, as code receives them; durations in seconds. Throws a ConfigError that lists all problems.
- * `warnings` name settings that are unknown.
+ * `warnings` name settings that are unknown or without effect.
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
-  const { values, warnings } = readVariables(variables, 'MEDIA_', environment, file)
-  return { config: groupConfig(values, environment.PATH ?? ''), warnings }
+  const given = (name: string) =>
+    [environment, file].flatMap((source) => [source[`MEDIA_${name}`], source[name]]).find(Boolean)
+  const all = { ...variables, ...requiredStorage(given) }
+  const { values, warnings } = readVariables(all, 'MEDIA_', environment, file)
+  return {
+    config: groupConfig(values, environment.PATH ?? ''),
+    warnings: [...warnings, ...storageWarnings(values)],
+  }
 }
 
 function groupConfig(values: RawConfig, searchPath: string) {
@@ -160,9 +205,10 @@ function groupConfig(values: RawConfig, searchPath: string) {
       namespace: values.DB_NAMESPACE,
       migrateOnStart: values.MIGRATE_ON_START,
     },
-    storage: { blobsDir: values.BLOBS_DIR, workDir: values.WORK_DIR ?? join(values.BLOBS_DIR, 'work') },
+    storage: storageSettings(values),
     uploadNeedsToken: values.UPLOAD_AUTH === 'required',
     bootstrapToken: values.BOOTSTRAP_TOKEN,
+    encryptionKey: values.ENCRYPTION_KEY,
     source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
     syncWaitSeconds: values.SYNC_WAIT,
     egress: {
@@ -171,7 +217,18 @@ function groupConfig(values: RawConfig, searchPath: string) {
       ports: values.IMPORT_PORTS,
       ownPort: values.PORT,
       ownUrls: [values.BASE_URL, values.FILES_BASE_URL ?? values.BASE_URL],
+      standIns: values.IMPORT_SITE_BASES,
     },
+    sites: {
+      enabled: values.IMPORT_SITES,
+      keys: {
+        giphyApiKey: values.GIPHY_API_KEY,
+        imgurClientId: values.IMGUR_CLIENT_ID,
+        redditClientId: values.REDDIT_CLIENT_ID,
+        redditClientSecret: values.REDDIT_CLIENT_SECRET,
+      },
+    },
+    ytdlp: { path: values.YTDLP_PATH, cookies: values.YTDLP_COOKIES },
     worker: {
       enabled: values.WORKERS_ENABLED,
       concurrency: values.WORKER_CONCURRENCY ?? Math.max(1, Math.floor(slotsOfMachine() / values.WEB_CONCURRENCY)),
@@ -180,6 +237,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       processes: values.WEB_CONCURRENCY,
       queueLimit: values.QUEUE_LIMIT,
       extras: values.EXTRAS,
+      queueLimitPerToken: values.QUEUE_PER_TOKEN ?? Math.ceil(values.QUEUE_LIMIT / 2),
     },
     ffmpeg: {
       ffmpegPath: values.FFMPEG_PATH,
@@ -194,6 +252,8 @@ function groupConfig(values: RawConfig, searchPath: string) {
       anonymous: values.RATE_LIMIT_ANONYMOUS,
       parallel: values.PARALLEL_PER_TOKEN,
     },
+    allowances: { quotaBytes: values.QUOTA_BYTES, dailyBytes: values.DAILY_BYTES as number | undefined },
+    anonymousLifetimeSeconds: values.ANONYMOUS_LIFETIME,
     log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
     telemetry: telemetrySettings(values),
   }
@@ -233,6 +293,11 @@ function parseBootstrapToken(value: string): string {
   return value
 }
 
+function parseEncryptionKey(value: string): string {
+  if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes')
+  return value
+}
+
 /** The probe reads 40 s of packets and no more, so a longer limit would go unnoticed. */
 function parseMaxDuration(value: string): number {
   const seconds = duration('').parse(value) as number
@@ -249,6 +314,15 @@ function parseSyncWait(value: string): number {
   return seconds
 }
 
+/** A hundred years: later is no date everywhere. */
+const LONGEST_LIFETIME_SECONDS = 876_000 * 3600
+
+function parseLifetime(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds <= 0 || seconds > LONGEST_LIFETIME_SECONDS) throw new Error('must be more than 0 and at most 876000h')
+  return seconds
+}
+
 function parsePorts(value: string): number[] {
   const ports = (list('').parse(value) as string[]).map(Number)
   if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) {
@@ -261,4 +335,21 @@ function parseCidrs(value: string): string[] {
   const cidrs = list('').parse(value) as string[]
   if (!cidrs.every((cidr) => ipaddr.isValidCIDR(cidr))) throw new Error('must be a comma-separated list of CIDRs')
   return cidrs
+}
+
+function parseSites(value: string): string[] {
+  const names = (list('').parse(value) as string[]).filter((name) => name !== 'none')
+  const known: readonly string[] = SITE_NAMES
+  if (!names.every((name) => known.includes(name))) throw new Error(`must be none, or a list of ${known.join(', ')}`)
+  return names
+}
+
+function parseBases(value: string): Map<string, string> {
+  const pairs = (list('').parse(value) as string[]).map((pair) => /^([^=/@\s]+)=(.+)$/.exec(pair))
+  return new Map(
+    pairs.map((pair) => {
+      if (!pair?.[1] || !pair[2]) throw new Error('must be a comma-separated list of host=URL')
+      return [pair[1].toLowerCase(), baseUrl('').parse(pair[2]) as string]
+    }),
+  )
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { access, constants } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
@@ -19,8 +20,11 @@ import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
+import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
+import { createRequestCounts, type RequestCounts } from './tokens/request-counts.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
+import { WEBHOOK_QUEUE } from './webhooks/webhook-queue.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
 export interface Deps {
@@ -33,7 +37,13 @@ export interface Deps {
   work: WorkDirectory
   tools: MediaTools
   remote: Remote
+  /** Makes one file of the segments of an HLS or DASH manifest. */
+  assembleManifest: AssembleManifest
+  /** The operator's yt-dlp, where there is one. */
+  extractPage?: ExtractPage
   limits: Limits
+  /** What tokens did, as far as it is not written down yet. */
+  requests: RequestCounts
   results: Results
   /** PostgreSQL channel on which workers announce what is decided. */
   resultsChannel: string
@@ -52,7 +62,9 @@ export interface Deps {
 }
 
 /** What a test or `serve` holds in its own hand. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry'>> & {
+export type Overrides = Partial<
+  Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry' | 'assembleManifest' | 'extractPage'>
+> & {
   patience?: Partial<Patience>
 }
 
@@ -89,7 +101,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     url: database.url,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
-    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE],
+    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
   })
@@ -109,20 +121,24 @@ export async function openDeps(
   // Independent of the database, and the slowest part of a start: several short processes.
   const opening = Promise.all([
     overrides.tools ?? resolveTools(ffmpeg),
-    createDiskBlobs(storage.blobsDir),
-    openWorkDirectory(storage.workDir, { store: storage.blobsDir }),
+    openBlobs(storage, log, patience),
+    openWorkDirectory(storage.workDir, storage.kind === 'disk' ? { store: storage.blobsDir } : {}),
   ])
   opening.catch(() => {})
   try {
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
-    const resultsChannel = `${tablePrefix(database.namespace)}media_results`
+    const resultsChannel = resultsChannelOf(config)
     const [queue, [tools, blobs, work]] = await Promise.all([
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
     ])
     const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}` })
+    const probes = createSlots(PROBES)
+    const closing = new AbortController()
+    const extractPage = await openYtdlp({ config, tools, work, log, now: base.now(), signal: closing.signal })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
+    const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     return {
       config,
@@ -134,10 +150,16 @@ export async function openDeps(
       work,
       tools,
       remote,
+      assembleManifest: async (...args) => {
+        const { assembleManifest } = await import('./manifests/assemble-manifest.ts')
+        return assembleManifest({ config, tools, work, remote, probes }, ...args)
+      },
+      ...(extractPage ? { extractPage } : {}),
       limits: createLimits(pool, config),
+      requests,
       results,
       resultsChannel,
-      probes: createSlots(PROBES),
+      probes,
       // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
       downloads: createSlots({ ...DOWNLOADS, perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS } }),
       uploads: createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } }),
@@ -146,10 +168,13 @@ export async function openDeps(
       patience,
       close: () =>
         inOrder(log, [
+          async () => closing.abort(),
           () => queue.stop(1_000),
+          () => requests.close(),
           () => results.close(),
           () => remote.close(),
           () => work.close(),
+          () => blobs.close(),
           () => db.destroy(),
         ]),
     }
@@ -157,6 +182,21 @@ export async function openDeps(
     await db.destroy()
     throw error
   }
+}
+
+/** PostgreSQL channel of this installation on which workers announce what is decided. */
+export const resultsChannelOf = ({ database }: Pick<Config, 'database'>) =>
+  `${tablePrefix(database.namespace)}media_results`
+
+/** The SDK of S3 is loaded where it is used. */
+export async function openBlobs(
+  storage: Config['storage'],
+  log: Logger,
+  patience: Patience = PATIENCE,
+): Promise<BlobStorage> {
+  if (storage.kind === 'disk') return createDiskBlobs(storage.blobsDir)
+  const { openS3Blobs } = await import('./blobs/s3-blobs.ts')
+  return openS3Blobs(storage.s3, patience, log)
 }
 
 /** The HTTP client is loaded with the first import: an idle service has better uses for its memory. */
@@ -167,8 +207,41 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
     return opened
   }
   return {
+    fetch: async (...args) => (await open()).fetch(...args),
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
+    post: async (...args) => (await open()).post(...args),
+    checkUrl: async (url) => (await open()).checkUrl(url),
     close: async () => (await opened)?.close(),
+  }
+}
+
+/** Undefined without MEDIA_YTDLP_PATH. Throws when what it names cannot be run, or the cookies cannot be read. */
+async function openYtdlp({
+  config,
+  tools,
+  work,
+  log,
+  now,
+  signal,
+}: Pick<Deps, 'config' | 'tools' | 'work' | 'log'> & { now: Date; signal: AbortSignal }): Promise<
+  ExtractPage | undefined
+> {
+  const { path, cookies } = config.ytdlp
+  if (!path) return undefined
+  await access(path, constants.X_OK)
+  if (cookies) await access(cookies, constants.R_OK)
+  const { limiters } = tools
+  if (limiters.sandbox?.kind !== 'bwrap') {
+    log.warn('bwrap does not work here: nothing but its own --proxy option keeps yt-dlp from other addresses')
+  }
+  const { checkYtdlp } = await import('./ytdlp/check-ytdlp.ts')
+  void checkYtdlp(path, { limiters, log, now, signal })
+  let opened: Promise<ExtractPage> | undefined
+  return async (...args) => {
+    opened ??= import('./ytdlp/extract-page.ts').then(({ createExtractPage }) =>
+      createExtractPage({ config, tools, work }, { path, cookies }),
+    )
+    return (await opened)(...args)
   }
 }
 

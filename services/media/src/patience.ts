@@ -16,6 +16,10 @@ export interface Patience {
   /** From the start of a worker to its first round of housekeeping: what a crash left does not wait for long. */
   firstHousekeepingMs: number
   housekeepingEveryMs: number
+  /** An S3 answers in milliseconds; who waits longer holds a connection, and perhaps rows of the database, for nothing. */
+  storageAnswerMs: number
+  /** At a start S3 may be starting too. */
+  storageStartMs: number
 }
 
 export const PATIENCE: Patience = {
@@ -26,4 +30,6 @@ export const PATIENCE: Patience = {
   stalledAnswerMs: 30_000,
   firstHousekeepingMs: 10_000,
   housekeepingEveryMs: 300_000,
+  storageAnswerMs: 10_000,
+  storageStartMs: 20_000,
 }

@@ -37,6 +37,8 @@ const recipes = {
   'plain.mp4': [...picture(2), ...x264],
   'faststart.mp4': [...picture(2), ...x264, '-movflags', '+faststart'],
   'sound.mp4': [...picture(2), ...tone(2), ...x264, ...aac, '-metadata', 'title=Secret title'],
+  'small.mp4': [...lavfi('testsrc2=s=64x48:r=10:d=1'), ...x264],
+  'small-sound.mp4': [...lavfi('testsrc2=s=48x64:r=10:d=1'), ...tone(1), ...x264, ...aac],
   'silence.mp4': [...picture(1), ...lavfi('anullsrc=r=48000'), ...x264, ...aac, '-t', '1'],
   'long-sound.mp4': [...picture(1), ...tone(3), ...x264, ...aac],
   'odd.mp4': [...lavfi('testsrc=s=161x121:r=25:d=1,setsar=2'), '-c:v', 'libx264', '-pix_fmt', 'yuv444p'],

@@ -54,13 +54,54 @@ test.each(['MEDIA_BASE_URL', 'MEDIA_FILES_BASE_URL'])('%s cannot hold what addre
 })
 
 test('settings that depend on others', () => {
-  const { config } = readConfig({ ...required, MEDIA_FILES_BASE_URL: '' })
+  const { config } = readConfig({ ...required, MEDIA_FILES_BASE_URL: '', MEDIA_WORK_DIR: '' })
   expect(config.site.filesBaseUrl).toBe(config.site.baseUrl)
   expect(config.storage.workDir).toBe('/tmp/blobs/work')
   expect(config.worker.concurrency).toBeGreaterThan(0)
   const shared = readConfig({ ...required, MEDIA_WEB_CONCURRENCY: '64' })
   expect(shared.config.worker.concurrency).toBe(1)
   expect(shared.config.worker.concurrencyAlone).toBe(config.worker.concurrencyAlone)
+})
+
+describe('storage', () => {
+  const { MEDIA_BLOBS_DIR: _, MEDIA_WORK_DIR: workDir = '', ...others } = required
+  const s3 = { ...others, MEDIA_STORAGE: 's3' }
+
+  test('in a bucket needs the bucket and a disk of its own for what is on its way', () => {
+    const report = refusalOf({
+      ...s3,
+      MEDIA_PORT: '99999',
+      MEDIA_S3_ENDPOINT: 'ftp://minio',
+      MEDIA_S3_PREFIX: 'a/../b',
+    })
+    for (const name of ['S3_BUCKET is required', 'WORK_DIR is required', 'PORT', 'S3_ENDPOINT', 'S3_PREFIX']) {
+      expect(report).toContain(`MEDIA_${name}`)
+    }
+    expect(report).not.toContain('MEDIA_BLOBS_DIR')
+    const { config } = readConfig({ ...s3, MEDIA_S3_BUCKET: 'clips', MEDIA_WORK_DIR: workDir })
+    expect(config.storage).toEqual({
+      kind: 's3',
+      workDir,
+      s3: { bucket: 'clips', region: 'us-east-1', prefix: '', forcePathStyle: false },
+    })
+  })
+
+  test('at another server is addressed by paths, and a folder ends with one slash', () => {
+    const server = { MEDIA_S3_ENDPOINT: 'http://minio:9000', MEDIA_S3_PREFIX: '/a/b' }
+    const { config } = readConfig({ ...s3, ...server, MEDIA_S3_BUCKET: 'clips', MEDIA_WORK_DIR: workDir })
+    expect(config.storage).toMatchObject({ s3: { forcePathStyle: true, prefix: 'a/b/' } })
+  })
+
+  test.each(['MEDIA_S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'])('%s alone opens nothing', (name) => {
+    const report = refusalOf({ ...s3, MEDIA_S3_BUCKET: 'clips', MEDIA_WORK_DIR: workDir, [name]: 'hunter2' })
+    expect(report).toMatch(/MEDIA_S3_(ACCESS_KEY_ID|SECRET_ACCESS_KEY) is required/)
+    expect(report).not.toContain('hunter2')
+  })
+
+  test('on a disk says so where a bucket is named too', () => {
+    const { warnings } = readConfig({ ...required, MEDIA_S3_BUCKET: 'clips' })
+    expect(warnings).toEqual(['MEDIA_S3_BUCKET has no effect without MEDIA_STORAGE=s3'])
+  })
 })
 
 test('a start warns of a configured ffmpeg that is as old as the embedded one', async () => {

@@ -76,6 +76,7 @@ export function settingsOf(databaseUrl: string, blobsDir: string): Record<string
     MEDIA_DATABASE_URL: databaseUrl,
     MEDIA_MIGRATE_ON_START: 'false',
     MEDIA_BLOBS_DIR: blobsDir,
+    MEDIA_WORK_DIR: join(blobsDir, 'work'),
     MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
     MEDIA_RATE_LIMIT_UPLOAD: '100000',
     MEDIA_RATE_LIMIT_IMPORT: '100000',

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { asAdmin } from '../../test/admin.ts'
-import { claimsOf, enrollTotp, refresh, withTotp } from '../../test/second-factors.ts'
+import { challenge, claimsOf, enrollTotp, refresh, withTotp } from '../../test/second-factors.ts'
 import { startTestService, test, toSignedIn } from '../../test/service.ts'
 
 const UNKNOWN = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
@@ -74,6 +74,22 @@ test('an admin renames a factor, and changes the number of a phone alone', async
     { phone: '+4915112345671' },
   ])
   expect(await admin.audited('factor_updated', user.userId)).toHaveLength(2)
+  await service.close()
+})
+
+test('a code that was sent to the number of before proves nothing once an admin has changed it', async () => {
+  const service = await startTestService({
+    ...{ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' },
+    AUTH_SMS_TEST_OTP: '4915112345670:424242',
+  })
+  const admin = await asAdmin(service)
+  const user = await service.signedIn()
+  const asked = { factor_type: 'phone', phone: '+4915112345670' }
+  const { body: factor } = await service.post('/factors', asked, user.auth)
+  const challenge_id = await challenge(service, user, factor.id)
+  await admin.put(`/admin/users/${user.userId}/factors/${factor.id}`, { phone: '+4915112345671' })
+  const answer = await service.post(`/factors/${factor.id}/verify`, { challenge_id, code: '424242' }, user.auth)
+  expect(answer).toMatchObject(refusal(422, 'mfa_factor_not_found'))
   await service.close()
 })
 

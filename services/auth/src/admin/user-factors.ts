@@ -4,6 +4,7 @@ import type { DB } from '../db/tables.ts'
 import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { deleteChallengesOf } from '../factors/challenges.store.ts'
 import { requireShortName } from '../factors/factor-name.ts'
 import { type FactorBody, toFactorBody } from '../factors/factor-shape.ts'
 import { changeFactor, type Factor, type FactorChanges, listFactors } from '../factors/factors.store.ts'
@@ -48,6 +49,7 @@ export function updateUserFactor(
     if (friendlyName) changes.friendly_name = friendlyName
     if (phone && factor.factor_type === 'phone') changes.phone = phone
     requireFree(await listFactors(trx, userId), factor, changes)
+    if (changes.phone) await deleteChallengesOf(trx, factor.id)
     await changeFactor(trx, factor, changes, deps.now())
     const traits = { user_id: userId, factor_id: factor.id, factor_type: factor.factor_type }
     await audit(deps, trx, log, { action: 'factor_updated', actor, traits })

@@ -167,6 +167,7 @@ export interface FlowStatesTable {
   code_challenge_method: ChallengeMethod | null
   invite_token_hash: Buffer | null
   linking_user_id: string | null
+  linking_session_id: string | null
   sealed: string
   used_at: MaybeTime
   expires_at: Date

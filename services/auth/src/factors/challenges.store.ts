@@ -30,17 +30,29 @@ export async function insertChallenge(trx: Transaction<DB>, challenge: NewChalle
     .execute()
 }
 
-export function findChallenge(db: Kysely<DB>, factorId: string, id: string): Promise<Challenge | undefined> {
+/** With whether it was asked for from this address; PostgreSQL compares, as IPv6 has many spellings of one. */
+export function findChallenge(
+  db: Kysely<DB>,
+  factorId: string,
+  id: string,
+  ip: string | null,
+): Promise<(Challenge & { is_from_here: boolean }) | undefined> {
   return db
     .selectFrom('factor_challenges')
     .selectAll()
+    .select(sql<boolean>`ip is not distinct from ${ip}::inet`.as('is_from_here'))
     .where('id', '=', id)
     .where('factor_id', '=', factorId)
-    .executeTakeFirst() as Promise<Challenge | undefined>
+    .executeTakeFirst() as Promise<(Challenge & { is_from_here: boolean }) | undefined>
 }
 
 export async function deleteChallenge(db: Kysely<DB>, id: string): Promise<void> {
   await db.deleteFrom('factor_challenges').where('id', '=', id).execute()
+}
+
+/** What was asked of a factor before does not count for what it is now. */
+export async function deleteChallengesOf(trx: Transaction<DB>, factorId: string): Promise<void> {
+  await trx.deleteFrom('factor_challenges').where('factor_id', '=', factorId).execute()
 }
 
 /** A challenge is answered once: whoever gets true is the one. */

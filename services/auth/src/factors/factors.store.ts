@@ -104,14 +104,25 @@ export async function spendStep(trx: Transaction<DB>, id: string, step: number):
   return spent !== undefined
 }
 
-/** Fails with a unique violation when any factor has this credential. */
-export async function setCredential(trx: Transaction<DB>, factor: Factor, credential: StoredCredential): Promise<void> {
-  await trx
+/**
+ * Stores a factor's first credential; false when it has one, which an answer to an older challenge must not replace. Fails
+ * with a unique violation when any factor has this credential.
+ */
+export async function setCredential(
+  trx: Transaction<DB>,
+  factor: Factor,
+  credential: StoredCredential,
+): Promise<boolean> {
+  const stored = await trx
     .updateTable('factors')
     .set({ credential_id: credential.id, credential: jsonb(credential) as never })
     .where('id', '=', factor.id)
-    .execute()
+    .where('credential_id', 'is', null)
+    .returning('id')
+    .executeTakeFirst()
+  if (!stored) return false
   await showFactors(trx, [factor.user_id])
+  return true
 }
 
 /** Stores the credential's new counter; false when another answer of the key was first. */

@@ -20,7 +20,7 @@ export function relyingPartyOf(
   if (rpId) return { rpId, origins }
   const { rpId: askedId, rpOrigins: askedOrigins } = (asked ?? {}) as { rpId?: unknown; rpOrigins?: unknown }
   const site = new URL(rules.siteUrl)
-  if (askedId === undefined && askedOrigins === undefined) return { rpId: site.hostname, origins: [site.origin] }
+  if ((askedId ?? askedOrigins ?? null) === null) return { rpId: site.hostname, origins: [site.origin] }
   if (!isTexts(askedOrigins)) throw refused('rpOrigins must be a list of origins')
   if (!askedOrigins.every((origin) => isOrigin(origin) && isAllowed(origin, rules))) {
     throw refused('rpOrigins must be origins of the site or of its permitted redirect targets')

@@ -39,15 +39,19 @@ export async function makeTotp(
   return { secret: secret.base32, uri, qrCode: await qrCode(uri), sealedSecret: seal(storageKey, secret.base32) }
 }
 
+/** Base32; undefined: it was sealed under another key, which the operator has changed since. */
+export function openTotpSecret(storageKey: KeyObject, sealedSecret: string): string | undefined {
+  try {
+    return unseal<string>(storageKey, sealedSecret)
+  } catch {
+    return undefined
+  }
+}
+
 /** The step a code belongs to, of those that are acceptable now; undefined: of none. Costs the same right or wrong. */
-export async function stepOfCode(
-  storageKey: KeyObject,
-  sealedSecret: string,
-  code: string,
-  now: Date,
-): Promise<number | undefined> {
+export async function stepOfCode(base32: string, code: string, now: Date): Promise<number | undefined> {
   const { Secret, TOTP } = await library()
-  const secret = Secret.fromBase32(unseal<string>(storageKey, sealedSecret))
+  const secret = Secret.fromBase32(base32)
   const totp = new TOTP({ secret, digits: DIGITS, period: PERIOD_SECONDS })
   const current = Math.floor(now.getTime() / 1000 / PERIOD_SECONDS)
   const given = Buffer.from(code)

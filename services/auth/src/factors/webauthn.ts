@@ -60,6 +60,9 @@ export interface AskedKey {
   timeoutSeconds: number
 }
 
+/** Of 1023 bytes, the most an id has (WebAuthn 5.8.3), in base64url. Twice as long, no index could hold it. */
+const MAX_ID_CHARACTERS = 1364
+
 /** The new key, or undefined: the answer is not one to this challenge. */
 export async function checkRegistration(
   asked: WebauthnChallenge,
@@ -77,6 +80,7 @@ export async function checkRegistration(
   }).catch(refused)
   if (!verified || !registrationInfo) return undefined
   const { aaguid, credential } = registrationInfo
+  if (credential.id.length > MAX_ID_CHARACTERS) return undefined
   return {
     id: credential.id,
     publicKey: Buffer.from(credential.publicKey).toString('base64url'),

@@ -9,14 +9,17 @@ import { sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { LinkMailDeps, MailContext } from '../one-time-messages/link-mail.ts'
 import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
+import { primaryEmail } from '../providers/clean-account.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
+import { lockExternalAccount } from './external-user.store.ts'
 import {
   type ExternalSignIn,
   type ExternalSignInDeps,
+  type ExternalUser,
   findOrCreateExternalUser,
   unverifiedEmail,
 } from './external-user.ts'
-import { acceptInvitation, linkIdentity } from './link-identity.ts'
+import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 
 type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
 
@@ -24,8 +27,8 @@ export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptL
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
   /** Of the mail that has an address confirmed. */
   context: MailContext
-  /** Whose account it is to be linked to; null: a sign-in. */
-  linkingUserId: string | null
+  /** null: a sign-in. */
+  linking: Linking | null
   inviteTokenHash: Buffer | null
 }
 
@@ -44,14 +47,18 @@ export async function signInExternally<Admitted>(
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
     throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
   }
-  const { user, isNew, admitted } = await deps.db.transaction().execute(async (trx) => {
+  const { user, isNew, isAnother, admitted } = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
+    const { banned_until: bannedUntil } = found.user
+    if (!found.isAnother && bannedUntil && bannedUntil > deps.now()) throw apiError('user_banned')
     return { ...found, admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user) } }
   })
   if (isNew) countSignUp(provider.name)
   if (admitted) return admitted.value
-  const isMailed = await isConfirmationSent(deps, log, user, context)
-  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linkingUserId !== null })
+  // Whether somebody has the address, nobody is told: for who has confirmed it all is done but the mail.
+  const email = (isAnother && primaryEmail(account)?.email) || (user.email as string)
+  const isMailed = await isConfirmationSent(deps, log, { userId: user.id, email, context })
+  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
 
 async function findUser(
@@ -59,28 +66,36 @@ async function findUser(
   trx: Transaction<DB>,
   log: AuditLog,
   shown: ShownAccount,
-): Promise<{ user: User; isNew: boolean; awaitsProof: boolean }> {
+): Promise<ExternalUser & { awaitsProof: boolean }> {
   const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
-  if (shown.linkingUserId) {
-    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linkingUserId)), isNew: false }
+  // Before any user is: linking and signing in by one account at once would wait for each other.
+  await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
+  if (shown.linking) {
+    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linking)), isNew: false, isAnother: false }
   }
   if (shown.inviteTokenHash) {
     const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)
-    return { user, isNew: false, awaitsProof: false }
+    return { user, isNew: false, isAnother: false, awaitsProof: false }
   }
-  const { user, isNew } = await findOrCreateExternalUser(deps, trx, log, signIn)
+  const found = await findOrCreateExternalUser(deps, trx, log, signIn)
+  const { user } = found
   const isUnproven = shown.account.emails.length > 0 && user.email !== null && !user.email_confirmed_at
-  return { user, isNew, awaitsProof: isUnproven && !deps.config.external.allowUnverifiedEmail }
+  return { ...found, awaitsProof: found.isAnother || (isUnproven && !deps.config.external.allowUnverifiedEmail) }
 }
 
 /** After the account was made, because limits are not counted inside a transaction. A refusal means that none is sent. */
-async function isConfirmationSent(deps: Deps, log: AuditLog, user: User, context: MailContext): Promise<boolean> {
-  const address = { channel: 'email', value: user.email as string } as const
+async function isConfirmationSent(
+  deps: Deps,
+  log: AuditLog,
+  { userId, email, context }: { userId: string; email: string; context: MailContext },
+): Promise<boolean> {
+  const address = { channel: 'email', value: email } as const
   const send = () =>
     deps.db.transaction().execute(async (trx) => {
-      const holder = await lockAndReadUser(trx, user.id)
+      const holder = await lockAndReadUser(trx, userId)
       if (!holder) return
-      await sendConfirmation(deps, trx, holder, { address, context })
+      const { isPending } = await sendConfirmation(deps, trx, holder, { address, context })
+      if (!isPending) return
       const traits = { provider: 'email' }
       await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })
     })

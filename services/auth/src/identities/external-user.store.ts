@@ -1,6 +1,8 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../db/tables.ts'
+import { deleteAllFactors } from '../factors/factors.store.ts'
+import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 
 /** Makes sign-ins of one account at a provider wait for each other, so that two at once do not make two users. */
 export async function lockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<void> {
@@ -25,7 +27,7 @@ export async function refreshIdentity(trx: Transaction<DB>, id: string, data: Me
     .execute()
 }
 
-/** Leaves an account the identity it was just proven by, and nothing of who made it: neither password nor data. */
+/** Leaves an account the identity it was just proven by and this data, and no way in to who made it. */
 export async function forgetUnprovenOwner(
   trx: Transaction<DB>,
   userId: string,
@@ -33,6 +35,8 @@ export async function forgetUnprovenOwner(
 ): Promise<void> {
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '!=', identityId).execute()
   await trx.deleteFrom('sessions').where('user_id', '=', userId).execute()
+  await deleteAllFactors(trx, userId)
+  await deleteRecoveryCodes(trx, userId)
   await trx
     .updateTable('users')
     .set({ password_hash: null, user_metadata: jsonb(data), updated_at: now })

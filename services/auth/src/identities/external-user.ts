@@ -6,24 +6,27 @@ import type { Config } from '../config.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import { NIL_UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
-import { deleteAllFactors } from '../factors/factors.store.ts'
-import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { type NotifyDeps, notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
 import type { ExternalEmail } from '../providers/provider.ts'
-import { confirmAddress, findUserIdsByEmails, isEmailTaken } from '../users/addresses.store.ts'
+import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
+import { deleteUserRow } from '../users/change-user.store.ts'
 import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { isModestMetadata } from '../users/metadata.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
 import { dropAddress, lockUnprovenHolder } from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findIdentity, forgetUnprovenOwner, lockExternalAccount, refreshIdentity } from './external-user.store.ts'
+import { findIdentity, forgetUnprovenOwner, refreshIdentity } from './external-user.store.ts'
 import { insertIdentity } from './identities.store.ts'
 
 export type ExternalSignInDeps = AuditDeps &
-  NotifyDeps & { config: Pick<Config, 'external' | 'jwt' | 'mail' | 'signup'>; now: () => Date; newId: () => string }
+  NotifyDeps & {
+    config: Pick<Config, 'external' | 'jwt' | 'mail' | 'sessions' | 'signup'>
+    now: () => Date
+    newId: () => string
+  }
 
 export interface ExternalSignIn {
   provider: { name: string; settings: { linking: 'verified' | 'never' } }
@@ -32,12 +35,21 @@ export interface ExternalSignIn {
   acceptLanguage: string | undefined
 }
 
+type Squatter = Pick<User, 'id' | 'email' | 'phone'>
+
 export interface ExternalUser {
   user: User
   isNew: boolean
+  /** Somebody else, who has the address: it is not verified, so there is no account for who showed it. */
+  isAnother: boolean
 }
 
-/** The user of an account at a provider: theirs already, linked to it now, or new. Throws as the contract's table says. */
+type Found = { userId: string; isNew: boolean; isAnother: boolean }
+
+/**
+ * The user of an account at a provider, which the caller has locked: theirs already, linked to it now, or new. Throws as the
+ * contract's table says.
+ */
 export async function findOrCreateExternalUser(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -45,16 +57,14 @@ export async function findOrCreateExternalUser(
   signIn: ExternalSignIn,
 ): Promise<ExternalUser> {
   const { provider, account } = signIn
-  await lockExternalAccount(trx, provider.name, account.sub)
   const identity = await findIdentity(trx, provider.name, account.sub)
   const found = identity ? await signInAgain(deps, trx, signIn, identity) : await joinOrCreate(deps, trx, log, signIn)
-  await refreshProviders(trx, found.userId, deps.now())
+  if (!found.isAnother) await refreshProviders(trx, found.userId, deps.now())
   const user = (await findUserById(trx, found.userId)) as User
-  if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
   if (found.isNew) {
     await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: provider.name } })
   }
-  return { user, isNew: found.isNew }
+  return { ...found, user }
 }
 
 async function signInAgain(
@@ -69,7 +79,7 @@ async function signInAgain(
   await refreshIdentity(trx, identity.id, data, deps.now())
   await mergeIfItFits(deps, trx, user, data)
   if (email?.verified && email.email === user.email) await confirmAddress(trx, user.id, 'email', deps.now())
-  return { userId: user.id, isNew: false }
+  return { userId: user.id, isNew: false, isAnother: false }
 }
 
 async function joinOrCreate(
@@ -77,51 +87,60 @@ async function joinOrCreate(
   trx: Transaction<DB>,
   log: AuditLog,
   signIn: ExternalSignIn,
-): Promise<{ userId: string; isNew: boolean }> {
+): Promise<Found> {
   const { provider, account, audience } = signIn
   const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
   const squatters = await lockSquatters(deps, trx, audience, verified)
-  const [holder, another] = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
+  const holders = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
+  const [owner, another] = holders.filter((id) => !squatters.has(id))
   if (another) {
     throw apiError('conflict', {
       message: 'Multiple accounts with the same email address in the same linking domain detected: default',
     })
   }
-  if (!holder) return { userId: await createUser(deps, trx, signIn), isNew: true }
+  const preferred = primaryEmail(account)?.email
+  const holder = owner ?? holders.find((id) => squatters.get(id)?.email === preferred) ?? holders[0]
+  if (!holder) {
+    const found = await createUser(deps, trx, signIn)
+    // Somebody has come by the address in this very moment, and can be seen by now.
+    return found ?? joinOrCreate(deps, trx, log, signIn)
+  }
   if (provider.settings.linking === 'never') throw apiError('email_exists')
-  await link(deps, trx, log, signIn, { userId: holder, isSquatted: squatters.has(holder) })
-  return { userId: holder, isNew: false }
+  await link(deps, trx, log, signIn, { userId: holder, squatters })
+  return { userId: holder, isNew: false, isAnother: false }
 }
 
 /**
- * Accounts that have one of the addresses and never proved it. One that can be signed in to by a number gives the address
- * back instead: linked to, its number would be a way in for whoever made it.
+ * Accounts that have one of the addresses and never proved it, by their ids. One that can be signed in to by a number gives
+ * the address back instead: linked to, its number would be a way in for whoever made it. In the same order for whoever has
+ * the same addresses: two at once would wait for each other.
  */
 async function lockSquatters(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   audience: string,
   addresses: readonly string[],
-): Promise<Set<string>> {
-  const squatters = new Set<string>()
-  for (const value of addresses) {
+): Promise<Map<string, Squatter>> {
+  const squatters = new Map<string, Squatter>()
+  for (const value of addresses.toSorted()) {
     const address = { channel: 'email', value } as const
     const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
     if (!holder) continue
     if (holder.phone) {
       await dropAddress(trx, holder.id, address, deps.now())
       await refreshProviders(trx, holder.id, deps.now())
-    } else squatters.add(holder.id)
+    } else squatters.set(holder.id, holder)
   }
   return squatters
 }
 
+/** With the user of one of them chosen, all others are gone: somebody else would have kept the owner out by making two. */
 async function link(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
-  { userId, isSquatted }: { userId: string; isSquatted: boolean },
+  { userId, squatters }: { userId: string; squatters: ReadonlyMap<string, Squatter> },
 ): Promise<void> {
   const now = deps.now()
   const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
@@ -129,32 +148,44 @@ async function link(
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
-  if (isSquatted) {
-    await forgetUnprovenOwner(trx, userId, { identityId, data, now })
-    await deleteAllFactors(trx, userId)
-    await deleteRecoveryCodes(trx, userId)
-  } else await mergeIfItFits(deps, trx, user, data)
+  if (squatters.has(userId)) await forgetUnprovenOwner(trx, userId, { identityId, data, now })
+  else {
+    if (user.invited_at) await forgetBeforeInvitation(trx, user, identityId, now)
+    await mergeIfItFits(deps, trx, user, data)
+  }
   if (email && !user.email_confirmed_at) {
     await endTokens(trx, userId, 'all', now)
     await confirmAddress(trx, userId, 'email', now)
+  }
+  for (const target of squatters.values()) {
+    if (target.id === userId) continue
+    await audit(deps, trx, log, { action: 'user_deleted', actor: user, target })
+    await deleteUserRow(trx, target.id)
   }
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
   await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
 }
 
+/** Somebody else may have registered an address before it was invited; the data is the invitation's. */
+export async function forgetBeforeInvitation(trx: Transaction<DB>, user: User, identityId: string, now: Date) {
+  if (user.email_confirmed_at || user.phone_confirmed_at) return
+  await forgetUnprovenOwner(trx, user.id, { identityId, data: user.user_metadata, now })
+}
+
+/** Undefined when somebody else had the address first. */
 async function createUser(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   { provider, account, audience }: ExternalSignIn,
-) {
+): Promise<Found | undefined> {
   const { config } = deps
   if (config.signup.disabled) throw apiError('signup_disabled')
   const now = deps.now()
   const email = primaryEmail(account)
-  const isFree = email === undefined || !(await isEmailTaken(trx, email.email, audience))
+  const [holder] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
   // Verified, it would have been linked: this one is only told to be theirs.
-  if (!isFree && !config.external.allowUnverifiedEmail) throw unverifiedEmail(provider.name)
-  const ownEmail = isFree ? email : undefined
+  if (holder && !config.external.allowUnverifiedEmail) return { userId: holder, isNew: false, isAnother: true }
+  const ownEmail = holder ? undefined : email
   const isProven = ownEmail?.verified || config.mail.autoconfirm
   const data = identityData(account, email)
   const id = deps.newId()
@@ -166,8 +197,7 @@ async function createUser(
     app_metadata: { provider: provider.name, providers: [provider.name] },
     user_metadata: data,
   })
-  // Somebody else has signed up with the address since.
-  if (!isInserted) refuseVanishedAccount()
+  if (!isInserted) return undefined
   await insertIdentity(trx, {
     id: deps.newId(),
     userId: id,
@@ -176,7 +206,7 @@ async function createUser(
     data,
     now,
   })
-  return id
+  return { userId: id, isNew: true, isAnother: false }
 }
 
 /** The refusal of an address nobody has verified; `isLinked`: its account was linked to one that had none. */

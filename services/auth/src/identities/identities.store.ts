@@ -120,6 +120,16 @@ export async function deleteIdentity(trx: Transaction<DB>, id: string): Promise<
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
+/** Accounts at providers; false where there was none. */
+export async function deleteProviderIdentities(trx: Transaction<DB>, userId: string): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('identities')
+    .where('user_id', '=', userId)
+    .where('provider', 'not in', ['email', 'phone'])
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
 /** The user's identities by provider and id there, for replacing each. */
 export function listIdentityKeys(trx: Transaction<DB>, userId: string) {
   return trx.selectFrom('identities').select(['id', 'provider', 'provider_id']).where('user_id', '=', userId).execute()

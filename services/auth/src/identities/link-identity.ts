@@ -3,18 +3,33 @@ import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { isBelowUser } from '../factors/assurance.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { findUserIdByLinkHash, takeByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
+import { whyEnded } from '../sessions/session-limits.ts'
+import { findCaller } from '../sessions/sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
 import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findIdentity, lockExternalAccount } from './external-user.store.ts'
-import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-user.ts'
+import { findIdentity } from './external-user.store.ts'
+import {
+  type ExternalSignIn,
+  type ExternalSignInDeps,
+  forgetBeforeInvitation,
+  identityData,
+  mergeIfItFits,
+} from './external-user.ts'
 import { insertIdentity } from './identities.store.ts'
+
+/** Whose account the one at the provider is to be linked to, and the session they asked for it in. */
+export interface Linking {
+  userId: string
+  sessionId: string | null
+}
 
 /**
  * An invited user joins by the provider's account instead of a password. Throws invite_not_found for a link that is spent,
@@ -36,7 +51,8 @@ export async function acceptInvitation(
   if (!email) {
     throw apiError('validation_failed', { message: 'Invited email does not match emails from external provider' })
   }
-  await addIdentity(deps, trx, user.id, { provider, account })
+  const identityId = await addIdentity(deps, trx, user.id, { provider, account })
+  await forgetBeforeInvitation(trx, user, identityId, now)
   await mergeIfItFits(deps, trx, user, identityData(account, email))
   await endTokens(trx, user.id, 'all', now)
   await confirmAddress(trx, user.id, 'email', now)
@@ -48,21 +64,26 @@ export async function acceptInvitation(
 
 /**
  * The account of who is signed in gets the one at the provider, whatever addresses either has. Of an account without an
- * address the provider's becomes its own: proven, or to be proven. Throws identity_already_exists and email_exists.
+ * address the provider's becomes its own: proven, or to be proven where it has no number either. Throws
+ * identity_already_exists and email_exists, and what a request without a live session is told where it has ended meanwhile.
  */
 export async function linkIdentity(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
-  userId: string,
+  linking: Linking,
 ): Promise<{ user: User; awaitsProof: boolean }> {
   const now = deps.now()
+  const { userId } = linking
   const before = await lockAndReadUser(trx, userId)
   if (!before) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
+  await requireStillLinkable(deps, trx, before, linking)
   await addIdentity(deps, trx, userId, { provider, account })
   const email = primaryEmail(account)
-  if (!before.email && email) {
+  // One that is only told waits for its proof at an anonymous account, which the owner may take over. What can be signed in to
+  // by a number could not be: its owner would confirm the address of somebody else's account.
+  if (!before.email && email && (email.verified || !before.phone)) {
     await refuseTakenEmail(trx, email.email, before.aud, userId)
     if (email.verified) await applyEmailChange(trx, userId, email.email, now)
     else await changeUser(trx, userId, { email: email.email }, now).catch(refuseTakenAddress)
@@ -74,7 +95,19 @@ export async function linkIdentity(
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
   // To an address that was the user's before: the new one may be anybody's.
   await notify(deps, trx, before, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
-  return { user, awaitsProof: !before.email && email !== undefined && !email.verified }
+  return { user, awaitsProof: !before.email && user.email !== null && !user.email_confirmed_at }
+}
+
+/** Between asking and the provider's answer a thief may have been logged out, or a second factor enrolled. */
+async function requireStillLinkable(
+  { config: { sessions: limits }, now }: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  user: User,
+  { sessionId }: Linking,
+): Promise<void> {
+  const session = (await findCaller(trx, user.id, sessionId ?? undefined, limits))?.session
+  if (!session || whyEnded(session, limits, now())) throw apiError('session_not_found')
+  if (isBelowUser(user, session)) throw apiError('insufficient_aal')
 }
 
 async function addIdentity(
@@ -82,20 +115,21 @@ async function addIdentity(
   trx: Transaction<DB>,
   userId: string,
   { provider, account }: Pick<ExternalSignIn, 'provider' | 'account'>,
-): Promise<void> {
-  await lockExternalAccount(trx, provider.name, account.sub)
+): Promise<string> {
   const taken = await findIdentity(trx, provider.name, account.sub)
   if (taken) {
     const message =
       taken.user_id === userId ? 'Identity is already linked' : 'Identity is already linked to another user'
     throw apiError('identity_already_exists', { message })
   }
+  const id = deps.newId()
   await insertIdentity(trx, {
-    id: deps.newId(),
+    id,
     userId,
     provider: provider.name,
     providerId: account.sub,
     data: identityData(account, primaryEmail(account)),
     now: deps.now(),
   })
+  return id
 }

@@ -25,15 +25,15 @@ export async function unlinkIdentity(
   const now = deps.now()
   const user = await lockAndReadUser(trx, userId)
   if (!user) throw apiError('user_not_found')
-  const identity = user.identities.find(({ id }) => id === identityId)
+  const identity = user.identities.find(({ id }) => id === identityId.toLowerCase())
   if (user.identities.length <= 1) throw apiError('single_identity_not_deletable')
   if (!identity) throw apiError('identity_not_found')
-  const rest = user.identities.filter(({ id }) => id !== identityId)
+  const rest = user.identities.filter(({ id }) => id !== identity.id)
   const changes = changesWithout(user, identity, rest, deps.config.mail.autoconfirm, now)
   if (changes?.email && (await isEmailTaken(trx, changes.email, user.aud, user.id))) {
     throw apiError('email_conflict_identity_not_deletable')
   }
-  await deleteIdentity(trx, identityId)
+  await deleteIdentity(trx, identity.id)
   if (changes) {
     await changeUser(trx, userId, changes, now).catch((cause: unknown) => {
       throw apiError('email_conflict_identity_not_deletable', { cause })
@@ -46,7 +46,7 @@ export async function unlinkIdentity(
   await audit(deps, trx, log, {
     action: 'identity_unlinked',
     actor: user,
-    traits: { provider, identity_id: identityId },
+    traits: { provider, identity_id: identity.id },
   })
   await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider }, { acceptLanguage })
 }

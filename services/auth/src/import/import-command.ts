@@ -10,7 +10,7 @@ const DETAILS = `FILE holds one user a line as JSON; - reads standard input. Mem
   is_anonymous, identities: [{provider, provider_id, identity_data, created_at, last_sign_in_at}]
 Exports of the reference's users table are read as they are (encrypted_password, raw_user_meta_data, raw_app_meta_data).
 Refused lines are listed on standard error by number and leave the others alone; exit code 1 tells of any. A second run
-adds what is missing. Hashes: bcrypt up to cost 15, argon2i, argon2id, scrypt ($scrypt$), Firebase ($fbscrypt$).`
+adds what is missing. Second factors are not imported. Hashes: bcrypt up to cost 15, argon2i, argon2id, scrypt ($scrypt$), Firebase ($fbscrypt$).`
 
 const PROGRESS_EVERY_MS = 1_000
 

@@ -5,7 +5,7 @@ import { apiError } from '../errors.ts'
 import { type Challenge, countAttempt } from '../factors/challenges.store.ts'
 import { type Factor, spendStep } from '../factors/factors.store.ts'
 import { hashPhoneCode, MAX_PHONE_ATTEMPTS } from '../factors/phone-code.ts'
-import { stepOfCode } from '../factors/totp.ts'
+import { openTotpSecret, stepOfCode } from '../factors/totp.ts'
 import { isSameHash } from '../one-time-tokens/one-time-token.ts'
 import type { Verification } from './verify-factor.ts'
 import { webauthnProof } from './webauthn-proof.ts'
@@ -41,10 +41,19 @@ function totpProof(deps: Deps, factor: Factor, given: Verification): Proof {
     refusal: 'Invalid TOTP code entered',
     counted: guessed(deps, factor, given),
     async check() {
-      const step = await stepOfCode(deps.storageKey, factor.sealed_secret ?? '', code, deps.now())
+      const step = await stepOfCode(requireSecret(deps, factor), code, deps.now())
       return step === undefined ? undefined : (trx) => spendStep(trx, factor.id, step)
     },
   }
+}
+
+function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
+  const secret = openTotpSecret(storageKey, factor.sealed_secret ?? '')
+  if (secret) return secret
+  log.error({ factorId: factor.id }, 'secret of a factor was stored under another AUTH_ENCRYPTION_KEY')
+  throw apiError('mfa_verification_failed', {
+    message: 'This factor cannot be checked any more, use another one or a recovery code',
+  })
 }
 
 /** The challenge itself is used up with the proof; a code dies after a few wrong tries. */

@@ -27,7 +27,8 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
   const renew = async (request: FastifyRequest, mustExist: boolean) => {
     const caller = requireFactorUser(request)
     await deps.limits.byAddress(request, 'user')
-    return renewRecoveryCodes(deps, request.log, caller, ipOf(request), { mustExist })
+    const clientAddress = limitKeyOf(request, deps.config)
+    return renewRecoveryCodes(deps, request.log, caller, { ip: ipOf(request), clientAddress, mustExist })
   }
 
   app.route({

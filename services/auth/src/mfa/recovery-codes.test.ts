@@ -121,6 +121,18 @@ describe('the set', () => {
     }
   })
 
+  test('is new without the wait that misses at the old one cost, also from the address they came from', async () => {
+    const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-ip' })
+    const user = await withTotp(service)
+    const from = { 'x-real-ip': '198.51.100.7' }
+    const guess = (code: string | undefined) => service.post(`${URL}/verify`, { code }, { ...user.auth, ...from })
+    for (let i = 0; i < 5; i++) await guess('wrong')
+    expect(await guess(user.recoveryCodes[0])).toMatchObject(refusal(429, 'mfa_recovery_codes_locked'))
+    const { body } = await service.post(URL, {}, { ...user.auth, ...from })
+    expect((await guess(body.codes[0])).status).toBe(200)
+    await service.close()
+  })
+
   test('is removed by a session of aal2 alone', async ({ service }) => {
     const user = await withTotp(service)
     const low = await signInAgain(service, user.email)

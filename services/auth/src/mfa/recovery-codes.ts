@@ -59,8 +59,7 @@ export async function renewRecoveryCodes(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  ip: string | null,
-  { mustExist }: { mustExist: boolean },
+  { ip, clientAddress, mustExist }: { ip: string | null; clientAddress: string | undefined; mustExist: boolean },
 ): Promise<NewRecoveryCodes> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_enroll_not_enabled')
   const made = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
@@ -70,7 +69,7 @@ export async function renewRecoveryCodes(
     await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user, ip })
     return giveRecoveryCodes(deps, trx, user)
   })
-  await deps.limits.forgetPasswordTries(tryOf(caller.user, undefined))
+  await deps.limits.forgetPasswordTries(tryOf(caller.user, clientAddress))
   return { id: made.id, type: 'recovery_code', total: made.codes.length, codes: made.codes }
 }
 

@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import {
   challenge,
@@ -308,6 +311,17 @@ describe('proving', () => {
     expect(await verify()).toMatchObject(mismatch)
   })
 
+  test('one address is one address, however it is written', async ({ service }) => {
+    const user = await service.signedIn()
+    const totp = await enrollTotp(service, user)
+    const from = (ip: string) => ({ ...user.auth, 'x-forwarded-for': ip })
+    const { body: opened } = await service.post(`/factors/${totp.id}/challenge`, {}, from('2001:DB8:0::1'))
+    const body = { challenge_id: opened.id, code: totpCode(totp.secret, service.clock.now()) }
+    const verify = (ip: string) => service.post(`/factors/${totp.id}/verify`, body, from(ip))
+    expect(await verify('2001:db8::2')).toMatchObject(refusal(422, 'mfa_ip_address_mismatch'))
+    expect((await verify('2001:DB8:0::1')).status).toBe(200)
+  })
+
   test('an expired challenge is refused and forgotten', async ({ service }) => {
     const user = await service.signedIn()
     const totp = await enrollTotp(service, user)
@@ -341,6 +355,55 @@ describe('proving', () => {
       )
     }
     await service.close()
+  })
+})
+
+test('no more factors are proven than AUTH_MFA_MAX_VERIFIED_FACTORS, in whatever order they were begun', async () => {
+  const service = await startTestService({
+    ...{ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' },
+    ...{ AUTH_MFA_MAX_VERIFIED_FACTORS: '1', AUTH_SMS_TEST_OTP: '4915112345678:424242' },
+  })
+  const user = await service.signedIn()
+  const asked = { factor_type: 'phone', friendly_name: 'mobile', phone: '+4915112345678' }
+  const { body: phone } = await service.post('/factors', asked, user.auth)
+  const raised = toSignedIn((await verifyTotp(service, user, await enrollTotp(service, user))).body)
+  const challenge_id = await challenge(service, raised, phone.id)
+  const answer = await service.post(`/factors/${phone.id}/verify`, { challenge_id, code: '424242' }, raised.auth)
+  expect(answer).toMatchObject(refusal(422, 'too_many_enrolled_mfa_factors'))
+  const { factors } = (await service.get('/user', raised.auth)).body
+  expect(factors).toContainEqual(expect.objectContaining({ factor_type: 'phone', status: 'unverified' }))
+  await service.close()
+})
+
+describe('with another AUTH_ENCRYPTION_KEY', () => {
+  test('the code of an app is refused in words, uncounted and logged, and a recovery code replaces it', async () => {
+    const one = await startTestService()
+    const { email, totp, recoveryCodes } = await withTotp(one)
+    const folder = await mkdtemp(join(tmpdir(), 'auth-log-'))
+    const two = await startTestService({
+      ...{ AUTH_DATABASE_URL: one.deps.config.database.url, AUTH_WORKERS_ENABLED: 'false' },
+      AUTH_ENCRYPTION_KEY: 'another key of sixteen bytes or more',
+      ...{ AUTH_LOG_LEVEL: 'error', AUTH_LOG_FILE: join(folder, 'log') },
+    })
+    const login = await signInAgain(two, email)
+    const challenge_id = await challenge(two, login, totp.id)
+    const body = { challenge_id, code: totpCode(totp.secret, two.clock.now()) }
+    for (let i = 0; i < 6; i++) {
+      expect(await two.post(`/factors/${totp.id}/verify`, body, login.auth)).toMatchObject(
+        refusal(
+          422,
+          'mfa_verification_failed',
+          'This factor cannot be checked any more, use another one or a recovery code',
+        ),
+      )
+    }
+    const used = await two.post('/factors/recovery-codes/verify', { code: recoveryCodes[0] }, login.auth)
+    expect(used.status).toBe(200)
+    await Promise.all([one.close(), two.close()])
+    const log = await readFile(join(folder, 'log'), 'utf8')
+    expect(log).toContain('AUTH_ENCRYPTION_KEY')
+    expect(log).toContain(totp.id)
+    await rm(folder, { recursive: true })
   })
 })
 

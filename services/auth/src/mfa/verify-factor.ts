@@ -74,14 +74,14 @@ async function requireOpenChallenge(
   factor: Factor,
   { challengeId = '', ip }: Verification,
 ): Promise<Challenge> {
-  const challenge = UUID.test(challengeId) ? await findChallenge(db, factor.id, challengeId) : undefined
+  const challenge = UUID.test(challengeId) ? await findChallenge(db, factor.id, challengeId, ip) : undefined
   if (!challenge) {
     throw apiError('mfa_factor_not_found', {
       status: 422,
       message: 'MFA factor with the provided challenge ID not found',
     })
   }
-  if (challenge.verified_at || challenge.ip !== ip) throw addressMismatch()
+  if (challenge.verified_at || !challenge.is_from_here) throw addressMismatch()
   if (challenge.expires_at > now()) return challenge
   await deleteChallenge(db, challenge.id)
   throw apiError('mfa_challenge_expired', {
@@ -108,6 +108,7 @@ async function complete(
   const { ip, acceptLanguage } = given
   const isFirst = factor.status === 'unverified'
   if (isFirst) {
+    requireRoom(deps, user)
     await changeFactor(trx, factor, { status: 'verified' }, deps.now())
     // Whoever asked for another address before had not proven as much as is needed from now on.
     await endTokens(trx, user.id, 'changes', deps.now())
@@ -121,4 +122,13 @@ async function complete(
   const ids = { userId: user.id, sessionId: session.id, factorId: factor.id }
   const raised = await raise(deps, trx, ids, SECOND_METHODS[factor.factor_type])
   return { ...raised, recoveryCodes }
+}
+
+/** Again: several may have been begun while there was room for one. */
+function requireRoom({ config: { mfa } }: Deps, { factors }: Pick<LiveCaller['user'], 'factors'>): void {
+  const verified = factors?.filter(({ status }) => status === 'verified') ?? []
+  if (verified.length < mfa.maxVerified) return
+  throw apiError('too_many_enrolled_mfa_factors', {
+    message: 'Maximum number of verified factors reached, unenroll to continue',
+  })
 }

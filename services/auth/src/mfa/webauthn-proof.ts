@@ -29,11 +29,10 @@ async function register(factor: Factor, asked: WebauthnChallenge, response: unkn
   return credential && ((trx) => keepNew(trx, factor, credential))
 }
 
-/** Throws mfa_verification_failed for a key that is a factor already, whoever's. */
+/** False where a key was proven meanwhile. Throws mfa_verification_failed for a key that is a factor already, whoever's. */
 async function keepNew(trx: Transaction<DB>, factor: Factor, credential: StoredCredential): Promise<boolean> {
   try {
-    await setCredential(trx, factor, credential)
-    return true
+    return await setCredential(trx, factor, credential)
   } catch (error) {
     if (isUniqueViolation(error)) throw apiError('mfa_verification_failed', { message: REFUSAL, cause: error })
     throw error

@@ -141,6 +141,18 @@ describe('an answer', () => {
     expect((await answer(user, id, challengeId, { type: 'create', credential_response })).status).toBe(200)
   })
 
+  test.for([
+    [1023, 200],
+    [1024, 422],
+    [3000, 422],
+  ] as const)('that registers a key whose id has %i bytes gets %i', async ([bytes, status]) => {
+    const user = await service.signedIn()
+    const id = await enroll(user)
+    const { challengeId, question } = await questionFor(user, id)
+    const credential_response = createSecurityKey(bytes).create(question)
+    expect((await answer(user, id, challengeId, { type: 'create', credential_response })).status).toBe(status)
+  })
+
   test("of another's key is refused, and a key is one factor only", async () => {
     const [user, other] = [await withKey(), await withKey()]
     expect(await prove({ ...user, key: other.key })).toMatchObject(refusal(422, 'mfa_verification_failed'))
@@ -223,6 +235,22 @@ describe('an answer', () => {
     },
   )
 
+  test('that registers cannot replace a proven key, by a challenge from before it was proven', async () => {
+    const email = 'squatter@example.com'
+    const owner = await service.signedIn(email)
+    const id = await enroll(owner)
+    const squatter = await signInAgain(service, email)
+    const early = await questionFor(squatter, id)
+    const { challengeId, question } = await questionFor(owner, id)
+    const key = createSecurityKey()
+    const credential_response = key.create(question)
+    expect((await answer(owner, id, challengeId, { type: 'create', credential_response })).status).toBe(200)
+    const again = await signInAgain(service, email)
+    const theirs = { type: 'create', credential_response: createSecurityKey().create(early.question) }
+    expect(await answer(again, id, early.challengeId, theirs)).toMatchObject(refusal(422, 'mfa_verification_failed'))
+    expect((await prove({ email, key, id })).status).toBe(200)
+  })
+
   test('that registers is none to a challenge that asks for the key', async () => {
     const user = await withKey()
     const login = await signInAgain(service, user.email)
@@ -248,6 +276,7 @@ describe('the relying party', () => {
 
   test.for([
     [undefined, 'site.example'],
+    [{ rpId: null, rpOrigins: null }, 'site.example'],
     [{ rpId: 'site.example', rpOrigins: ['https://site.example'] }, 'site.example'],
     [{ rpId: 'app.other.example', rpOrigins: ['https://app.other.example'] }, 'app.other.example'],
     [{ rpId: 'other.example', rpOrigins: ['https://app.other.example'] }, 'other.example'],

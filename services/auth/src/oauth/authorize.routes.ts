@@ -52,7 +52,7 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       if (inviteTokenHash && !(await findUserIdByLinkHash(deps.db, inviteTokenHash, ['confirmation']))) {
         throw apiError('user_not_found', { status: 404, message: 'User identified by token not found' })
       }
-      const url = await beginSignIn(deps, { ...order, inviteTokenHash, linkingUserId: null })
+      const url = await beginSignIn(deps, { ...order, inviteTokenHash, linking: null })
       return reply.redirect(url, 302)
     },
   })
@@ -62,7 +62,7 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
 export function readOrder(
   { config }: Pick<Deps, 'config'>,
   request: FastifyRequest,
-): Omit<SignInOrder, 'inviteTokenHash' | 'linkingUserId'> {
+): Omit<SignInOrder, 'inviteTokenHash' | 'linking'> {
   const query = request.query as Record<string, string>
   return {
     provider: query.provider ?? '',

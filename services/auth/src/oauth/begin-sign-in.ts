@@ -1,6 +1,7 @@
 import { seal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
+import type { Linking } from '../identities/link-identity.ts'
 import { insertFlowState } from './flow-states.store.ts'
 
 export interface SignInOrder {
@@ -13,7 +14,7 @@ export interface SignInOrder {
   audience: string
   pkce: Pkce | undefined
   inviteTokenHash: Buffer | null
-  linkingUserId: string | null
+  linking: Linking | null
 }
 
 /** Notes an attempt to sign in at a provider. Returns where to send the browser. */

@@ -56,6 +56,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     const redirect = ({ location, status }: { location: string; status: number }) => reply.redirect(location, status)
     answerTimeoutBy((timeout) => redirect(failed(timeout)))
     try {
+      if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
       state = await takeState(callback.state)
       const answer = { location: await redeem(request, state, callback), status: 302 }
       return isPastDeadline() ? reply : redirect(answer)
@@ -85,7 +86,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       (result) => countSignIn(state.provider, result),
       async () => {
         const provider = findProvider(state.provider)
-        const secrets = unseal<SignInSecrets>(deps.storageKey, state.sealed)
+        const secrets = unsealSecrets(state)
         const signedIn = await provider.client.finish(callback, secrets, deps.now())
         const finished = await finishSignIn(deps, request.log, {
           state,
@@ -99,6 +100,14 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
           : signedInRedirect(target, finished.session, { ...signedIn, provider: provider.name })
       },
     )
+  }
+
+  function unsealSecrets({ sealed }: FlowState): SignInSecrets {
+    try {
+      return unseal(deps.storageKey, sealed)
+    } catch (cause) {
+      throw apiError('bad_oauth_state', { cause: new Error('sealed under another AUTH_ENCRYPTION_KEY', { cause }) })
+    }
   }
 
   /** It may have been switched off while the browser was there. */
@@ -115,6 +124,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   app.route({
     method: 'GET',
     url: '/callback',
+    // The browser is sent on even then.
+    attachValidation: true,
     exposeHeadRoute: false,
     schema: {
       tags: ['external sign-in'],
@@ -128,6 +139,8 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
   app.route({
     method: 'POST',
     url: '/callback',
+    // The browser is sent on even then.
+    attachValidation: true,
     schema: {
       tags: ['external sign-in'],
       summary: 'The same for providers that answer by a form',

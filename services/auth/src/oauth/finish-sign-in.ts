@@ -27,8 +27,8 @@ export interface Arrival {
  */
 export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promise<Finished> {
   const { state, provider, signedIn, client, context } = arrival
-  const { audience, linkingUserId, inviteTokenHash, pkce } = state
-  const shown = { provider, account: signedIn.account, audience, context, linkingUserId, inviteTokenHash }
+  const { audience, linking, inviteTokenHash, pkce } = state
+  const shown = { provider, account: signedIn.account, audience, context, linking, inviteTokenHash }
   return signInExternally<Finished>(deps, log, shown, async (trx, user) => {
     if (!pkce) {
       const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })

@@ -2,6 +2,7 @@ import { deleteBatch } from '@services/common/database'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, FlowStatesTable } from '../db/tables.ts'
+import type { Linking } from '../identities/link-identity.ts'
 
 export interface FlowState {
   /** The `state` the provider is given and gives back. */
@@ -11,8 +12,7 @@ export interface FlowState {
   audience: string
   pkce: Pkce | undefined
   inviteTokenHash: Buffer | null
-  /** Whose account the one at the provider is to be linked to; null: a sign-in. */
-  linkingUserId: string | null
+  linking: Linking | null
   sealed: string
 }
 
@@ -27,7 +27,8 @@ export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Dat
       code_challenge: state.pkce?.challenge ?? null,
       code_challenge_method: state.pkce?.method ?? null,
       invite_token_hash: state.inviteTokenHash,
-      linking_user_id: state.linkingUserId,
+      linking_user_id: state.linking?.userId ?? null,
+      linking_session_id: state.linking?.sessionId ?? null,
       sealed: state.sealed,
       expires_at: expiresAt,
       created_at: now,
@@ -62,7 +63,7 @@ const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
       ? { challenge: row.code_challenge, method: row.code_challenge_method }
       : undefined,
   inviteTokenHash: row.invite_token_hash,
-  linkingUserId: row.linking_user_id,
+  linking: row.linking_user_id ? { userId: row.linking_user_id, sessionId: row.linking_session_id } : null,
   sealed: row.sealed,
 })
 

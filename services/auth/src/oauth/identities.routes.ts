@@ -9,7 +9,7 @@ import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { Empty, errorResponses } from '../http/shapes.ts'
 import { unlinkIdentity } from '../identities/unlink-identity.ts'
-import type { User } from '../users/users.store.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
 import { beginSignIn } from './begin-sign-in.ts'
 
@@ -37,9 +37,10 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       },
     },
     handler: async (request, reply) => {
-      const user = requireLinkable(request)
+      const { user, session } = requireLinkable(request)
       await deps.limits.byAddress(request, 'authorize')
-      const order = { ...readOrder(deps, request), audience: user.aud, inviteTokenHash: null, linkingUserId: user.id }
+      const linking = { userId: user.id, sessionId: session.id }
+      const order = { ...readOrder(deps, request), audience: user.aud, inviteTokenHash: null, linking }
       const url = await beginSignIn(deps, order)
       if (request.query.skip_http_redirect === 'true') return { url }
       return reply.redirect(url, 302)
@@ -73,8 +74,8 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
 }
 
 /** A way to sign in is as good as a password: whoever has a second factor shows it before one comes or goes. */
-function requireLinkable(request: FastifyRequest): User {
-  const { user, session } = requireLiveSession(request)
-  if (isBelowUser(user, session)) throw apiError('insufficient_aal')
-  return user
+function requireLinkable(request: FastifyRequest): LiveCaller {
+  const caller = requireLiveSession(request)
+  if (isBelowUser(caller.user, caller.session)) throw apiError('insufficient_aal')
+  return caller
 }

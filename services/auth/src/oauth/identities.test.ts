@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
-import { signInAgain, withTotp } from '../../test/second-factors.ts'
-import { fragmentOf, queryOf, type SignedIn, startTestService, type TestService } from '../../test/service.ts'
+import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../test/second-factors.ts'
+import {
+  fragmentOf,
+  linkPath,
+  queryOf,
+  type SignedIn,
+  startTestService,
+  type TestService,
+  toSignedIn,
+} from '../../test/service.ts'
 
 const password = 'correct horse'
 
@@ -115,6 +123,32 @@ describe('linking', () => {
     expect([user.email, user.email_confirmed_at, user.is_anonymous]).toEqual([person.email, undefined, true])
   })
 
+  test('signs nobody in who is banned meanwhile, and links nothing', async () => {
+    const { auth, userId } = await service.signedIn()
+    google.next(newPerson())
+    const { body } = await authorize(auth)
+    await service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin)
+    const callback = await google.visit(body.url)
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer)).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
+    expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
+  })
+
+  test('and signing in by the same account at once do not stop each other', async () => {
+    for (let attempts = 0; attempts < 6; attempts++) {
+      const person = newPerson()
+      const { auth } = await service.signedIn(person.email)
+      google.next(person)
+      const linking = await google.visit((await authorize(auth)).body.url)
+      const begun = await service.get('/authorize?provider=google')
+      const signingIn = await google.visit(String(begun.headers.location))
+      const back = ({ pathname, search }: URL) => service.get(pathname + search)
+      const [linked, signedIn] = await Promise.all([back(linking), back(signingIn)])
+      expect(fragmentOf(signedIn).access_token).toBeTruthy()
+      expect(queryOf(linked).error_code).toBeOneOf([undefined, 'identity_already_exists'])
+    }
+  })
+
   test('for an account that is deleted meanwhile ends with an error', async () => {
     const { auth, userId } = await service.signedIn()
     google.next(newPerson())
@@ -122,6 +156,53 @@ describe('linking', () => {
     await service.delete(`/admin/users/${userId}`, service.admin)
     const callback = await google.visit(body.url)
     expect(queryOf(await service.get(callback.pathname + callback.search)).error_code).toBe('user_not_found')
+  })
+})
+
+describe('an account begun to be linked is not linked any more', () => {
+  /** Tells apart what a thief did who had the session for a moment, from when its owner put them out. */
+  test.each<[string, string, (user: SignedIn) => Promise<unknown>]>([
+    ['once its session was ended', 'session_not_found', ({ auth }) => service.post('/logout?scope=global', {}, auth)],
+    [
+      'once an admin ended all sessions',
+      'session_not_found',
+      ({ userId }) => service.delete(`/admin/users/${userId}/sessions`, service.admin),
+    ],
+    [
+      'once its user was banned',
+      'user_banned',
+      ({ userId }) => service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin),
+    ],
+    [
+      'once another session has a second factor',
+      'session_not_found',
+      async ({ userId }) => {
+        const { body } = await service.get(`/admin/users/${userId}`, service.admin)
+        const owner = await signInAgain(service, body.email)
+        await verifyTotp(service, owner, await enrollTotp(service, owner))
+      },
+    ],
+  ])('%s', async (_when, code, putOut) => {
+    const user = await service.signedIn()
+    google.next(newPerson())
+    const { body } = await authorize(user.auth)
+    const callback = await google.visit(body.url)
+    await putOut(user)
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer).error_code).toBe(code)
+    const { body: after } = await service.get(`/admin/users/${user.userId}`, service.admin)
+    expect(after.app_metadata.providers).toEqual(['email'])
+  })
+
+  test('while its session has proven less than its user by now', async () => {
+    const user = await withTotp(service)
+    google.next(newPerson())
+    const { body } = await authorize(user.auth)
+    const callback = await google.visit(body.url)
+    // As when the factor is removed and another one proven elsewhere.
+    await service.deps.db.updateTable('sessions').set({ aal: 'aal1' }).where('user_id', '=', user.userId).execute()
+    const answer = await service.get(callback.pathname + callback.search)
+    expect(queryOf(answer).error_code).toBe('insufficient_aal')
   })
 })
 
@@ -186,6 +267,14 @@ describe('unlinking', () => {
     expect((await read(auth)).identities).toHaveLength(2)
   })
 
+  test('knows the identity in capitals too', async () => {
+    const { auth } = await service.signedIn()
+    await link(auth, newPerson())
+    const id = identityIn(await read(auth), 'google')
+    expect((await unlink(auth, id.toUpperCase())).status).toBe(200)
+    expect((await read(auth)).identities).toHaveLength(1)
+  })
+
   test('of both identities at once leaves one', async () => {
     const { auth } = await service.signedIn()
     await link(auth, newPerson())
@@ -233,6 +322,58 @@ test('without the switch there is neither, and who is not signed in hears that f
   expect(await off.delete('/user/identities/x', auth)).toMatchObject(refused)
   expect((await off.delete('/user/identities/x')).body.error_code).toBe('no_authorization')
   await off.close()
+})
+
+describe('an account with a proven number has no address that a provider was only told: its owner may still come', () => {
+  const number = '4915100000001'
+
+  test.each<[string, (own: TestService) => Promise<SignedIn>]>([
+    [
+      'with the number proven before',
+      async (own) => {
+        const stranger = toSignedIn((await own.post('/signup', { phone: number, password })).body)
+        await linkTold(own, stranger)
+        return stranger
+      },
+    ],
+    [
+      'with the number proven after',
+      async (own) => {
+        const stranger = toSignedIn((await own.post('/signup', {})).body)
+        await linkTold(own, stranger)
+        await own.mailbox.waitFor(told)
+        expect((await own.put('/user', { phone: number }, stranger.auth)).status).toBe(200)
+        return stranger
+      },
+    ],
+  ])('%s', async (_when, makeStranger) => {
+    const own = await startTestService({
+      ...google.settings('GOOGLE'),
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+      AUTH_SMS_AUTOCONFIRM: 'true',
+      AUTH_SMS_TEST_OTP: `${number}:111111`,
+    })
+    const stranger = await makeStranger(own)
+    own.clock.advance({ seconds: 901 })
+    const [before] = own.mailbox.messages({ to: told })
+    await own.post('/signup', { email: told, password })
+    const mail = await own.mailbox.waitFor(told, before ? { after: before } : {})
+    const { access_token } = fragmentOf(await own.get(linkPath(mail.text)))
+    const { body: owner } = await own.get('/user', { authorization: `Bearer ${access_token}` })
+    expect(owner.email).toBe(told)
+    expect(owner.id).not.toBe(stranger.userId)
+    await own.close()
+  })
+
+  const told = 'told@example.com'
+
+  async function linkTold(own: TestService, { auth }: SignedIn) {
+    google.next(newPerson({ email: told, email_verified: false }))
+    const { body } = await own.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
+    const callback = await google.visit(body.url)
+    await own.get(callback.pathname + callback.search)
+  }
 })
 
 describe('an address that a provider was only told', () => {

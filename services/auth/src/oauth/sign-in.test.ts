@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../test/openid-provider.ts'
-import { fragmentOf, queryOf, startTestService, type TestService } from '../../test/service.ts'
+import { fragmentOf, linkPath, queryOf, startTestService, type TestService, tokenIn } from '../../test/service.ts'
+import { deriveKey } from '../jwks/derive-key.ts'
 
 const KEYCLOAK_ROUTES = {
   authorization: '/protocol/openid-connect/auth',
@@ -150,6 +151,16 @@ describe('a state', () => {
       await ask('&state=00000000-0000-4000-8000-000000000000'),
       (refusal(await service.get('/callback')) as { error_code: string }).error_code,
     ]).toEqual(['bad_oauth_callback', 'bad_oauth_state', 'bad_oauth_state', 'bad_oauth_callback'])
+  })
+
+  test('among answers that are none ends at the site too', async () => {
+    const posted = await service.app.inject({ method: 'POST', url: '/callback' })
+    const answers = [
+      await service.get('/callback?state=a&state=b'),
+      await service.get('/callback?state=a&code=x&code=y'),
+      { status: posted.statusCode, headers: posted.headers, body: undefined, text: '' },
+    ]
+    expect(answers.map((answer) => refusal(answer).error_code)).toEqual(Array(3).fill('bad_oauth_callback'))
   })
 
   test('lives for five minutes', async () => {
@@ -305,6 +316,41 @@ test('an address nobody has verified is confirmed by mail first, and then it sig
   expect((await userOf(await signIn(google, 'google'))).email).toBe(person.email)
 })
 
+test('of one stranger coming by two providers at once there is one account, and both let them in', async () => {
+  for (let tries = 0; tries < 5; tries++) {
+    const person = newPerson()
+    google.next(person)
+    corp.next({ ...person, sub: `at-corp-${person.sub}` })
+    const callbacks = [await google.visit(await begin('google')), await corp.visit(await begin('corp'))]
+    const users = await Promise.all((await Promise.all(callbacks.map(back))).map(userOf))
+    expect(new Set(users.map(({ id }) => id)).size).toBe(1)
+    expect(users[0].id).toBeTruthy()
+  }
+})
+
+test('an address nobody has verified is answered alike whether somebody has it here or not, also the second time', async () => {
+  const unknown = newPerson({ email_verified: false })
+  const known = newPerson({ email_verified: false })
+  // By no mail, which would be one too soon before the next.
+  const { body: made } = await service.post('/admin/users', { email: known.email, email_confirm: true }, service.admin)
+  const told = []
+  for (const person of [known, unknown, known, unknown]) {
+    google.next(person)
+    told.push(queryOf(await signIn(google, 'google')))
+  }
+  expect(told[0]).toEqual(told[1])
+  expect(told[2]).toEqual(told[3])
+  const { body } = await service.get(`/admin/users/${made.id}`, service.admin)
+  expect(body.identities).toHaveLength(1)
+  // Who has confirmed it gets no mail; what stands for one is dropped.
+  const stateOf = async () => {
+    const { rows } = await service.deps.pool.query('select state from messages where user_id = $1', [made.id])
+    return rows
+  }
+  await expect.poll(stateOf).toEqual([{ state: 'dropped' }])
+  expect(service.mailbox.messages({ to: known.email })).toEqual([])
+})
+
 test('of one stranger coming ten times at once there is one account', async () => {
   const person = newPerson()
   google.next(person)
@@ -377,12 +423,90 @@ test('an invited user joins by the provider that knows the invited address', asy
   expect(user.invited_at).toBeTruthy()
 })
 
+test.each([
+  ['by the link of the invitation', (token: string) => `&invite_token=${token}`],
+  ['without it', () => ''],
+])(
+  'who registered an address before it was invited has no way in once its owner joins at a provider, %s',
+  async (_how, query) => {
+    const own = await startTestService(google.settings('GOOGLE'))
+    const person = newPerson()
+    await own.post('/signup', { email: person.email, password })
+    const squatted = await own.mailbox.waitFor(person.email)
+    await own.post('/invite', { email: person.email }, own.admin)
+    const mail = await own.mailbox.waitFor(person.email, { after: squatted })
+    google.next(person)
+    const joined = await signInAt(own, google, `/authorize?provider=google${query(tokenIn(mail.text))}`)
+    expect(fragmentOf(joined).access_token).toBeTruthy()
+    expect((await own.post('/token?grant_type=password', { email: person.email, password })).status).toBe(400)
+    await own.close()
+  },
+)
+
+test.each(['signup', 'otp', 'invite', 'provider'])(
+  'an account made by a provider that was only told the address is no way in once its owner has come by %s',
+  async (way) => {
+    const own = await startTestService({
+      ...google.settings('GOOGLE'),
+      ...corp.settings('OIDC_CORP'),
+      AUTH_SMTP_MAX_FREQUENCY: '1',
+    })
+    const owner = newPerson()
+    const squatter = { ...newPerson(), email: owner.email, email_verified: false }
+    const come = (at: OpenIdProvider, name: string, query = '') =>
+      signInAt(own, at, `/authorize?provider=${name}${query}`)
+    corp.next(squatter)
+    expect(queryOf(await come(corp, 'corp')).error_code).toBe('provider_email_needs_verification')
+    const before = await own.mailbox.waitFor(owner.email)
+    own.clock.advance({ seconds: 61 })
+    if (way === 'signup') await own.post('/signup', { email: owner.email, password })
+    else if (way === 'otp') await own.post('/otp', { email: owner.email })
+    else await own.post('/invite', { email: owner.email }, own.admin)
+    const mail = await own.mailbox.waitFor(owner.email, { after: before })
+    google.next(owner)
+    const owners =
+      way === 'provider'
+        ? await come(google, 'google', `&invite_token=${tokenIn(mail.text)}`)
+        : await own.get(linkPath(mail.text))
+    const { access_token } = fragmentOf(owners)
+    const { body } = await own.get('/user', { authorization: `Bearer ${access_token}` })
+    expect([body.email, body.app_metadata.providers]).toEqual([
+      owner.email,
+      way === 'provider' ? ['google'] : ['email'],
+    ])
+    corp.next(squatter)
+    expect(fragmentOf(await come(corp, 'corp'))).not.toHaveProperty('access_token')
+    await own.close()
+  },
+)
+
+test('after a change of AUTH_ENCRYPTION_KEY an attempt and a code of before are unknown', async () => {
+  const verifier = randomBytes(32).toString('base64url')
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  google.next(newPerson())
+  const code = queryOf(await signIn(google, 'google', `&code_challenge=${challenge}&code_challenge_method=s256`)).code
+  const callback = await google.visit(await begin('google'))
+  const { storageKey } = service.deps
+  service.deps.storageKey = deriveKey('another secret of the operator', 'at-rest')
+  expect(queryOf(await back(callback))).toMatchObject({ error: 'invalid_request', error_code: 'bad_oauth_state' })
+  const exchanged = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
+  expect([exchanged.status, exchanged.body.error_code]).toEqual([404, 'flow_state_not_found'])
+  service.deps.storageKey = storageKey
+})
+
 test('a banned user and a closed sign-up are refused', async () => {
   const person = newPerson()
   google.next(person)
   const { id } = await userOf(await signIn(google, 'google'))
   await service.put(`/admin/users/${id}`, { ban_duration: '1h' }, service.admin)
   expect(queryOf(await signIn(google, 'google'))).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
+  const invited = newPerson()
+  const { body } = await service.post('/invite', { email: invited.email }, service.admin)
+  const mail = await service.mailbox.waitFor(invited.email)
+  await service.put(`/admin/users/${body.id}`, { ban_duration: '1h' }, service.admin)
+  google.next(invited)
+  const joining = await signIn(google, 'google', `&invite_token=${tokenIn(mail.text)}`)
+  expect(queryOf(joining)).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
   const closed = await startTestService({ ...google.settings('GOOGLE'), AUTH_DISABLE_SIGNUP: 'true' })
   google.next(newPerson())
   const answer = await signInAt(closed, google, '/authorize?provider=google')

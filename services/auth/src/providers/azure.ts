@@ -2,7 +2,10 @@ import type { JWTPayload } from 'jose'
 import { type Endpoints, type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
 
 /** Names under which accounts of more than one tenant sign in, at Microsoft's host or that of a national cloud. */
-const ANY_TENANT = /^(.*)\/(?:common|organizations|consumers)$/
+const ANY_TENANT = /^(.*)\/(?:common|organizations)$/
+/** Private accounts are those of one tenant, whose tokens name it by its id. */
+const PRIVATE = /^(.*)\/consumers$/
+const PRIVATE_TENANT_ID = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const TENANT_ID = /^[0-9a-f-]{36}$/
 /** Its tokens name their issuer by the tenant's id, whatever name the address has. */
 const EXTERNAL_ID = /^https:\/\/[a-z0-9-]+\.ciamlogin\.com\/([0-9a-f-]{36})$/
@@ -39,6 +42,8 @@ function isIssuerAt(base: string, issuer: string): boolean {
     const tenant = named.slice(host.length + 1, -'/v2.0'.length)
     return TENANT_ID.test(tenant) && named === `${host}/${tenant}/v2.0`
   }
+  const [, privateHost] = PRIVATE.exec(base) ?? []
+  if (privateHost) return named === `${privateHost}/${PRIVATE_TENANT_ID}/v2.0`
   const [, id] = EXTERNAL_ID.exec(base) ?? []
   return named === `${base}/v2.0` || (id !== undefined && named === `https://${id}.ciamlogin.com/${id}/v2.0`)
 }

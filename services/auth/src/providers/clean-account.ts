@@ -26,11 +26,13 @@ export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAcc
   const known = emails
     .slice(0, MAX_EMAILS)
     .map(({ email, verified, primary }) => ({
-      email: String(email).toLowerCase(),
+      email: String(email),
       verified: verified === true,
       primary: primary === true,
     }))
+    // As the provider wrote it: in lower case U+212A is a k, and the address somebody else's.
     .filter(({ email }) => isEmail(email))
+    .map((known) => ({ ...known, email: known.email.toLowerCase() }))
   return { sub: id, emails: known, claims: cleanClaims(claims) }
 }
 

@@ -43,10 +43,16 @@ export function createEndpoints(provider: OAuth2Provider, base: string | undefin
 async function discover(issuer: string, withinMs: number): Promise<Endpoints> {
   const server = await readDescription(issuer, withinMs)
   const { authorization_endpoint: authorize, token_endpoint: token, jwks_uri: jwks, userinfo_endpoint: api } = server
-  if (!authorize || !token || !jwks) throw new Error('the description of the provider lacks an address')
+  if (!isWebAddress(authorize) || !isWebAddress(token) || !isWebAddress(jwks) || (api && !isWebAddress(api))) {
+    throw new Error('the description of the provider lacks an address')
+  }
   const isOurs = (found: string) => found === server.issuer
   return { issuer: server.issuer, authorize, token, api: api ?? '', idTokens: { jwks, isIssuer: isOurs } }
 }
+
+/** The library looks at nothing of a description but whose it is. */
+const isWebAddress = (value: unknown): value is string =>
+  typeof value === 'string' && /^https?:$/.test(URL.parse(value)?.protocol ?? '')
 
 /** What a provider says of itself at its well-known address; only if it is by that issuer. */
 export async function readDescription(issuer: string, withinMs: number): Promise<ServerMetadata> {

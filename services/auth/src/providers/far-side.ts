@@ -25,4 +25,12 @@ export function boundedFetch(withinMs: number): FarFetch {
   }
 }
 
+/** Of any provider's tokens the longest has some 4 KiB. They end in the address a browser is sent to, and those have limits. */
+const MAX_TOKEN_LENGTH = 16 * 1024
+
+/** Throws for a token that is too long to be passed on. */
+export function requireShortToken(token: string): void {
+  if (token.length > MAX_TOKEN_LENGTH) throw new Error('the provider answered a token that is too long')
+}
+
 const isEmptyByDefinition = (status: number) => [204, 205, 304].includes(status)

@@ -3,12 +3,15 @@ import {
   createRemoteJWKSet,
   customFetch,
   decodeProtectedHeader,
+  errors,
   type JWTPayload,
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose'
+import { apiError } from '../errors.ts'
 import { readDescription } from './endpoints.ts'
 import { boundedFetch } from './far-side.ts'
+import { describeFailure } from './far-side-failure.ts'
 import type { IdTokenRules } from './provider.ts'
 
 /** Signatures that need a private key: with a shared secret every application that has it could make tokens. */
@@ -21,6 +24,9 @@ const KEYS_WITHIN_MS = 5_000
 const KEYS_COOLDOWN_MS = 1_000
 const KEYS_KEPT_MS = 10 * 60 * 1000
 
+/** What jose says of a token whose key is none of the provider's. */
+const UNKNOWN_KEY = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported]
+
 export interface IdTokenExpectation {
   rules: IdTokenRules
   /** Ids by which the provider knows us; the token must be made for one of them. */
@@ -32,7 +38,8 @@ export type VerifyIdToken = (idToken: string, expectation: IdTokenExpectation) =
 
 /**
  * Gives the claims of an id_token whose signature, issuer, audience and times are right (OpenID Connect Core 3.1.3.7), with
- * the providers' keys kept for a while. Throws what jose throws. Nonce and at_hash are the caller's.
+ * the providers' keys kept for a while. Throws what jose throws, and provider_unavailable where the keys cannot be had. Nonce
+ * and at_hash are the caller's.
  */
 export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
   const withinMs = Math.min(signInWithinMs, KEYS_WITHIN_MS)
@@ -45,8 +52,23 @@ export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
     keySets.set(known, keys)
     return keys
   }
+  /** Without the keys nobody can tell whether a token is good. */
+  const keyOf =
+    (rules: IdTokenRules): JWTVerifyGetKey =>
+    async (header, token) => {
+      try {
+        const keys = await keysOf(rules)
+        return await keys(header, token)
+      } catch (cause) {
+        if (UNKNOWN_KEY.some((known) => cause instanceof known)) throw cause
+        throw apiError('provider_unavailable', {
+          cause: new Error(describeFailure(cause)),
+          retryAfterSeconds: 5,
+        })
+      }
+    }
   return async (idToken, { rules, audiences, now }) => {
-    const { payload } = await jwtVerify(idToken, await keysOf(rules), {
+    const { payload } = await jwtVerify(idToken, keyOf(rules), {
       algorithms: ALGORITHMS,
       audience: [...audiences],
       clockTolerance: CLOCK_TOLERANCE,
@@ -79,7 +101,8 @@ const remoteKeys = (url: string, withinMs: number): JWTVerifyGetKey =>
 export function matchesAccessToken(idToken: string, { at_hash: expected }: JWTPayload, accessToken: string): boolean {
   if (typeof expected !== 'string') return true
   const { alg = '' } = decodeProtectedHeader(idToken)
-  const bits = Number(/\d{3}$/.exec(alg)?.[0] ?? 512)
+  // Not of Ed25519, which is no size of a hash.
+  const bits = Number(/^[A-Z]{2}(\d{3})$/.exec(alg)?.[1] ?? 512)
   const hash = createHash(`sha${bits}`).update(accessToken).digest()
   return hash.subarray(0, bits / 16).toString('base64url') === expected
 }

@@ -1,6 +1,13 @@
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Keys, type SignInProviders, sign } from '../../test/far-sides/sign-in-providers.ts'
+import { json, text } from '../../test/far-side.ts'
+import {
+  clientOf,
+  type Instead,
+  type Keys,
+  type SignInProviders,
+  sign,
+} from '../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../test/provider-sign-in.ts'
 import { createProviders, PROVIDERS } from './index.ts'
 
@@ -67,6 +74,36 @@ describe.each(['apple', 'azure', 'google'])('%s', (name) => {
   })
 })
 
+const KEYS_AWAY: Record<string, Instead> = {
+  'answers 500': text('', 500),
+  'answers garbage': text('{'),
+  'answers no keys': json({}),
+  'answers too much': (response) => void response.writeHead(200).end('x'.repeat(2 * 1024 * 1024)),
+  'closes the connection': (response) => void response.destroy(),
+}
+
+describe('an id_token that an application brings while its provider', () => {
+  const bring = async (name: string) => {
+    all.service.deps.providers = await createProviders(all.service.deps.config)
+    const { id, email } = all.newAccount(name)
+    const claims = { iss: all.far.base(name), aud: clientOf(name).id, sub: id, email, email_verified: true }
+    const grant = { provider: name, id_token: await all.far.idToken(claims) }
+    const { status, body } = await all.service.post('/token?grant_type=id_token', grant)
+    return [status, body.error_code]
+  }
+
+  test.each(Object.entries(KEYS_AWAY))('%s, asked for its keys, may be good: try again', async (_how, how) => {
+    all.far.answer('google', 'keys', how)
+    expect(await bring('google')).toEqual([503, 'provider_unavailable'])
+    all.far.answer('google', 'keys')
+    expect(await bring('google')).toEqual([200, undefined])
+  })
+
+  test('does not say where its keys are may be good too', async () => {
+    expect(await bring('snapchat')).toEqual([503, 'provider_unavailable'])
+  })
+})
+
 test('the keys of a provider are kept: the next sign-in asks it for none', async () => {
   const keysAsked = () => all.far.requests('google').filter(({ path }) => path === '/oauth2/v3/certs')
   all.service.deps.providers = await createProviders(all.service.deps.config)
@@ -101,6 +138,7 @@ describe('azure takes tokens of', () => {
       'https://login.microsoftonline.us/common',
       `https://login.microsoftonline.us/${ID}/v2.0`,
     ],
+    ['private accounts', `${LOGIN}/consumers`, `${LOGIN}/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0`],
     ['the tenant that was named', `${LOGIN}/${ID}`, `${LOGIN}/${ID}/v2.0`],
     ['an external tenant', `https://contoso.ciamlogin.com/${ID}`, `https://${ID}.ciamlogin.com/${ID}/v2.0`],
     [
@@ -119,6 +157,7 @@ describe('azure takes tokens of', () => {
       `https://contoso.ciamlogin.com/${ID}`,
       `https://${OTHER_ID}.ciamlogin.com/${OTHER_ID}/v2.0`,
     ],
+    ['companies, where private accounts were named', `${LOGIN}/consumers`, `${LOGIN}/${ID}/v2.0`],
     ['another host', undefined, `https://login.microsoftonline.com.evil.example/${ID}/v2.0`],
     ['a tenant without an id', undefined, `${LOGIN}/common/v2.0`],
     ['the older endpoint', undefined, `https://sts.windows.net/${ID}/`],

@@ -14,7 +14,7 @@ import { apiError } from '../errors.ts'
 import { cleanAccount } from './clean-account.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import type { EndpointsOf } from './endpoints.ts'
-import { boundedFetch, type FarFetch } from './far-side.ts'
+import { boundedFetch, type FarFetch, requireShortToken } from './far-side.ts'
 import { farSideFailed } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
@@ -70,6 +70,7 @@ export function createOAuth2Client(
       provider.tokenParameters?.(client),
     )
     config[customFetch] = (url, init) => farFetch(url, init as RequestInit)
+    for (const token of [answer.access_token, answer.refresh_token]) requireShortToken(String(token))
     return answer
   }
 

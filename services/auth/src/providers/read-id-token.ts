@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
+import { ApiError } from '@services/common/errors'
 import { errors, type JWTPayload } from 'jose'
-import { apiError } from '../errors.ts'
 import { type CleanAccount, cleanAccount } from './clean-account.ts'
 import type { EndpointsOf } from './endpoints.ts'
-import { describeFailure } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import { badRequest } from './id-token-refusal.ts'
 import type { OAuth2Provider } from './provider.ts'
@@ -47,7 +46,11 @@ export function createIdTokenReader(
       if (!claims.sub) throw badRequest('Missing sub claim in id_token')
       if (accessToken && !matchesAccessToken(idToken, claims, accessToken)) throw badRequest('Bad ID token')
       if (!skipNonceCheck) requireNonce(claims, nonce)
-      return cleanAccount(accountOfIdToken(claims, endpoints))
+      try {
+        return cleanAccount(accountOfIdToken(claims, endpoints))
+      } catch (error) {
+        throw badRequest('Bad ID token', undefined, error)
+      }
     },
   }
 }
@@ -63,13 +66,10 @@ function requireNonce({ nonce: hashed }: JWTPayload, nonce: string | undefined):
 }
 
 function explain(error: unknown): never {
+  if (error instanceof ApiError) throw error
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') {
     const named = [error.payload.aud].flat().slice(0, 5).join(' ').slice(0, 500)
     throw badRequest(`Unacceptable audience in id_token: [${named}]`, undefined, error)
   }
-  // The provider's keys: nobody can tell whether the token is good.
-  const isUnreachable = !(error instanceof errors.JOSEError) && error instanceof TypeError
-  if (isUnreachable || error instanceof errors.JWKSTimeout)
-    throw apiError('provider_unavailable', { cause: new Error(describeFailure(error)) })
   throw badRequest('Bad ID token', undefined, error)
 }

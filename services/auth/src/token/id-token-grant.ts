@@ -4,9 +4,9 @@ import { apiError } from '../errors.ts'
 import { signInExternally } from '../identities/external-sign-in.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
 import { badRequest } from '../providers/id-token-refusal.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
-import type { User } from '../users/users.store.ts'
 
 export interface IdTokenGrantInput {
   provider?: string | undefined
@@ -16,7 +16,7 @@ export interface IdTokenGrantInput {
   client_id?: string | undefined
   issuer?: string | undefined
   /** Whose account the token's becomes one more of. */
-  linkingUser: User | undefined
+  linkingCaller: LiveCaller | undefined
   audience: string
   context: MailContext
   client: Client
@@ -27,16 +27,16 @@ export interface IdTokenGrantInput {
  * (contract/auth-external.md 2.7). The account it names is treated like one shown at /callback.
  */
 export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdTokenGrantInput): Promise<SessionBody> {
-  const { id_token: idToken, access_token: accessToken, nonce, linkingUser, audience, context, client } = input
+  const { id_token: idToken, access_token: accessToken, nonce, linkingCaller, audience, context, client } = input
   if (!idToken) throw badRequest('id_token required')
   const provider = await findProvider(deps, input)
   const account = await provider.idTokens.read({ idToken, accessToken, nonce, now: deps.now() })
   const shown = {
     provider,
     account,
-    audience: linkingUser?.aud ?? audience,
+    audience: linkingCaller?.user.aud ?? audience,
     context,
-    linkingUserId: linkingUser?.id ?? null,
+    linking: linkingCaller ? { userId: linkingCaller.user.id, sessionId: linkingCaller.session.id } : null,
     inviteTokenHash: null,
   }
   return signInExternally(deps, log, shown, (trx, user) => {

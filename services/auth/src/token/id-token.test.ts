@@ -31,6 +31,7 @@ const newPerson = (more: object = {}) => {
 }
 
 const grant = (body: object, headers = {}) => service.post('/token?grant_type=id_token', body, headers)
+const LINKED = 'identity_already_exists'
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /** Refused in the form of OAuth, and in ours. */
@@ -113,6 +114,18 @@ describe('an id_token', () => {
   })
 })
 
+test('of one account linked and signed in with at once, none waits for another for ever', async () => {
+  for (let round = 0; round < 3; round++) {
+    const person = newPerson()
+    const { auth } = await service.signedIn(person.email, password)
+    const body = { provider: 'google', id_token: await google.idToken(person) }
+    const link = () => grant({ ...body, link_identity: true }, auth)
+    const answers = await Promise.all([grant(body), link(), grant(body), link()])
+    const codes = answers.map(({ status, body: { error_code } }) => error_code ?? status)
+    expect(codes.toSorted()).toEqual([200, 200, expect.toBeOneOf([200, LINKED]), LINKED])
+  }
+})
+
 describe('refused is', () => {
   test.each<[string, object, string]>([
     ['a request without a token', { provider: 'google' }, 'id_token required'],
@@ -173,6 +186,17 @@ describe('refused is', () => {
     const answer = await grant({ provider: 'google', id_token })
     expect(answer.status).toBe(400)
     expect(answer.body.error_description).toMatch(/^(Bad ID token|Missing sub claim in id_token)$/)
+  })
+
+  test.each<[string, unknown]>([
+    ['too long', 'x'.repeat(256)],
+    ['with NUL', 'a\0'],
+    ['of half a character', '\ud800'],
+    ['an object', { id: 1 }],
+    ['a fraction', 1.5],
+  ])('one whose account has an id that is none: %s', async (_, sub) => {
+    const id_token = await google.idToken({ ...newPerson(), sub: sub as string })
+    expect(await grant({ provider: 'google', id_token })).toMatchObject(refused('Bad ID token'))
   })
 
   test('one for another client, and says for whom it is', async () => {

@@ -38,11 +38,20 @@ export async function exchangeAuthCode(
     const user = await findUserById(trx, found.user_id)
     if (!user) throw apiError('flow_state_not_found')
     if (user.banned_until && user.banned_until > now) throw apiError('user_banned', { status: 400 })
-    const tokens = found.provider_tokens && unseal<ProviderTokens>(deps.storageKey, found.provider_tokens)
+    const tokens = found.provider_tokens && unsealTokens(deps, found.provider_tokens)
     const traits = { provider_type: tokens ? tokens.provider : 'email' }
     const entry = auditEntry(deps, log, { action: 'login', actor: user, traits })
     const session = await startSession(deps, trx, user, found.authentication_method, client, entry)
     if (!tokens) return session
     return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
   })
+}
+
+/** Whoever signs in once more has them; a session without them would surprise the application. */
+function unsealTokens({ storageKey }: Deps, sealed: string): ProviderTokens {
+  try {
+    return unseal(storageKey, sealed)
+  } catch (cause) {
+    throw apiError('flow_state_not_found', { cause: new Error('sealed under another AUTH_ENCRYPTION_KEY', { cause }) })
+  }
 }

@@ -11,9 +11,9 @@ import { clientOf, limitKeyOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { counted, countRefresh, countSignIn } from '../metrics.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { normalisePhone } from '../users/phone-number.ts'
-import type { User } from '../users/users.store.ts'
 import { signInWithIdToken } from './id-token-grant.ts'
 import { signInWithPassword } from './password-grant.ts'
 import { exchangeAuthCode } from './pkce-grant.ts'
@@ -27,12 +27,13 @@ const CAPTCHA_EXEMPT = ['refresh_token', 'pkce', 'id_token']
 export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
 
-  async function requireLinkingUser(request: FastifyRequest): Promise<User> {
-    const { user, session } = await authenticate(request, deps)
+  async function requireLinkingCaller(request: FastifyRequest): Promise<LiveCaller> {
+    const caller = await authenticate(request, deps)
+    const { user, session } = caller
     if (!config.external.manualLinking) throw apiError('manual_linking_disabled')
     if (!session) throw apiError('session_not_found')
     if (isBelowUser(user, session)) throw apiError('insufficient_aal')
-    return user
+    return { ...caller, session }
   }
 
   app.route({
@@ -62,7 +63,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         ),
         ...captchaFields,
       }),
-      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429, 502) },
     },
     // Before the body is looked at: clients ask with bodies of other grants.
     preValidation: async (request) => {
@@ -91,7 +92,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
           async () =>
             signInWithIdToken(deps, request.log, {
               ...request.body,
-              linkingUser: request.body.link_identity ? await requireLinkingUser(request) : undefined,
+              linkingCaller: request.body.link_identity ? await requireLinkingCaller(request) : undefined,
               audience: requestAudience(request, config.jwt.audience),
               context: mailContextOf(request, config),
               client,

@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { hasVerifiedEmail } from '../identities/identities.store.ts'
@@ -99,22 +99,39 @@ export async function requestPhoneChange(trx: Transaction<DB>, id: string, phone
     .execute()
 }
 
-/** The wanted number becomes the user's, proven. Throws email_exists or phone_exists when somebody else has it by now. */
+/**
+ * The wanted number becomes the user's, proven. An address that only a provider told stays behind: who proves it is let in
+ * to this account, where the number would go on to let in somebody else. Throws email_exists or phone_exists when somebody
+ * else has it by now.
+ */
 export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
   await trx
     .updateTable('users')
-    .set({
+    .set((column) => ({
+      email: column
+        .case()
+        .when(column.or([column('email_confirmed_at', 'is not', null), hasEmailIdentity(column)]))
+        .then(column.ref('email'))
+        .end(),
       phone,
       phone_change: null,
       phone_confirmed_at: now,
       user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
       is_anonymous: false,
       updated_at: now,
-    })
+    }))
     .where('id', '=', id)
     .execute()
     .catch(refuseTakenAddress)
 }
+
+const hasEmailIdentity = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>) =>
+  exists(
+    selectFrom('identities')
+      .select('identities.id')
+      .whereRef('identities.user_id', '=', 'users.id')
+      .where('identities.provider', '=', 'email'),
+  )
 
 /** Forgets the addresses a user wanted and never proved. */
 export async function forgetWishes(trx: Transaction<DB>, id: string, now: Date): Promise<void> {

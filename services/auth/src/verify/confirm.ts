@@ -3,11 +3,18 @@ import { type AuditAction, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { putProvenIdentity, setIdentityEmailVerified } from '../identities/identities.store.ts'
+import { deleteAllFactors } from '../factors/factors.store.ts'
+import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
+import {
+  deleteProviderIdentities,
+  putProvenIdentity,
+  setIdentityEmailVerified,
+} from '../identities/identities.store.ts'
 import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import { needsBothAddresses } from '../one-time-messages/address-change.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import type { TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
+import { endSessions } from '../sessions/sessions.store.ts'
 import {
   applyEmailChange,
   applyPhoneChange,
@@ -70,6 +77,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     }
     if (!hasPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
     else await setRequestedPassword(deps, trx, redemption)
+    await forgetProviders(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', now)
     await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
     return { action: 'user_signedup', traits: { provider: 'email' } }
@@ -80,6 +88,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     requireOwnAddress(user.email, token)
     if (user.email_confirmed_at) return { action: 'login', traits: { provider: 'email' } }
     await setRequestedPassword(deps, trx, redemption)
+    await forgetProviders(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', deps.now())
     await setIdentityEmailVerified(trx, user.id, token.relates_to, deps.now())
     return { action: 'user_signedup', traits: { provider: 'email' } }
@@ -161,6 +170,20 @@ function requireOwnAddress(address: string | null, token: TakenToken): void {
 async function setRequestedPassword(deps: Deps, trx: Transaction<DB>, redemption: Redemption): Promise<void> {
   const { user, token } = redemption
   if (setsPassword(redemption)) await setPassword(trx, user.id, token.new_password_hash, deps.now())
+}
+
+/**
+ * An account at a provider that was only told the address may be anybody's. It stays where its own sign-in sent the token; of
+ * another request for one, a sign-up say, nobody can tell whose it is, and with it goes what it was a way to.
+ */
+async function forgetProviders(deps: Deps, trx: Transaction<DB>, redemption: Redemption): Promise<void> {
+  const { user, token } = redemption
+  if (!setsPassword(redemption) || !(await deleteProviderIdentities(trx, user.id))) return
+  await endSessions(trx, user.id, 'global', '')
+  await deleteAllFactors(trx, user.id)
+  await deleteRecoveryCodes(trx, user.id)
+  const identity = { id: deps.newId(), userId: user.id, provider: 'email', address: token.relates_to } as const
+  await putProvenIdentity(trx, { ...identity, now: deps.now() })
 }
 
 const setsPassword = ({ user, token }: Redemption) =>

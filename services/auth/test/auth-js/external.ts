@@ -89,6 +89,16 @@ describe.each(['implicit', 'pkce'] as const)('in the %s flow', (flow) => {
   })
 })
 
+test('linkIdentity takes a token that an application got by itself, too', async ({ external, google }) => {
+  const { client } = clientOf(external)
+  await signIn(external, client, 'links-token@example.com')
+  const person = newPerson()
+  const { data, error } = await client.linkIdentity({ provider: 'google', token: await google.idToken(person) })
+  expect([error, data.user?.email]).toEqual([null, 'links-token@example.com'])
+  const identities = (await client.getUserIdentities()).data?.identities ?? []
+  expect(identities.map(({ provider, id }) => [provider, id])).toContainEqual(['google', person.sub])
+})
+
 test('signInWithIdToken takes a token that an application got by itself', async ({ external, google }) => {
   const { client } = clientOf(external)
   const person = newPerson()

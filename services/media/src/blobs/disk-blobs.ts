@@ -2,13 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type BlobName, type BlobStorage, blobKey } from './blob-storage.ts'
+import {
+  type BlobName,
+  type BlobStorage,
+  blobKey,
+  isLeftover,
+  parseBlobKey,
+  type StoredBlob,
+  type UnfinishedPut,
+} from './blob-storage.ts'
 
 /** A reader that stalls keeps as much in memory, so throughput (twice as much with 1 MiB) is not what counts. */
 const READ_CHUNK_BYTES = 64 * 1024
-
-/** A put takes seconds; what is older was left by a killed process. */
-const LEFTOVER_AGE_MS = 60 * 60 * 1000
 
 /** Blobs under one directory, which is created. */
 export async function createDiskBlobs(root: string): Promise<BlobStorage> {
@@ -35,7 +40,10 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
     },
     stat: (name) => statBlob(pathOf(name)),
     delete: (name) => rm(pathOf(name), { force: true }),
+    list: () => listBlobs(root),
+    listUnfinished: () => listIncoming(incoming),
     sweep: () => removeLeftovers(incoming),
+    close: async () => {},
   }
 }
 
@@ -77,16 +85,41 @@ async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
   }
 }
 
-async function statBlob(path: string): Promise<{ bytes: number } | undefined> {
+async function statBlob(path: string): Promise<Omit<StoredBlob, 'name'> | undefined> {
   const found = await unlessMissing(stat(path))
-  return found && { bytes: found.size }
+  return found && { bytes: found.size, storedAt: found.mtime }
 }
 
-async function removeLeftovers(incoming: string): Promise<void> {
+/** One directory of the lower level at a time, and what is in it. */
+async function* listBlobs(root: string): AsyncGenerator<StoredBlob> {
+  for (const upper of await listShards(root)) {
+    for (const lower of await listShards(join(root, upper))) {
+      const files = (await unlessMissing(readdir(join(root, upper, lower)))) ?? []
+      for (const file of files.sort()) {
+        const name = parseBlobKey(`${upper}/${lower}/${file}`)
+        const found = name && (await statBlob(join(root, upper, lower, file)))
+        if (found) yield { name, ...found }
+      }
+    }
+  }
+}
+
+async function listShards(directory: string): Promise<string[]> {
+  const entries = (await unlessMissing(readdir(directory))) ?? []
+  return entries.filter((entry) => /^[0-9a-f]{2}$/.test(entry)).sort()
+}
+
+async function* listIncoming(incoming: string): AsyncGenerator<UnfinishedPut & { path: string }> {
   for (const file of await readdir(incoming)) {
     const path = join(incoming, file)
     const found = await unlessMissing(stat(path))
-    if (found && Date.now() - found.mtimeMs > LEFTOVER_AGE_MS) await rm(path, { force: true })
+    if (found) yield { path, startedAt: found.mtime }
+  }
+}
+
+async function removeLeftovers(incoming: string): Promise<void> {
+  for await (const put of listIncoming(incoming)) {
+    if (isLeftover(put)) await rm(put.path, { force: true })
   }
 }
 

@@ -63,9 +63,11 @@ async function changeReferences(
   const toAdd = new Set(references)
   for (const name of inLockOrder([...references, ...dropped])) {
     if (!toAdd.has(name)) await dropReference(trx, name, now())
-    // A row without a file is what a deletion leaves whose COMMIT failed. From here on the lock keeps others away.
-    else if (!(await addReference(trx, name)) || !(await blobs.stat(name))) throw new DeletedMeanwhile()
+    else if (!(await addReference(trx, name))) throw new DeletedMeanwhile()
   }
+  // A row without a file is what a deletion leaves whose COMMIT failed. By now our locks keep others away.
+  const found = await Promise.all(references.map(blobs.stat))
+  if (found.includes(undefined)) throw new DeletedMeanwhile()
 }
 
 class DeletedMeanwhile extends Error {

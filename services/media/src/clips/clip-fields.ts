@@ -1,5 +1,6 @@
 // What a caller may say about a clip: title, tags, nsfw, attribution. The one rule: text is stored as it will be shown,
 // without control and invisible characters and broken halves. Forms: ../uploads/form-fields.ts. JSON: ../imports/import.routes.ts.
+import { ApiError } from '@services/common/errors'
 import { apiError } from '../errors.ts'
 import type { Attribution } from './attribution.ts'
 
@@ -36,6 +37,54 @@ export function cleanFields(raw: RawFields, attributionPrefix: 'attribution.' | 
   }
 }
 
+/** What a site says about a clip; its texts are nobody's to correct, so they are cut or left out instead of refused. */
+export interface SaidFields {
+  title?: string | undefined
+  nsfw?: boolean | undefined
+  attribution?: { site: string; user?: string | undefined; url?: string | undefined } | undefined
+}
+
+/** Fills what the caller did not say with what the site does. */
+export function fillFields(fields: ClipFields, given: { nsfw: boolean }, said: SaidFields): ClipFields {
+  return {
+    ...fields,
+    title: fields.title ?? cutTitle(said.title ?? ''),
+    nsfw: given.nsfw ? fields.nsfw : said.nsfw === true,
+    attribution: fields.attribution ?? (said.attribution ? usableAttribution(said.attribution) : null),
+  }
+}
+
+function cutTitle(text: string): string | null {
+  const title = [...oneLine(text.slice(0, LONGEST_SAID))]
+  return (
+    (title.length > MAX_TITLE
+      ? `${title
+          .slice(0, MAX_TITLE - 1)
+          .join('')
+          .trimEnd()}…`
+      : title.join('')) || null
+  )
+}
+
+/** Before anything is done with it: whole articles come as titles. */
+const LONGEST_SAID = 2000
+
+function usableAttribution({ site, user, url }: NonNullable<SaidFields['attribution']>): Attribution | null {
+  const tries = [
+    { site, ...(user ? { user } : {}), ...(url ? { url } : {}) },
+    { site, ...(url ? { url } : {}) },
+    { site },
+  ]
+  for (const attempt of tries) {
+    try {
+      return cleanAttribution(attempt, 'attribution.')
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+    }
+  }
+  return null
+}
+
 /** `message` completes the sentence with the field's name. */
 export const invalidField = (param: string, rule: string) =>
   apiError('invalid_field', { message: `${param} ${rule}.`, details: { param } })
@@ -57,13 +106,16 @@ function cleanTitle(text: string): string | null {
   return title || null
 }
 
+/** By which tags are compared. */
+export const tagKey = (tag: string): string => tag.toLowerCase()
+
 /** Two spellings of one tag are one; the first one stays. */
 function cleanTags(texts: readonly string[]): string[] {
   const tags = new Map<string, string>()
   for (const text of texts) {
     const tag = oneLine(text)
     if (lengthOf(tag) > MAX_TAG) throw invalidField('tags', `must be at most ${MAX_TAG} characters each`)
-    const key = tag.toLowerCase()
+    const key = tagKey(tag)
     if (tag && !tags.has(key)) tags.set(key, tag)
   }
   if (tags.size > MAX_TAGS) throw invalidField('tags', `must be at most ${MAX_TAGS}`)
@@ -95,7 +147,7 @@ const DISGUISES =
   /(?![\u200c\u200d]|\p{Variation_Selector})(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]{0,5})[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu
 
 /** NFC, without control characters, disguises and half characters, runs of white space as one blank. */
-function oneLine(text: string): string {
+export function oneLine(text: string): string {
   const line = text
     .toWellFormed()
     .normalize('NFC')

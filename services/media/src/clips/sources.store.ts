@@ -27,6 +27,8 @@ export type Source = Selectable<DB['sources']>
 /** Where the bytes wait until they are transcoded; an ending of its own, so that they are never served. */
 export const originalOf = (sha256: string): BlobName => ({ sha256, extension: 'source' })
 
+export const isOriginal = ({ extension }: BlobName): boolean => extension === 'source'
+
 /** The source these bytes made, being made or ready. */
 export async function findSourceByContent(db: Kysely<DB>, sha256: string): Promise<Source | undefined> {
   return db
@@ -134,6 +136,18 @@ export async function markFailed(
   return marked?.sha256.toString('hex')
 }
 
+/** A source that was ready and has lost a file. False when it was not ready, or no longer. */
+export async function markLost(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
+  const marked = await trx
+    .updateTable('sources')
+    .set({ state: 'failed', error_code: 'internal', finished_at: now })
+    .where('id', '=', id)
+    .where('state', '=', 'ready')
+    .returning('id')
+    .executeTakeFirst()
+  return marked !== undefined
+}
+
 /** What is being made since before `before`. */
 export async function listProcessing(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
   const rows = await db
@@ -189,13 +203,30 @@ export async function setProgress(
     .execute()
 }
 
-export async function countProcessing(db: Kysely<DB>): Promise<number> {
-  const { count } = await db
+/** Sources that are being made: all of them, and those with a clip of this token (null: of nobody). */
+export async function countProcessing(
+  db: Kysely<DB>,
+  tokenId: string | null,
+): Promise<{ all: number; ofToken: number }> {
+  return db
     .selectFrom('sources')
-    .select((column) => column.fn.countAll<number>().as('count'))
+    .select((column) => [
+      column.fn.countAll<number>().as('all'),
+      column.fn
+        .countAll<number>()
+        .filterWhere(
+          column.exists(
+            column
+              .selectFrom('clips')
+              .select(sql.lit(1).as('one'))
+              .whereRef('clips.source_id', '=', 'sources.id')
+              .where('clips.token_id', 'is not distinct from', tokenId),
+          ),
+        )
+        .as('ofToken'),
+    ])
     .where(processing)
     .executeTakeFirstOrThrow()
-  return count
 }
 
 export interface NewRendition {
@@ -217,6 +248,12 @@ export async function insertRenditions(
     sha256: Buffer.from(rendition.sha256, 'hex'),
   }))
   await trx.insertInto('renditions').values(rows).execute()
+  const bytes = renditions.reduce((sum, rendition) => sum + rendition.bytes, 0)
+  await trx
+    .updateTable('sources')
+    .set({ rendition_bytes: sql`rendition_bytes + ${bytes}` })
+    .where('id', '=', sourceId)
+    .execute()
 }
 
 /** Notes what was made beside the four files. False when the source is gone, or had it already. */
@@ -285,11 +322,17 @@ export async function lockUnreferencedSource(trx: Transaction<DB>, id: string): 
 
 /** Deletes the source; the names of the files it referred to, whose references are now to be dropped. */
 export async function deleteSource(trx: Transaction<DB>, id: string): Promise<BlobName[]> {
+  const names = await deleteRenditions(trx, id)
+  await trx.deleteFrom('sources').where('id', '=', id).execute()
+  return names
+}
+
+/** The names of the files they were, whose references are now to be dropped. */
+export async function deleteRenditions(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
   const renditions = await trx
     .deleteFrom('renditions')
-    .where('source_id', '=', id)
+    .where('source_id', '=', sourceId)
     .returning(['sha256', 'kind'])
     .execute()
-  await trx.deleteFrom('sources').where('id', '=', id).execute()
   return renditions.map(({ sha256, kind }) => ({ sha256: sha256.toString('hex'), extension: kind }))
 }

@@ -106,7 +106,9 @@ async function openFile(
   { method, range }: { method: string; range: ByteRange | undefined },
 ): Promise<Readable | undefined> {
   const name = { sha256: file.sha256, extension: kind }
-  const stream = method === 'GET' ? await blobs.open(name, range) : undefined
+  // All of it is a range too: a store that has less than we are about to announce says so before we do.
+  const whole = { start: 0, end: file.bytes - 1 }
+  const stream = method === 'GET' ? await blobs.open(name, range ?? whole) : undefined
   const isThere = stream || (method === 'HEAD' && (await blobs.stat(name))?.bytes === file.bytes)
   if (!isThere) throw new Error(`the ${kind} of clip ${id} is not in the store`)
   return stream

@@ -1,6 +1,7 @@
 import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler'
 import type { ApiError } from '@services/common/errors'
 import type { FastifyError } from 'fastify'
+import { StorageUnavailable } from '../blobs/storage-unavailable.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
 
 const CODES: Record<CommonFailure, ErrorCode> = {
@@ -38,7 +39,7 @@ const MULTIPART_BROKEN =
 export const errorAnswers = (docsUrl: string): ErrorAnswers => ({
   common: (failure, detail, cause) =>
     detail ? fieldError(detail) : apiError(CODES[failure], { message: MESSAGES[failure], cause }),
-  plugin: (error) => multipartFailure(error) ?? diskFailure(error),
+  plugin: (error) => multipartFailure(error) ?? diskFailure(error) ?? storageFailure(error),
   form: (error, requestId) => ({ body: errorBody(error, requestId, docsUrl) }),
 })
 
@@ -59,6 +60,14 @@ const DISK_RETRY_SECONDS = 60
 function diskFailure(error: FastifyError): ApiError | undefined {
   if (!DISK_REFUSES.has(error.code)) return undefined
   return apiError('unavailable', { retryAfterSeconds: DISK_RETRY_SECONDS, cause: error })
+}
+
+/** A restarted S3, or the network to it, is back within moments. */
+const STORAGE_RETRY_SECONDS = 5
+
+function storageFailure(error: FastifyError): ApiError | undefined {
+  if (!(error instanceof StorageUnavailable)) return undefined
+  return apiError('unavailable', { retryAfterSeconds: STORAGE_RETRY_SECONDS, cause: error })
 }
 
 function errorBody(error: ApiError, requestId: string, docsUrl: string) {

@@ -1,56 +1,50 @@
 import { rm } from 'node:fs/promises'
-import { ApiError } from '@services/common/errors'
-import { acceptClip } from '../clips/accept-clip.ts'
-import type { ClipFields } from '../clips/clip-fields.ts'
-import type { Clip } from '../clips/clips.store.ts'
+import { type AcceptedClip, acceptClip, type NewClipInput } from '../clips/accept-clip.ts'
+import { type ClipFields, fillFields } from '../clips/clip-fields.ts'
 import type { Deps } from '../deps.ts'
-import { apiError } from '../errors.ts'
+import { receiveSource } from './receive-source.ts'
 
 export interface ImportInput {
   url: string
   fields: ClipFields
+  /** Whether the caller said it, or it is the default. */
+  given: { nsfw: boolean }
   tokenId: string
   /** When the request came, in ms: the caller wants an answer within SYNC_WAIT of it. */
   startedAt: number
   /** The client's going away: until the clip is accepted nothing is done for nobody. */
   clientGone: AbortSignal
+  alongside?: NewClipInput['alongside']
 }
 
 /** A source gets this long also where the service hardly waits for its files. */
 const FETCH_AT_LEAST_MS = 10_000
 
 /**
- * Fetches the file at an address through the guard and makes a clip of it. Throws source_forbidden, source_fetch_failed
- * (`details.upstream` says how), unsupported_site_content for a page, busy, and what an upload of the same file would.
+ * Fetches the file at an address, or the one behind the page there, through the guard and makes a clip of it. What the
+ * caller did not say is taken from the page. Throws busy, what `receiveSource` does, and what an upload of the same file would.
  */
-export async function importClip(deps: Deps, input: ImportInput): Promise<Clip> {
-  const { url, fields, tokenId, startedAt, clientGone } = input
+export async function importClip(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
+  const { url, fields, given, tokenId, startedAt, clientGone, alongside } = input
   const { maxBytes } = deps.config.source
   const signal = AbortSignal.any([deps.hurry, clientGone])
-  const fetchFile = () => {
-    const leftMs = startedAt + deps.config.syncWaitSeconds * 1000 - Date.now()
-    const totalMs = Math.max(FETCH_AT_LEAST_MS, leftMs)
-    return deps.work.withSpace(maxBytes, () => deps.remote.fetchToFile(url, path, { maxBytes, signal, totalMs }))
-  }
   const path = deps.work.newPath()
+  const receive = () => {
+    const leftMs = startedAt + deps.config.syncWaitSeconds * 1000 - Date.now()
+    const endsAt = performance.now() + Math.max(FETCH_AT_LEAST_MS, leftMs)
+    return deps.work.withSpace(maxBytes, () => receiveSource(deps, url, { path, maxBytes, signal, endsAt }))
+  }
   try {
-    const file = await deps.downloads.run(fetchFile, { key: tokenId, signal })
-    if (file.bytes === 0) throw apiError('unsupported_site_content', { cause: 'the body was empty' })
-    try {
-      return await acceptClip(deps, {
-        file: { ...file, path },
-        fields,
-        tokenId,
-        origin: { kind: 'import', url },
-        signal,
-      })
-    } catch (error) {
-      const isPage = /^(text\/html|application\/xhtml\+xml)$/.test(file.contentType ?? '')
-      throw isPage && isUnsupported(error) ? apiError('unsupported_site_content', { cause: error }) : error
-    }
+    const { file, about } = await deps.downloads.run(receive, { key: tokenId, signal })
+    return await acceptClip(deps, {
+      file: { ...file, path },
+      fields: about ? fillFields(fields, given, about) : fields,
+      tokenId,
+      origin: { kind: 'import', url },
+      signal,
+      ...(alongside && { alongside }),
+    })
   } finally {
     await rm(path, { force: true })
   }
 }
-
-const isUnsupported = (error: unknown) => error instanceof ApiError && error.code === 'unsupported_media_type'

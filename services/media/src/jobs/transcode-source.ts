@@ -20,15 +20,15 @@ import {
 import type { MainKind } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
-import { isDiskFull } from '../transcode/disk-full.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
+import { emitEvent } from '../webhooks/emit-event.ts'
 import { queueExtras } from './add-extras.ts'
 import { beginClip, clipsAtWork } from './at-work.ts'
 import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
-import { waitForRoom } from './wait-for-room.ts'
+import { lacksRoom, waitForRoom } from './wait-for-room.ts'
 
 const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies MainKind[]
 
@@ -36,7 +36,7 @@ const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies MainKind[]
 const PROGRESS_EVERY_MS = 1_000
 
 /**
- * Refusals of the file are final at once; a full disk is waited for; everything else is tried again, by another worker if
+ * Refusals of the file are final at once; a full disk and a storage that is away are waited for; everything else is tried again, by another worker if
  * this one dies.
  */
 export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
@@ -59,7 +59,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   } catch (err) {
     // Not ours any more: given back at a stop, or taken over by another worker.
     if (job.signal.aborted) throw err
-    if (isDiskFull(err) && (await waitForRoom(deps, source))) return
+    if (lacksRoom(err) && (await waitForRoom(deps, source, err))) return
     const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
     if (!(err instanceof ApiError) && !isLastTry) throw err
     const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
@@ -127,6 +127,7 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
     await insertRenditions(trx, source.id, rows)
     await announce(trx, deps.resultsChannel, source.id)
+    await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
     return { references: files.map(toName), dropped: [original], result: true }
   })
   await deleteIfUnreferenced(deps, original)

@@ -1,20 +1,26 @@
+import { StorageUnavailable } from '../blobs/storage-unavailable.ts'
 import { lockProcessing, type Source } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
+import { isDiskFull } from '../transcode/disk-full.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
 
-/** Somebody is paged, sleeps, and makes room. */
+/** Somebody is paged, sleeps, and makes room, or mends the storage. */
 const ROOM_WITHIN_SECONDS = 86_400
 
 /** Half the time it waits already, so that a moment costs seconds and a night a few dozen tries. */
 const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
 
+/** Whether it was the place around it that kept a clip from being made: a full disk, or a storage that is away. */
+export const lacksRoom = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable
+
 /**
- * Queues a source anew, for later, that a full disk kept from being made: it loses none of its tries, which are for
- * faults. False when it has waited for a day.
+ * Queues a source anew, for later, that a full disk or a missing storage kept from being made: it loses none of its tries,
+ * which are for faults. False when it has waited for a day.
  */
 export async function waitForRoom(
   { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,
   source: Pick<Source, 'id' | 'created_at'>,
+  err: unknown,
 ): Promise<boolean> {
   const age = (now().getTime() - source.created_at.getTime()) / 1000
   if (age > ROOM_WITHIN_SECONDS) return false
@@ -23,6 +29,6 @@ export async function waitForRoom(
   await db.transaction().execute(async (trx) => {
     if (await lockProcessing(trx, source.id)) await queue.send(trx, TRANSCODE_QUEUE.name, job, { afterSeconds })
   })
-  log.error({ sourceId: source.id, afterSeconds }, 'no room on the disk to make a clip, which waits for it')
+  log.error({ err, sourceId: source.id, afterSeconds }, 'no room to make a clip, or no storage: it waits')
   return true
 }

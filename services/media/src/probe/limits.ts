@@ -23,7 +23,7 @@ export const defaultProbeLimits: ProbeLimits = {
 /** A clip cut at 30 s often measures 30.03 s, because its last frame or audio frame runs over. */
 const DURATION_TOLERANCE_SECONDS = 0.05
 
-export function refuseLongDuration(limits: ProbeLimits, seconds: number): void {
+export function refuseLongDuration(limits: Pick<ProbeLimits, 'durationSeconds'>, seconds: number): void {
   if (seconds <= limits.durationSeconds + DURATION_TOLERANCE_SECONDS) return
   const actual = Math.round(seconds * 1000) / 1000
   throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, actual } })

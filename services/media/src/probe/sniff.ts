@@ -25,10 +25,15 @@ const acceptedTypes = new Map<string, MediaType>([
  * what it looks like is for `probe` to find out. Throws unsupported_media_type.
  */
 export async function sniffBytes(head: Uint8Array): Promise<MediaType> {
-  const found = await fileTypeFromBuffer(head.subarray(0, SNIFF_BYTES)).catch(() => undefined)
-  const type = acceptedTypes.get(found?.mime ?? '')
-  if (!type) throw apiError('unsupported_media_type', { cause: `sniffed ${found?.mime ?? 'nothing known'}` })
+  const type = await findType(head)
+  if (!type) throw apiError('unsupported_media_type', { cause: 'no known type' })
   return type
+}
+
+/** The same without a refusal: undefined for what is not accepted. */
+export async function findType(head: Uint8Array): Promise<MediaType | undefined> {
+  const found = await fileTypeFromBuffer(head.subarray(0, SNIFF_BYTES)).catch(() => undefined)
+  return acceptedTypes.get(found?.mime ?? '')
 }
 
 /** `sniffBytes` of a file's beginning. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { createRemote, type RemoteOptions } from './fetch-remote.ts'
+import { createRemote, type FetchOptions, type RemoteAnswer, type RemoteOptions } from './fetch-remote.ts'
 import { guardedConnector } from './guarded-connector.ts'
 import { createGuard } from './ssrf-guard.ts'
 
@@ -280,6 +280,77 @@ describe('a bad source', () => {
       throw Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' })
     }
     await expect(fetchToFile('http://gone.example/', {}, { resolve })).rejects.toMatchObject(failed('unreachable'))
+  })
+})
+
+describe('an answer that is read in memory', () => {
+  const read = async ({ url, status, next, chunks }: RemoteAnswer) => {
+    const parts: Buffer[] = []
+    for await (const chunk of chunks) parts.push(chunk)
+    return { path: url.pathname, status, next: next?.pathname, text: Buffer.concat(parts).toString() }
+  }
+  const fetch = (url: string, options: FetchOptions = {}, remote: RemoteOptions = {}) =>
+    createTestRemote(remote).fetch(url, options, read)
+
+  test('tells where it comes from and its status, whatever that is', async () => {
+    const site = await serve((req, res) => {
+      if (req.url === '/from') return res.writeHead(302, { location: '/to' }).end()
+      res.writeHead(404).end('not here')
+    })
+    const answer = { path: '/to', status: 404, next: undefined, text: 'not here' }
+    expect(await fetch(`${site.url}/from`)).toEqual(answer)
+  })
+
+  test('is the redirect itself where the caller does not want to go on; nobody is asked there', async () => {
+    const site = await serve((_, res) => res.writeHead(302, { location: '/to' }).end('moved'))
+    const mayVisit = ({ pathname }: URL) => pathname !== '/to'
+    expect(await fetch(`${site.url}/from`, { mayVisit })).toEqual({ path: '/from', status: 302, next: '/to', text: '' })
+    expect(site.requests()).toBe(1)
+    const inside = await serve((_, res) => res.writeHead(302, { location: 'http://10.0.0.1/' }).end())
+    await expect(fetch(inside.url, { mayVisit: () => false })).rejects.toMatchObject(forbidden)
+  })
+
+  test('keys and cookies go to the server they are meant for, and not to the next', async () => {
+    const seen: (string | undefined)[] = []
+    const next = await serve((req, res) => {
+      seen.push(req.headers.cookie)
+      res.end('ok')
+    })
+    const first = await serve((req, res) => {
+      seen.push(req.headers.cookie)
+      res.writeHead(302, { location: req.url === '/' ? '/again' : next.url }).end()
+    })
+    await fetch(first.url, { ownHeaders: { cookie: 'key=1' } })
+    expect(seen).toEqual(['key=1', 'key=1', undefined])
+  })
+
+  test('of a form that was sent; where it is redirected to nothing is sent again', async () => {
+    const seen: string[] = []
+    const site = await serve((req, res) => {
+      seen.push(`${req.method} ${req.url} ${req.headers['content-type']}`)
+      req.pipe(res.writeHead(req.url === '/moved' ? 307 : 200, { location: '/' }))
+    })
+    expect(await fetch(site.url, { form: { a: '1 2' } })).toMatchObject({ status: 200, text: 'a=1+2' })
+    expect(await fetch(`${site.url}/moved`, { form: { a: '1' } })).toMatchObject({ status: 307, next: '/' })
+    const type = 'application/x-www-form-urlencoded'
+    expect(seen).toEqual([`POST / ${type}`, `POST /moved ${type}`])
+  })
+
+  test('of a host that another address stands in for, on every hop; the guard judges both', async () => {
+    const site = await serve((req, res) => {
+      if (req.url === '/mirror/a?x=1') return res.writeHead(302, { location: '/b' }).end()
+      res.end(req.url)
+    })
+    const standIns = new Map([['site.example', `${site.url}/mirror`]])
+    const answer = await fetch('https://site.example/a?x=1', {}, { standIns })
+    expect(answer).toMatchObject({ path: '/b', text: '/mirror/b' })
+    await expect(fetch('https://site.example/a', {}, { standIns, allowCidrs: [] })).rejects.toMatchObject(forbidden)
+  })
+
+  test('what is not read is not fetched', async () => {
+    const site = await serve((_, res) => res.writeHead(200, { 'content-length': 1e9 }).write('start'))
+    expect(await createTestRemote().fetch(site.url, {}, async ({ status }) => status)).toBe(200)
+    await site.allClosed()
   })
 })
 

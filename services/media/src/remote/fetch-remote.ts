@@ -2,47 +2,59 @@
  * Owns every byte that comes from a foreign server: an egress client of its own, apart from all others in the process.
  * The rule: nothing from outside is waited for, followed or stored without a limit. Where to look next: ssrf-guard.ts.
  */
-import { createHash } from 'node:crypto'
-import { open, rm } from 'node:fs/promises'
+import type { IncomingHttpHeaders } from 'node:http'
 import { Agent } from 'undici'
-import { apiError } from '../errors.ts'
 import { type RemoteTimeouts, startDeadlines } from './deadlines.ts'
 import { guardedConnector, type Resolve, resolveWithSystem } from './guarded-connector.ts'
 import { limitCrumbs } from './limit-crumbs.ts'
-import { discard, openResponse, type RemoteResponse } from './open-response.ts'
+import { discard, type OpenOptions, openResponse, type RemoteResponse } from './open-response.ts'
+import { type PostOptions, postRemote } from './post-remote.ts'
+import { requireOk, requirePlain } from './require-file.ts'
+import { type FetchedFile, withNewFile, writeBody } from './save-body.ts'
 import { createGuard, type GuardOptions } from './ssrf-guard.ts'
-import { toUpstreamFailure } from './upstream-error.ts'
+import { toUpstreamFailure } from './translate-error.ts'
 
 export interface RemoteOptions extends GuardOptions {
   userAgent?: string
   timeouts?: Partial<RemoteTimeouts>
   /** Replaces the system's resolver; tests play a hostile name server with it. */
   resolve?: Resolve
+  /** Addresses to use for a host instead of its own, without a slash at the end. */
+  standIns?: ReadonlyMap<string, string>
 }
 
-export interface FetchOptions {
-  /** More is refused. */
-  maxBytes: number
+export interface FetchOptions extends Pick<OpenOptions, 'ownHeaders' | 'form' | 'mayVisit'> {
   /** The caller's own reason to stop; the call then rejects with `signal.reason`. */
   signal?: AbortSignal
   /** Shorter than the general limit where the caller has less patience, as for a page. */
   totalMs?: number
 }
 
-export interface FetchedFile {
-  bytes: number
-  /** Hex. */
-  sha256: string
-  /** What the server claims, without parameters, in lower case. Never to be trusted: sniff. */
-  contentType: string | undefined
+/** An answer of any status, as it comes in. */
+export interface RemoteAnswer {
+  url: URL
+  status: number
+  headers: IncomingHttpHeaders
+  /** Where the redirect leads that was not followed; it comes without chunks. */
+  next?: URL
+  chunks: AsyncGenerator<Buffer>
 }
 
 export interface Remote {
   /**
-   * Streams a URL into a new file (mode 0600; the path must not exist) and hashes it on the way. No file is left behind
-   * on failure. Throws ApiError source_forbidden, source_fetch_failed (`details.upstream`) or file_too_large.
+   * Asks for a URL and hands the answer to `read`, which bounds what it takes of it; what it leaves is never read.
+   * Throws ApiError source_forbidden and source_fetch_failed (`details.upstream`), and what `read` throws.
    */
-  fetchToFile: (url: string, path: string, options: FetchOptions) => Promise<FetchedFile>
+  fetch: <T>(url: string, options: FetchOptions, read: (answer: RemoteAnswer) => Promise<T>) => Promise<T>
+  /**
+   * Streams a URL into a new file and hashes it; the path must not exist, and no file is left on failure. Throws ApiError source_forbidden, source_fetch_failed (`details.upstream`)
+   * or file_too_large.
+   */
+  fetchToFile: (url: string, path: string, options: FetchOptions & { maxBytes: number }) => Promise<FetchedFile>
+  /** Sends a body and tells the status of the answer; follows nothing. Throws as `fetch` does. */
+  post: (url: string, options: PostOptions) => Promise<{ status: number }>
+  /** Throws source_forbidden where the address alone tells that nothing would be sent there. */
+  checkUrl: (url: string) => Promise<void>
   close: () => Promise<void>
 }
 
@@ -71,17 +83,20 @@ export function createRemote(options: RemoteOptions = {}): Remote {
   const egress = agent.compose(limitCrumbs)
   const headers = { 'user-agent': options.userAgent ?? 'media-import', accept: 'video/*, image/gif, */*;q=0.5' }
 
-  /** Opens the URL and hands the response to `consume` under one set of deadlines. */
-  const fetchWith = async <T>(url: string, fetch: FetchOptions, consume: (response: LimitedResponse) => Promise<T>) => {
-    const totalMs = Math.min(fetch.totalMs ?? timeouts.totalMs, timeouts.totalMs)
-    const deadlines = startDeadlines({ ...timeouts, totalMs }, fetch.signal)
+  const standIn = standInsOf(options.standIns)
+
+  const fetch: Remote['fetch'] = async (url, { totalMs = timeouts.totalMs, signal: callerSignal, ...asked }, read) => {
+    const deadlines = startDeadlines({ ...timeouts, totalMs: Math.min(totalMs, timeouts.totalMs) }, callerSignal)
     try {
       const answerMs = timeouts.connectMs + timeouts.headersMs
-      const response = await openResponse(egress, guard, url, { headers, signal: deadlines.signal, answerMs })
+      const { signal } = deadlines
+      const { body, ...answer } = await openResponse(egress, guard, url, {
+        ...{ ...asked, headers, signal, answerMs, standIn },
+      })
       try {
-        return await consume({ ...response, chunks: readBody(response, deadlines) })
+        return await read({ ...answer, chunks: answer.next ? nothing() : readBody(body, deadlines) })
       } finally {
-        discard(response.body)
+        discard(body)
       }
     } finally {
       deadlines.stop()
@@ -89,18 +104,39 @@ export function createRemote(options: RemoteOptions = {}): Remote {
   }
 
   return {
-    fetchToFile: (url, path, fetch) =>
-      withNewFile(path, (file) => fetchWith(url, fetch, (response) => writeTo(file, response, fetch.maxBytes))),
+    fetch,
+    fetchToFile: (url, path, { maxBytes, ...options }) =>
+      withNewFile(path, (file) =>
+        fetch(url, options, async (answer) => {
+          requireOk(answer)
+          requirePlain(answer)
+          return writeBody(file, answer, maxBytes)
+        }),
+      ),
+    post: (url, options) =>
+      postRemote(egress, guard, url, {
+        ...options,
+        headers: { 'user-agent': headers['user-agent'], ...options.headers },
+      }),
+    checkUrl: async (url) => void guard.parseUrl(url),
     close: () => agent.destroy(),
   }
 }
 
-type LimitedResponse = RemoteResponse & { chunks: AsyncGenerator<Buffer> }
-type NewFile = Awaited<ReturnType<typeof open>>
+/** The host's part of an address is replaced, the rest stays. */
+const standInsOf =
+  (bases: ReadonlyMap<string, string> = new Map()) =>
+  (url: URL): string => {
+    const base = bases.get(url.host)
+    return base === undefined ? url.href : base + url.pathname + url.search
+  }
+
+/** A redirect says all in its headers, and its body was dropped. */
+async function* nothing(): AsyncGenerator<Buffer> {}
 
 /** Failures of the network are translated here, so that failures of our own disk stay what they are. */
 async function* readBody(
-  { body }: RemoteResponse,
+  body: RemoteResponse['body'],
   deadlines: ReturnType<typeof startDeadlines>,
 ): AsyncGenerator<Buffer> {
   deadlines.startLowSpeedWatch()
@@ -113,39 +149,4 @@ async function* readBody(
     deadlines.signal.throwIfAborted()
     throw toUpstreamFailure(error, 'interrupted')
   }
-}
-
-async function writeTo(file: NewFile, response: LimitedResponse, maxBytes: number): Promise<FetchedFile> {
-  const tooLarge = () => apiError('file_too_large', { details: { limit: maxBytes } })
-  if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
-  const hash = createHash('sha256')
-  let bytes = 0
-  const measured = async function* () {
-    for await (const chunk of response.chunks) {
-      bytes += chunk.length
-      if (bytes > maxBytes) throw tooLarge()
-      hash.update(chunk)
-      yield chunk
-    }
-  }
-  await file.writeFile(measured())
-  return { bytes, sha256: hash.digest('hex'), contentType: contentTypeOf(response) }
-}
-
-/** `wx`: a path that exists is somebody else's file, and is neither written nor removed. */
-async function withNewFile<T>(path: string, fill: (file: NewFile) => Promise<T>): Promise<T> {
-  const file = await open(path, 'wx', 0o600)
-  try {
-    const result = await fill(file)
-    await file.close()
-    return result
-  } catch (error) {
-    await file.close().catch(() => {})
-    await rm(path, { force: true })
-    throw error
-  }
-}
-
-function contentTypeOf({ headers }: RemoteResponse): string | undefined {
-  return headers['content-type']?.split(';')[0]?.trim().toLowerCase() || undefined
 }

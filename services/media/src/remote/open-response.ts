@@ -2,10 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { type Dispatcher, request } from 'undici'
 import type { Guard } from './ssrf-guard.ts'
-import { toUpstreamFailure, upstreamFailure } from './upstream-error.ts'
+import { toUpstreamFailure } from './translate-error.ts'
+import { upstreamFailure } from './upstream-error.ts'
 
 export interface RemoteResponse {
+  /** Whose answer it is, after all redirects. */
+  url: URL
+  status: number
   headers: IncomingHttpHeaders
+  /** Where the redirect leads that was not followed, because `mayVisit` said no; its body is dropped. */
+  next?: URL
   /** Must be read to the end or destroyed. */
   body: Readable
 }
@@ -13,6 +19,14 @@ export interface RemoteResponse {
 export interface OpenOptions {
   /** Sent to every server on the way: nothing that is meant for one of them. */
   headers: Record<string, string>
+  /** Keys and cookies, for the first server alone: who it redirects to does not get them. */
+  ownHeaders?: Record<string, string> | undefined
+  /** Makes it a POST with this form, whose redirects are not followed. */
+  form?: Record<string, string>
+  /** Asked before each redirect is followed. */
+  mayVisit?: (url: URL) => boolean
+  /** Where a host is asked for in reality; tests and private mirrors. */
+  standIn?: (url: URL) => string
   signal: AbortSignal
   /** For each hop, from the look-up to its final headers. */
   answerMs: number
@@ -22,7 +36,7 @@ export interface OpenOptions {
 const MAX_REDIRECTS = 5
 
 /**
- * Follows redirects by hand, every hop through the guard, to a 200 with a plain body.
+ * Follows redirects by hand, every hop through the guard, to an answer of any status.
  * Throws ApiError source_forbidden or source_fetch_failed; rejects with the signal's reason when that aborts.
  */
 export async function openResponse(
@@ -31,14 +45,19 @@ export async function openResponse(
   source: string,
   options: OpenOptions,
 ): Promise<RemoteResponse> {
-  let url = guard.parseUrl(source)
+  const { standIn = ({ href }) => href, mayVisit = () => true, form, ownHeaders } = options
+  const first = guard.parseUrl(source)
+  let url = first
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-    const response = await send(dispatcher, url, options)
-    const next = redirectTarget(response)
-    if (next === undefined) return accept(response)
+    const headers = url.origin === first.origin ? { ...options.headers, ...ownHeaders } : options.headers
+    const { statusCode, ...response } = await send(dispatcher, guard.parseUrl(standIn(url)), { ...options, headers })
+    const target = redirectTarget(statusCode, response.headers)
+    if (target === undefined) return { url, status: statusCode, ...response }
 
     discard(response.body)
-    url = guard.parseUrl(next, url)
+    const next = guard.parseUrl(target, url)
+    if (form || !mayVisit(next)) return { url, status: statusCode, ...response, next }
+    url = next
   }
   throw upstreamFailure('too_many_redirects')
 }
@@ -47,17 +66,19 @@ export async function openResponse(
 async function send(
   dispatcher: Dispatcher,
   url: URL,
-  { headers, signal, answerMs }: OpenOptions,
+  { headers, form, signal, answerMs }: OpenOptions,
 ): Promise<Dispatcher.ResponseData> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(upstreamFailure('timeout', 'no final headers in time')), answerMs)
   const either = AbortSignal.any([signal, late.signal])
+  const sent = { ...headers, 'accept-encoding': 'identity' }
+  const post = form && {
+    method: 'POST' as const,
+    headers: { ...sent, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+  }
   try {
-    return await request(url, {
-      dispatcher,
-      signal: either,
-      headers: { ...headers, 'accept-encoding': 'identity' },
-    })
+    return await request(url, { dispatcher, signal: either, headers: sent, ...post })
   } catch (error) {
     either.throwIfAborted()
     throw toUpstreamFailure(error, 'unreachable')
@@ -66,21 +87,9 @@ async function send(
   }
 }
 
-function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData): string | undefined {
-  if (![301, 302, 303, 307, 308].includes(statusCode)) return undefined
-  const location = headers.location
+function redirectTarget(status: number, { location }: IncomingHttpHeaders): string | undefined {
+  if (![301, 302, 303, 307, 308].includes(status)) return undefined
   return Array.isArray(location) ? location[0] : location
-}
-
-function accept({ statusCode, headers, body }: Dispatcher.ResponseData) {
-  // A body that is still encoded although identity was asked for could be a decompression bomb, and is no media file.
-  const isPlain = /^identity$/i.test(String(headers['content-encoding'] ?? 'identity'))
-  if (isPlain && statusCode === 200) return { headers, body }
-  discard(body)
-  const cause = `status ${statusCode}, content-encoding ${headers['content-encoding']}`
-  if (statusCode >= 400 && statusCode < 500) throw upstreamFailure('4xx', cause)
-  if (statusCode >= 500) throw upstreamFailure('5xx', cause)
-  throw upstreamFailure('bad_response', cause)
 }
 
 /** Drops the connection instead of reading on: the rest of an unwanted body may never end. */

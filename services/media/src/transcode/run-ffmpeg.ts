@@ -31,6 +31,10 @@ export interface RunOptions {
   signal?: AbortSignal | undefined
   /** 10 where nothing else is said; 19 gets what nobody else wants. */
   niceness?: number | undefined
+  /** Beside what all of them get. */
+  environment?: Record<string, string>
+  /** More on stdout ends the program; 8 Mi if absent. */
+  outputCharacters?: number
   /** Gets stdout line by line; without it stdout is kept and returned. */
   onLine?: (line: string) => void
 }
@@ -60,7 +64,7 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
   const [command, ...commandArgs] = [...limiterArgs(options), path, ...args] as [string]
   const child = spawn(command, commandArgs, {
     cwd: options.cwd,
-    env: isolatedEnvironment,
+    env: { ...isolatedEnvironment, ...options.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -93,7 +97,7 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
         stdout = lines.pop() ?? ''
         for (const line of lines) onLine(line)
       }
-      if (stdout.length > STDOUT_CHARACTERS) stop('too-much-output')
+      if (stdout.length > (options.outputCharacters ?? STDOUT_CHARACTERS)) stop('too-much-output')
     })
     child.on('error', (error) => {
       release()

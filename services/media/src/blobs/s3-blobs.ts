@@ -1,0 +1,249 @@
+// Blobs in a bucket. Loaded only where one is configured (deps.ts): the SDK is 30 MB that others do without.
+// The one rule: nothing waits for S3 without end, and what it does not do is StorageUnavailable, never a missing blob.
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandOutput,
+  ListObjectsV2Command,
+  type S3Client,
+} from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import type { Logger } from '@services/common/logger'
+import {
+  type BlobName,
+  type BlobStorage,
+  type ByteRange,
+  blobKey,
+  isLeftover,
+  parseBlobKey,
+  type StoredBlob,
+  type UnfinishedPut,
+} from './blob-storage.ts'
+import { readPatiently } from './read-patiently.ts'
+import { ask, isMissing, openS3Client, type S3Patience, statusOf, toUnavailable, waitForBucket } from './s3-client.ts'
+import type { S3Settings } from './storage-settings.ts'
+
+/** Larger files go in parts, so many at once: 8 MiB each of a file of any size is all that is in memory (contract/media.md 6.2). */
+const PART_BYTES = 8 * 1024 ** 2
+const PARTS_AT_ONCE = 2
+
+/** Some 40 MiB each where files are large; so many a second are more than any machine makes. */
+const PUTS_AT_ONCE = 4
+
+/** An answer takes milliseconds; a part of 8 MiB may take this many times what an answer may. */
+const PART_PATIENCE = 3
+
+const CONTENT_TYPES: Record<string, string> = {
+  gif: 'image/gif',
+  jpg: 'image/jpeg',
+  mp4: 'video/mp4',
+  webm: 'video/webm',
+}
+
+interface Bucket {
+  client: S3Client
+  bucket: string
+  prefix: string
+  answerMs: number
+  inTurn: ReturnType<typeof createGate>
+}
+
+interface UnfinishedUpload extends UnfinishedPut {
+  key: string
+  uploadId: string
+}
+
+/** Blobs in a bucket that exists. Throws a ConfigError that says what is wrong with the settings. */
+export async function openS3Blobs(settings: S3Settings, patience: S3Patience, log: Logger): Promise<BlobStorage> {
+  const client = openS3Client(settings, patience)
+  try {
+    await waitForBucket(client, settings, patience, log)
+  } catch (error) {
+    client.destroy()
+    throw error
+  }
+  const { bucket, prefix } = settings
+  const s3: Bucket = {
+    client,
+    bucket,
+    prefix,
+    answerMs: patience.storageAnswerMs,
+    inTurn: createGate(PUTS_AT_ONCE),
+  }
+  return {
+    put: (name, path) => putBlob(s3, name, path),
+    open: (name, range) => openBlob(s3, name, range),
+    stat: (name) => statBlob(s3, name),
+    delete: async (name) => {
+      const command = new DeleteObjectCommand(objectOf(s3, name))
+      await ask('DeleteObject', s3.answerMs, (options) => client.send(command, options))
+    },
+    list: () => listBlobs(s3),
+    listUnfinished: () => listUploads(s3),
+    sweep: async () => {
+      for await (const upload of listUploads(s3)) if (isLeftover(upload)) await abortUpload(s3, upload)
+    },
+    close: async () => client.destroy(),
+  }
+}
+
+const objectOf = ({ bucket, prefix }: Bucket, name: BlobName) => ({ Bucket: bucket, Key: prefix + blobKey(name) })
+
+async function putBlob(s3: Bucket, name: BlobName, path: string): Promise<void> {
+  const [existing, { size }] = await Promise.all([statBlob(s3, name), stat(path)])
+  // A file of another size under this name is damage, and is replaced.
+  if (existing?.bytes === size) return
+  await s3.inTurn(() => uploadFile(s3, name, { path, size }))
+}
+
+async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: string; size: number }): Promise<void> {
+  const file = createReadStream(path, { highWaterMark: 1024 ** 2 })
+  let unreadable: Error | undefined
+  file.on('error', (error) => {
+    // An upload that fails ends its source.
+    if (error.name !== 'AbortError') unreadable = error
+  })
+  const progress = givenUpAfter(s3.answerMs * PART_PATIENCE)
+  const type = CONTENT_TYPES[name.extension]
+  const upload = new Upload({
+    client: under(s3, progress.signal),
+    params: {
+      ...objectOf(s3, name),
+      Body: file,
+      ContentLength: size,
+      ContentType: type ?? 'application/octet-stream',
+      // What is not one of the four is an original, which nobody is given.
+      CacheControl: type ? 'public, max-age=31536000, immutable' : 'private, no-store',
+    },
+    partSize: PART_BYTES,
+    queueSize: PARTS_AT_ONCE,
+  })
+  upload.on('httpUploadProgress', progress.happened)
+  try {
+    await upload.done()
+  } catch (error) {
+    throw unreadable ?? toUnavailable('Upload', error)
+  } finally {
+    progress.end()
+    file.destroy()
+  }
+}
+
+/** Who does not get in waits: callers are bounded themselves, and what hangs is given up. */
+function createGate(atOnce: number) {
+  const waiting: (() => void)[] = []
+  let free = atOnce
+  return async (work: () => Promise<void>): Promise<void> => {
+    if (free > 0) free--
+    else await new Promise<void>((enter) => waiting.push(enter))
+    try {
+      await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else free++
+    }
+  }
+}
+
+/** A signal that aborts when nothing has `happened` for so long. */
+function givenUpAfter(ms: number) {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(), ms)
+  return { signal: controller.signal, happened: () => void timer.refresh(), end: () => clearTimeout(timer) }
+}
+
+/** The client as an upload sees it: everything ends with the signal, but for the clearing away of what was begun. */
+function under({ client, answerMs }: Bucket, abortSignal: AbortSignal): S3Client {
+  const send = (command: Parameters<S3Client['send']>[0]) =>
+    client.send(command, {
+      abortSignal: command instanceof AbortMultipartUploadCommand ? AbortSignal.timeout(answerMs) : abortSignal,
+    })
+  return { config: client.config, send } as unknown as S3Client
+}
+
+/** The bytes asked for or a failure: a connection that ends early, or stands still, is not the end of the file. */
+async function openBlob(s3: Bucket, name: BlobName, range: ByteRange | undefined): Promise<Readable | undefined> {
+  const command = new GetObjectCommand({
+    ...objectOf(s3, name),
+    ...(range && { Range: `bytes=${range.start}-${range.end}` }),
+  })
+  const answer = await ask('GetObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
+  if (!answer) return undefined
+  const body = answer.Body as Readable
+  if (range && answer.ContentLength !== range.end - range.start + 1) {
+    body.destroy()
+    throw new Error(`the object ${name.sha256}.${name.extension} is shorter than it was`)
+  }
+  return readPatiently(body, s3.answerMs, (error) => toUnavailable('GetObject', error))
+}
+
+async function statBlob(s3: Bucket, name: BlobName): Promise<Omit<StoredBlob, 'name'> | undefined> {
+  const command = new HeadObjectCommand(objectOf(s3, name))
+  const answer = await ask('HeadObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
+  return answer && { bytes: answer.ContentLength ?? 0, storedAt: answer.LastModified ?? new Date() }
+}
+
+async function* listBlobs(s3: Bucket): AsyncGenerator<StoredBlob> {
+  const { client, bucket, prefix } = s3
+  let next: string | undefined
+  do {
+    const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: next })
+    const page = await ask('ListObjectsV2', s3.answerMs, (options) => client.send(command, options))
+    for (const { Key = '', Size = 0, LastModified = new Date() } of page.Contents ?? []) {
+      const name = parseBlobKey(Key.slice(prefix.length))
+      if (name) yield { name, bytes: Size, storedAt: LastModified }
+    }
+    next = page.IsTruncated ? page.NextContinuationToken : undefined
+  } while (next)
+}
+
+/** Those of blobs alone: a bucket may be shared. A server that cannot list them removes them by a rule of its own. */
+async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
+  const { client, bucket, prefix } = s3
+  let page: ListMultipartUploadsCommandOutput | undefined
+  do {
+    const command = new ListMultipartUploadsCommand({
+      Bucket: bucket,
+      Prefix: prefix,
+      KeyMarker: page?.NextKeyMarker,
+      UploadIdMarker: page?.NextUploadIdMarker,
+    })
+    page = await ask('ListMultipartUploads', s3.answerMs, (options) =>
+      client.send(command, options).catch((error) => {
+        if (statusOf(error) === 501) return undefined
+        throw error
+      }),
+    )
+    for (const { Key = '', UploadId, Initiated } of page?.Uploads ?? []) {
+      const isOurs = Key.startsWith(prefix) && parseBlobKey(Key.slice(prefix.length))
+      if (isOurs && UploadId && Initiated) yield { key: Key, uploadId: UploadId, startedAt: Initiated }
+    }
+  } while (page?.IsTruncated)
+}
+
+async function abortUpload({ client, bucket, answerMs }: Bucket, { key, uploadId }: UnfinishedUpload): Promise<void> {
+  const command = new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: uploadId })
+  await ask('AbortMultipartUpload', answerMs, (options) => unlessGone(client.send(command, options)))
+}
+
+/** Completed or aborted by somebody else since it was listed. */
+const unlessGone = (sent: Promise<unknown>) =>
+  sent.catch((error) => {
+    if (statusOf(error) !== 404) throw error
+  })
+
+async function unlessMissing<Output>(sent: Promise<Output>): Promise<Output | undefined> {
+  try {
+    return await sent
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}

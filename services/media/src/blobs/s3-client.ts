@@ -1,0 +1,123 @@
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import { ConfigError } from '@services/common/config'
+import type { Logger } from '@services/common/logger'
+import type { S3Settings } from './storage-settings.ts'
+import { StorageUnavailable } from './storage-unavailable.ts'
+
+/** How long an S3 may take, in ms; see patience.ts. */
+export interface S3Patience {
+  storageAnswerMs: number
+  storageStartMs: number
+}
+
+/** A second try finds another server behind the same name; a fourth one only makes the caller wait. */
+const TRIES = 3
+
+const CONNECT_WITHIN_MS = 3_000
+
+/** Each reader holds a connection for as long as it reads, and they are bounded already: by MAX_CONNECTIONS. */
+const CONNECTIONS = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 32 }
+
+/** A client for one bucket; nothing is sent yet. Without keys the SDK looks where it always does (environment, profile, role). */
+export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3Patience): S3Client {
+  const { endpoint, region, accessKeyId, secretAccessKey, forcePathStyle } = settings
+  return new S3Client({
+    region,
+    forcePathStyle,
+    maxAttempts: TRIES,
+    ...(endpoint && { endpoint }),
+    ...(accessKeyId && secretAccessKey && { credentials: { accessKeyId, secretAccessKey } }),
+    // Other servers than Amazon's do not know the newer checksums; ranges have none at all.
+    requestChecksumCalculation: endpoint ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    // To wait for "100 Continue" is a round trip for each part, on a connection of its own.
+    expectContinueHeader: false,
+    requestHandler: {
+      connectionTimeout: Math.min(CONNECT_WITHIN_MS, storageAnswerMs),
+      throwOnRequestTimeout: true,
+      // Would end whoever reads slowly. Who waits for bytes that do not come has a clock of his own.
+      socketTimeout: 0,
+      httpAgent: new HttpAgent(CONNECTIONS),
+      httpsAgent: new HttpsAgent(CONNECTIONS),
+    },
+  })
+}
+
+/**
+ * What was asked of S3, by when it is given up. Whatever went wrong becomes StorageUnavailable; `operation` names it there.
+ * The signal is for the request alone: bytes that are read afterwards are not under it.
+ */
+export async function ask<Output>(
+  operation: string,
+  withinMs: number,
+  send: (options: { abortSignal: AbortSignal; requestTimeout: number }) => Promise<Output>,
+): Promise<Output> {
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(), withinMs)
+  try {
+    // Half of it for each try: a server that hangs is not the only one behind its name.
+    return await send({ abortSignal: deadline.signal, requestTimeout: withinMs / 2 })
+  } catch (error) {
+    throw toUnavailable(operation, error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Without the error itself: the SDK's carry the key's id, the signed text and headers of the request. */
+export function toUnavailable(operation: string, error: unknown): StorageUnavailable {
+  if (error instanceof StorageUnavailable) return error
+  return new StorageUnavailable(`S3 ${operation}: ${describe(error)}`)
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const status = statusOf(error)
+  const { code } = error as { code?: string }
+  return [error.name, status, code, error.message].filter((part) => part !== undefined && part !== 'Error').join(' ')
+}
+
+export const statusOf = (error: unknown): number | undefined =>
+  error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+
+/** Whether it is the object that is not there; a bucket that is not there is another matter. */
+export const isMissing = (error: unknown): boolean =>
+  error instanceof S3ServiceException && (error.name === 'NoSuchKey' || error.name === 'NotFound')
+
+const RETRY_START_EVERY_MS = 500
+
+/**
+ * Waits until the bucket answers. Throws a ConfigError that says what is wrong, at once when waiting will not help. Listing is
+ * asked for because its refusals say why, and because without that right what is missing would look forbidden.
+ */
+export async function waitForBucket(client: S3Client, settings: S3Settings, patience: S3Patience, log: Logger) {
+  const deadline = Date.now() + patience.storageStartMs
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const command = new ListObjectsV2Command({ Bucket: settings.bucket, Prefix: settings.prefix, MaxKeys: 1 })
+      const abortSignal = AbortSignal.timeout(patience.storageAnswerMs)
+      await client.send(command, { abortSignal })
+      return
+    } catch (error) {
+      const status = statusOf(error) ?? (isCredentialsError(error) ? 403 : 0)
+      const isFinal = status >= 300 && status < 500 && status !== 429
+      if (isFinal || Date.now() > deadline) throw new ConfigError([explain(error, status)])
+      if (attempt === 0) log.warn({ reason: describe(error) }, 'the bucket does not answer yet, waiting')
+      await new Promise((resolve) => setTimeout(resolve, RETRY_START_EVERY_MS))
+    }
+  }
+}
+
+const isCredentialsError = (error: unknown) => error instanceof Error && error.name === 'CredentialsProviderError'
+
+function explain(error: unknown, status: number): string {
+  const said = describe(error)
+  if (status === 404) return `MEDIA_S3_BUCKET does not exist there (${said})`
+  if (status === 403 || status === 401) {
+    return `MEDIA_S3_ACCESS_KEY_ID and MEDIA_S3_SECRET_ACCESS_KEY, or the role in their place, may not list the bucket (${said})`
+  }
+  if (status >= 300 && status < 500) return `MEDIA_S3_REGION or MEDIA_S3_ENDPOINT is not that of the bucket (${said})`
+  return `MEDIA_S3_ENDPOINT does not answer (${said})`
+}

@@ -1,0 +1,106 @@
+// How long a file says it is, by its first bytes alone: so that an import can end before the rest of it is fetched. The one
+// rule: not knowing is no refusal, because the probe measures what arrives (probe.ts).
+import type { MediaType } from './sniff.ts'
+
+/**
+ * Seconds of the picture of an mp4, or of a whole webm, by a header that lies within these bytes; undefined where there
+ * is none, where it is unreadable, and for gifs, which have none.
+ */
+export function readDeclaredDuration(type: MediaType, head: Buffer): number | undefined {
+  if (type === 'gif') return undefined
+  const seconds = type === 'mp4' ? durationOfMp4(head) : durationOfWebm(head)
+  return seconds !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined
+}
+
+interface Box {
+  type: string
+  start: number
+  end: number
+}
+
+/** The boxes between two offsets whose headers are there; a body may end beyond (ISO 14496-12, 4.2). */
+function* boxesIn(bytes: Buffer, from: number, to: number): Generator<Box> {
+  let offset = from
+  while (offset + 16 <= Math.min(to, bytes.length)) {
+    const short = bytes.readUInt32BE(offset)
+    const size = short === 1 ? Number(bytes.readBigUInt64BE(offset + 8)) : short || to - offset
+    if (size < 8) return
+    const type = bytes.toString('latin1', offset + 4, offset + 8)
+    yield { type, start: offset + (short === 1 ? 16 : 8), end: Math.min(offset + size, to) }
+    offset += size
+  }
+}
+
+function findBox(bytes: Buffer, within: { start: number; end: number }, type: string): Box | undefined {
+  for (const box of boxesIn(bytes, within.start, within.end)) if (box.type === type) return box
+  return undefined
+}
+
+/** The length of the track of pictures, after its edit list; sound may go on behind it. */
+function durationOfMp4(bytes: Buffer): number | undefined {
+  const moov = findBox(bytes, { start: 0, end: Number.MAX_SAFE_INTEGER }, 'moov')
+  const mvhd = moov && findBox(bytes, moov, 'mvhd')
+  if (!moov || !mvhd) return undefined
+  for (const trak of boxesIn(bytes, moov.start, moov.end)) {
+    const mdia = trak.type === 'trak' ? findBox(bytes, trak, 'mdia') : undefined
+    const hdlr = mdia && findBox(bytes, mdia, 'hdlr')
+    const tkhd = mdia && findBox(bytes, trak, 'tkhd')
+    if (hdlr && tkhd && bytes.toString('latin1', hdlr.start + 8, hdlr.start + 12) === 'vide') {
+      const isLong = bytes[tkhd.start] === 1
+      const scale = readNumber(bytes, mvhd.start + (bytes[mvhd.start] === 1 ? 20 : 12), 4)
+      const length = readNumber(bytes, tkhd.start + (isLong ? 28 : 20), isLong ? 8 : 4)
+      // All ones mean "not known" (8.3.2.3).
+      const isKnown = length !== (isLong ? 2 ** 64 : 2 ** 32 - 1)
+      return scale && length && isKnown ? length / scale : undefined
+    }
+  }
+  return undefined
+}
+
+/** Element ids of Matroska (RFC 9559 5.1) that lead to the duration. */
+const [SEGMENT, INFO, SCALE, DURATION] = [0x18538067, 0x1549a966, 0x2ad7b1, 0x4489]
+
+function durationOfWebm(bytes: Buffer): number | undefined {
+  let scale = 1_000_000
+  let ticks: number | undefined
+  for (const segment of elementsIn(bytes, 0, bytes.length)) {
+    if (segment.id !== SEGMENT) continue
+    for (const info of elementsIn(bytes, segment.start, segment.end)) {
+      if (info.id !== INFO) continue
+      for (const { id, start, end } of elementsIn(bytes, info.start, info.end)) {
+        if (id === SCALE) scale = readNumber(bytes, start, end - start) || scale
+        if (id === DURATION && end <= bytes.length) {
+          ticks = end - start === 4 ? bytes.readFloatBE(start) : end - start === 8 ? bytes.readDoubleBE(start) : ticks
+        }
+      }
+      return ticks === undefined ? undefined : (ticks * scale) / 1e9
+    }
+  }
+  return undefined
+}
+
+/** EBML: an id and a size of 1 to 8 bytes each, whose first byte tells how many (RFC 8794 4, 5). */
+function* elementsIn(bytes: Buffer, from: number, to: number): Generator<{ id: number; start: number; end: number }> {
+  let offset = from
+  while (offset < Math.min(to, bytes.length)) {
+    const idLength = Math.clz32(bytes[offset] ?? 0) - 23
+    const sizeAt = offset + idLength
+    const sizeLength = Math.clz32(bytes[sizeAt] ?? 0) - 23
+    if (idLength > 4 || sizeLength > 8 || sizeAt + sizeLength > bytes.length) return
+    // The marker of the length is no part of the size, and would not fit beside it into a number.
+    const first = (bytes[sizeAt] ?? 0) - 2 ** (8 - sizeLength)
+    const size = first * 2 ** (8 * (sizeLength - 1)) + (readNumber(bytes, sizeAt + 1, sizeLength - 1) ?? 0)
+    const start = sizeAt + sizeLength
+    // All ones mean "until the end", as in a recording.
+    const end = size >= 2 ** (7 * sizeLength) - 1 ? to : Math.min(start + size, to)
+    yield { id: readNumber(bytes, offset, idLength) ?? 0, start, end }
+    offset = end
+  }
+}
+
+function readNumber(bytes: Buffer, offset: number, length: number): number | undefined {
+  if (length < 1 || length > 8 || offset + length > bytes.length) return undefined
+  let number = 0
+  for (const byte of bytes.subarray(offset, offset + length)) number = number * 256 + byte
+  return number
+}

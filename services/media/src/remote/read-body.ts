@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { promisify } from 'node:util'
+import { brotliDecompress, unzip } from 'node:zlib'
+import { encodingOf } from './require-file.ts'
+import { upstreamFailure } from './upstream-error.ts'
+
+interface Body {
+  headers: IncomingHttpHeaders
+  chunks: AsyncIterable<Buffer>
+}
+
+/** Of any page or JSON, however small it was packed (contract/media.md 4.4). */
+const MOST_UNPACKED_BYTES = 4 * 1024 * 1024
+
+/**
+ * At most so many bytes of a body, in memory; what comes after them is not read. Some servers pack whatever is asked: that
+ * is undone, within bounds. Throws source_fetch_failed when it cannot be.
+ */
+export async function readBody(body: Body, maxBytes: number): Promise<Buffer> {
+  const bytes = await readStart(body.chunks, maxBytes)
+  const unpacked = await unpack(encodingOf(body), bytes)
+  return unpacked.subarray(0, maxBytes)
+}
+
+/** The rest is left where it is. */
+async function readStart(chunks: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of chunks) {
+    parts.push(chunk)
+    bytes += chunk.length
+    if (bytes >= maxBytes) break
+  }
+  return Buffer.concat(parts).subarray(0, maxBytes)
+}
+
+const unpackers: Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
+  gzip: promisify(unzip),
+  'x-gzip': promisify(unzip),
+  deflate: promisify(unzip),
+  br: promisify(brotliDecompress),
+}
+
+async function unpack(encoding: string, bytes: Buffer): Promise<Buffer> {
+  if (encoding === 'identity' || bytes.length === 0) return bytes
+  const unpacker = Object.hasOwn(unpackers, encoding) ? unpackers[encoding] : undefined
+  if (!unpacker) throw upstreamFailure('bad_response', `content-encoding ${encoding}`)
+  try {
+    return await unpacker(bytes, { maxOutputLength: MOST_UNPACKED_BYTES })
+  } catch (error) {
+    throw upstreamFailure('bad_response', error)
+  }
+}

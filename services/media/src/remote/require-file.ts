@@ -1,0 +1,27 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { upstreamFailure } from './upstream-error.ts'
+
+interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+}
+
+/** Throws source_fetch_failed with the class of what came instead of a 200. */
+export function requireOk({ status }: Answer): void {
+  if (status === 200) return
+  const cause = `status ${status}`
+  if (status >= 400 && status < 500) throw upstreamFailure('4xx', cause)
+  if (status >= 500) throw upstreamFailure('5xx', cause)
+  throw upstreamFailure('bad_response', cause)
+}
+
+/** A body that is still encoded although identity was asked for could be a decompression bomb, and is no media file. */
+export function requirePlain(answer: Answer): void {
+  const encoding = encodingOf(answer)
+  if (encoding !== 'identity') throw upstreamFailure('bad_response', `content-encoding ${encoding}`)
+}
+
+export const encodingOf = ({ headers }: Pick<Answer, 'headers'>): string =>
+  String(headers['content-encoding'] ?? 'identity')
+    .trim()
+    .toLowerCase()

@@ -1,0 +1,187 @@
+import { listAt, numberAt, parseJson, textAt } from './json.ts'
+import { addressIn, metaOf, type Page } from './page.ts'
+import type { Found, Source } from './site.ts'
+import { siteOf } from './sites.ts'
+import type { Visit } from './visit.ts'
+
+interface Candidate {
+  url: URL
+  /** As declared, or by the name; neither is believed in the end. */
+  type: string
+  height: number
+  /** How sure it is that this is what the page is about: 0 is said so, 1 is shown on it, 2 is a picture of it. */
+  rank: number
+}
+
+/** Of candidates that are not what they say, so many are tried. */
+const MOST_CANDIDATES = 6
+
+/**
+ * Finds the clip of any page by what pages say to those who link to them (contract/media.md 3.4). Asks once more at most:
+ * the page's oEmbed address, for what the page itself does not tell.
+ */
+export async function discover(page: Page, visit: Visit): Promise<Found> {
+  const video = videoObjectOf(page)
+  const own = sourcesOf(page, candidatesOf(page, video))
+  const title = metaOf(page, 'og:title', 'twitter:title') ?? textAt(video, 'name') ?? page.title.trim()
+  const user = textAt(video, 'author', 'name') ?? textAt(video, 'author')
+  const oembed = own.length === 0 || !title || !user ? await askOembed(page, visit) : undefined
+  const rating = metaOf(page, 'rating') ?? ''
+  return {
+    sources: own.length > 0 ? own : (oembed?.sources ?? []),
+    title: title || oembed?.title,
+    nsfw: /adult|mature|restricted|^rta-/i.test(rating) || undefined,
+    attribution: { site: `${page.url.origin}/`, user: user ?? oembed?.user, url: page.url.href },
+  }
+}
+
+function candidatesOf(page: Page, video: unknown): Candidate[] {
+  const found: (Candidate | undefined)[] = [
+    ...openGraphVideos(page).map(({ url, type, height }) => candidate(page, url, { type, height, rank: 0 })),
+    candidate(page, metaOf(page, 'twitter:player:stream'), {
+      type: metaOf(page, 'twitter:player:stream:content_type'),
+      rank: 0,
+    }),
+    candidate(page, textAt(video, 'contentUrl'), {
+      type: textAt(video, 'encodingFormat'),
+      height: numberAt(video, 'height'),
+      rank: 0,
+    }),
+    ...page.videos.map(({ src, type, height }) => candidate(page, src, { type, height, rank: 1 })),
+    ...page.links
+      .filter(({ rel, type }) => /\balternate\b/.test(rel) && /^(video\/|image\/gif)/.test(type))
+      .map(({ href, type }) => candidate(page, href, { type, rank: 1 })),
+    ...[metaOf(page, 'og:image:secure_url', 'og:image'), metaOf(page, 'twitter:image')]
+      .map((image) => candidate(page, image, { rank: 2 }))
+      .filter((image) => image?.type === 'image/gif'),
+  ]
+  return found.filter((one) => one !== undefined)
+}
+
+interface Declared {
+  type?: string | undefined
+  height?: number | undefined
+  rank: number
+}
+
+function candidate(
+  page: Page,
+  text: string | undefined,
+  { type = '', height = 0, rank }: Declared,
+): Candidate | undefined {
+  const url = text === undefined ? undefined : addressIn(page, text)
+  if (!url) return undefined
+  const [, ending = ''] = /\.(\w{2,5})$/.exec(url.pathname.toLowerCase()) ?? []
+  return { url, type: type.split(';')[0]?.trim().toLowerCase() || (TYPES[ending] ?? ''), height, rank }
+}
+
+const TYPES: Record<string, string> = {
+  mp4: 'video/mp4',
+  m4v: 'video/mp4',
+  webm: 'video/webm',
+  gif: 'image/gif',
+  gifv: 'text/html',
+  m3u8: 'application/vnd.apple.mpegurl',
+  mpd: 'application/dash+xml',
+}
+
+interface OpenGraphVideo {
+  url: string
+  type?: string
+  height?: number
+}
+
+/** What describes a video follows the tag that names it (ogp.me, structured properties). */
+function openGraphVideos({ metas }: Page): OpenGraphVideo[] {
+  const videos: (OpenGraphVideo & { property: string })[] = []
+  for (const { name, content } of metas) {
+    const last = videos.at(-1)
+    if (/^og:video(:url|:secure_url)?$/.test(name)) {
+      // Spellings of one address are one video, and the secure one is as good as it gets.
+      const isSame = last && last.property !== name && (name === 'og:video:secure_url' || last.url === content)
+      if (isSame) Object.assign(last, { url: content })
+      else videos.push({ url: content, property: name })
+    } else if (last && name === 'og:video:type') last.type = content
+    else if (last && name === 'og:video:height') last.height = Number.parseInt(content, 10) || 0
+  }
+  return videos
+}
+
+/** The first VideoObject of the page's JSON-LD, in lists and graphs too. */
+function videoObjectOf({ data }: Page): unknown {
+  const open = data.filter(({ type }) => type.startsWith('application/ld+json')).map(({ text }) => parseJson(text))
+  for (let looked = 0; open.length > 0 && looked < MOST_NODES; looked++) {
+    const node = open.shift()
+    if (Array.isArray(node)) open.push(...node.slice(0, MOST_NODES))
+    else if ([textAt(node, '@type'), ...listAt(node, '@type')].includes('VideoObject')) return node
+    else if (typeof node === 'object' && node !== null) {
+      open.push(...NESTING.map((name) => (node as Record<string, unknown>)[name]).filter(Boolean))
+    }
+  }
+  return undefined
+}
+
+const MOST_NODES = 500
+/** Where pages put the video they are about. */
+const NESTING = ['@graph', 'video', 'mainEntity', 'mainEntityOfPage', 'subjectOf']
+
+const TYPE_ORDER = ['video/mp4', 'video/webm', 'image/gif', '']
+
+/** Files by their promise, then manifests, then players of sites that we know. */
+function sourcesOf(page: Page, candidates: Candidate[]): Source[] {
+  const files = candidates
+    .filter(({ type }) => TYPE_ORDER.includes(type))
+    .toSorted(
+      (a, b) =>
+        a.rank - b.rank ||
+        TYPE_ORDER.indexOf(a.type) - TYPE_ORDER.indexOf(b.type) ||
+        b.height - a.height ||
+        Number(b.url.host === page.url.host) - Number(a.url.host === page.url.host),
+    )
+    .map(({ url }): Source => ({ kind: 'file', url: url.href }))
+  const manifests = candidates.flatMap(({ url, type }): Source[] => {
+    const format = /mpegurl/.test(type) ? 'hls' : type === 'application/dash+xml' ? 'dash' : undefined
+    return format ? [{ kind: 'manifest', format, url: url.href }] : []
+  })
+  const players = [
+    ...candidates.filter(({ rank }) => rank === 0).map(({ url }) => url),
+    ...[metaOf(page, 'twitter:player')].flatMap((text) => (text ? (addressIn(page, text) ?? []) : [])),
+  ]
+  return unique([...files, ...manifests, ...knownPages(players)]).slice(0, MOST_CANDIDATES)
+}
+
+/** The first: a page is about one clip, and each costs several requests. */
+function knownPages(urls: URL[]): Source[] {
+  const known = urls.find((url) => siteOf(url) !== undefined)
+  return known ? [{ kind: 'page', url: known.href }] : []
+}
+
+const unique = (sources: Source[]) => [...new Map(sources.map((source) => [addressOf(source), source])).values()]
+const addressOf = (source: Source) => ('url' in source ? source.url : source.picture)
+
+interface Oembed {
+  sources: Source[]
+  title: string | undefined
+  user: string | undefined
+}
+
+/** What comes of it is extra: a failure is none of ours. */
+async function askOembed(page: Page, visit: Visit): Promise<Oembed | undefined> {
+  const link = page.links.find(({ rel, type }) => /\balternate\b/.test(rel) && type === 'application/json+oembed')
+  const url = link && addressIn(page, link.href)
+  if (!url) return undefined
+  const answer = await visit.get(url.href).catch(() => undefined)
+  const oembed = answer?.status === 200 ? answer.json() : undefined
+  const html = textAt(oembed, 'html')
+  const { readPage } = await import('./read-page.ts')
+  const shown = html ? readPage(html, page.url) : undefined
+  const videos = shown?.videos.map(({ src, type, height }) => candidate(page, src, { type, height, rank: 1 })) ?? []
+  const image = candidate(page, textAt(oembed, 'url'), { rank: 2 })
+  const found = [...videos, ...(image?.type === 'image/gif' ? [image] : [])].filter((one) => one !== undefined)
+  const frames = shown?.frames.flatMap((src) => addressIn(page, src) ?? []) ?? []
+  return {
+    sources: [...sourcesOf(page, found).filter(({ kind }) => kind !== 'page'), ...knownPages(frames)],
+    title: textAt(oembed, 'title'),
+    user: textAt(oembed, 'author_name'),
+  }
+}

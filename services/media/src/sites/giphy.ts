@@ -1,0 +1,82 @@
+import { requireAnswer } from './failures.ts'
+import { numberAt, textAt } from './json.ts'
+import { addressIn, metaOf } from './page.ts'
+import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import type { Visit } from './visit.ts'
+
+type Reference = { id: string } | { short: string }
+
+/** Pages, embeds, media addresses on any of the CDN's hosts, and short links. */
+export function readGiphy(url: URL): Reference | undefined {
+  const [first = '', second = '', ...rest] = pathOf(url)
+  if (url.hostname === 'gph.is') return first ? { short: url.href } : undefined
+  if (/^(www\.)?giphy\.com$/.test(url.hostname)) {
+    if (!/^(gifs|clips|stickers|embed|media)$/.test(first)) return undefined
+    return idIn(second.split('-').at(-1))
+  }
+  if (!/^(i|media\d*)\.giphy\.com$/.test(url.hostname)) return undefined
+  // /media/ID/giphy.gif, with a signed part in between of late, and i.giphy.com/ID.gif.
+  if (first === 'media') return idIn(second.startsWith('v1.') ? rest[0] : second)
+  return second === '' ? idIn(/^(\w+)\.(gif|mp4|webp)$/.exec(first)?.[1]) : undefined
+}
+
+const idIn = (text = ''): { id: string } | undefined => (/^[A-Za-z0-9]{5,40}$/.test(text) ? { id: text } : undefined)
+
+/** By id alone; the page, or the API where there is a key, only adds who and what. */
+export const giphy = defineSite<Reference>({
+  name: 'giphy',
+  hosts: ['giphy.com', 'gph.is'],
+  read: readGiphy,
+  find: async (reference, visit) => {
+    if ('short' in reference) return findByPage(reference.short, visit)
+    return visit.keys.giphyApiKey
+      ? findByApi(reference.id, visit.keys.giphyApiKey, visit)
+      : findByPage(`https://giphy.com/gifs/${reference.id}`, visit, reference.id)
+  },
+})
+
+/** What there is of a clip differs: the original only where its maker allows. */
+const filesOf = (id: string): Source[] =>
+  [
+    `https://i.giphy.com/media/${id}/source.mp4`,
+    `https://i.giphy.com/media/${id}/giphy-hd.mp4`,
+    `https://i.giphy.com/media/${id}/giphy.mp4`,
+    `https://media.giphy.com/media/${id}/giphy.mp4`,
+  ].map((url) => ({ kind: 'file', url }))
+
+async function findByPage(address: string, visit: Visit, known?: string): Promise<Found> {
+  const answer = await visit.get(address)
+  // Who is refused by the pages may still be served by the CDN.
+  if (!known || answer.status === 404 || answer.status === 410) requireAnswer('giphy', answer)
+  const page = await answer.page()
+  const reference = readGiphy(answer.url)
+  const id = known ?? (reference && 'id' in reference ? reference.id : undefined)
+  const named = metaOf(page, 'og:video:secure_url', 'og:video', 'twitter:player:stream')
+  const shown = named && addressIn(page, named)
+  return {
+    sources: [...(id ? filesOf(id) : []), ...(shown ? [{ kind: 'file' as const, url: shown.href }] : [])],
+    title: answer.status === 200 ? metaOf(page, 'og:title')?.replace(/ - Find & Share on GIPHY$/i, '') : undefined,
+    attribution: { site: 'https://giphy.com/', url: id ? `https://giphy.com/gifs/${id}` : address },
+  }
+}
+
+async function findByApi(id: string, key: string, visit: Visit): Promise<Found> {
+  const query = new URLSearchParams({ api_key: key })
+  const answer = await visit.get(`https://api.giphy.com/v1/gifs/${id}?${query}`)
+  if (answer.status === 404) requireAnswer('giphy', answer)
+  const gif = (answer.json() as { data?: unknown } | undefined)?.data
+  const sources = ['original_mp4', 'hd', 'original'].flatMap((name): Source[] => {
+    const url = textAt(gif, 'images', name, 'mp4') ?? textAt(gif, 'images', name, 'url')
+    return url ? [{ kind: 'file', url, bytes: numberAt(gif, 'images', name, 'mp4_size') }] : []
+  })
+  return {
+    sources: [...filesOf(id).slice(0, 1), ...sources, ...filesOf(id).slice(2, 3)],
+    title: textAt(gif, 'title'),
+    nsfw: textAt(gif, 'rating') === 'r',
+    attribution: {
+      site: 'https://giphy.com/',
+      user: textAt(gif, 'username'),
+      url: `https://giphy.com/gifs/${id}`,
+    },
+  }
+}

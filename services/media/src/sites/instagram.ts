@@ -1,0 +1,51 @@
+import { loginRequired, noClip, requireAnswer } from './failures.ts'
+import { addressIn, metaOf, type Page } from './page.ts'
+import { defineSite, type Found, pathOf, type Source } from './site.ts'
+
+/** Posts, reels and videos, also below the name of their maker. */
+export function readInstagram(url: URL): string | undefined {
+  if (!/^((www|m)\.)?(instagram\.com|instagr\.am)$/.test(url.hostname)) return undefined
+  const path = pathOf(url)
+  const at = path.findIndex((part) => /^(p|reels?|tv)$/.test(part))
+  const code = path[at + 1] ?? ''
+  return at >= 0 && at <= 1 && /^[\w-]{5,40}$/.test(code) && code !== 'audio' ? code : undefined
+}
+
+/**
+ * Without an account only what the page for embedding gives away: videos of some public posts, to some addresses. Whatever
+ * else is asked leads to the login (contract/media.md 3.2), and is left to yt-dlp with the operator's cookies.
+ */
+export const instagram = defineSite<string>({
+  name: 'instagram',
+  hosts: ['instagram.com', 'instagr.am', 'cdninstagram.com', 'fbcdn.net'],
+  read: readInstagram,
+  find: async (code, visit) => {
+    const answer = await visit.get(`https://www.instagram.com/p/${code}/embed/captioned/`)
+    const isWall = /^\/(accounts|challenge)\b/.test(answer.url.pathname) || answer.next !== undefined
+    if (isWall || answer.status === 403) throw loginRequired('instagram')
+    requireAnswer('instagram', answer)
+    const page = await answer.page()
+    const sources = readVideos(answer.text, page)
+    if (sources.length === 0 && memberOf(answer.text, 'is_video') === 'false') throw noClip('instagram')
+    if (sources.length === 0) throw loginRequired('instagram')
+    return { sources, ...about(answer.text, page, code) }
+  },
+})
+
+function readVideos(html: string, page: Page): Source[] {
+  const named = [memberOf(html, 'video_url'), metaOf(page, 'og:video:secure_url', 'og:video')]
+  const urls = named.flatMap((text) => (text ? (addressIn(page, text) ?? []) : []))
+  return urls.map(({ href }) => ({ kind: 'file', url: href }))
+}
+
+function about(html: string, page: Page, code: string): Omit<Found, 'sources'> {
+  const user = memberOf(html, 'username')
+  const attribution = { site: 'instagram', ...(user ? { user } : { url: `https://www.instagram.com/p/${code}/` }) }
+  return { title: metaOf(page, 'og:title'), attribution }
+}
+
+/** The page's data is JSON inside a JSON string inside a script, so its quotes are escaped once, twice or not at all. */
+function memberOf(html: string, name: string): string | undefined {
+  const found = new RegExp(`"${name}\\\\*"\\s*:\\s*(?:\\\\*"([^"]{1,4000}?)\\\\*"|(true|false))`).exec(html)
+  return found?.[2] ?? found?.[1]?.replaceAll(/\\+u0026/g, '&').replaceAll(/\\+(?=\/)/g, '')
+}

@@ -1,0 +1,59 @@
+import { changed, requireAnswer } from './failures.ts'
+import { at, listAt, numberAt, parseJson, textAt } from './json.ts'
+import { addressIn, metaOf, type Page } from './page.ts'
+import { defineSite, type Found, pathOf, type Source } from './site.ts'
+
+/** The address of the page: views in any language, embeds, and short links, which look like gifs. */
+export function readTenor(url: URL): string | undefined {
+  if (!/^(www\.)?tenor\.com$/.test(url.hostname)) return undefined
+  const path = pathOf(url)
+  const [kind = '', name = ''] = /^[a-z]{2}(-[A-Za-z]{2,4})?$/.test(path[0] ?? '') ? path.slice(1) : path
+  if (kind === 'view' && /(^|-)\d+$/.test(name)) return `https://tenor.com/view/${name}`
+  if (kind === 'embed' && /^\d+$/.test(name)) return `https://tenor.com/view/${name}`
+  return path.length === 1 && /^\w{3,12}\.gif$/.test(kind) ? `https://tenor.com/${kind}` : undefined
+}
+
+/** Best first; loops and thumbnails of the same are left out. */
+const FORMATS = ['mp4', 'webm', 'gif', 'mediumgif']
+
+/** By the data in the page that its own script starts from: the API was switched off in 2026. */
+export const tenor = defineSite<string>({
+  name: 'tenor',
+  hosts: ['tenor.com'],
+  read: readTenor,
+  find: async (address, visit) => {
+    const answer = await visit.get(address)
+    requireAnswer('tenor', answer)
+    const page = await answer.page()
+    const found = readStore(page) ?? readMetas(page)
+    if (!found) throw changed('tenor')
+    const { href: url } = answer.url
+    return { ...found, attribution: { ...found.attribution, site: 'https://tenor.com/', url } }
+  },
+})
+
+function readStore({ data, url }: Page): Found | undefined {
+  const store = parseJson(data.find(({ id }) => id === 'store-cache')?.text ?? '')
+  const gifs = at(store, 'gifs', 'byId')
+  const id = /(\d+)$/.exec(url.pathname)?.[1] ?? ''
+  const entry = at(gifs, id) ?? Object.values(gifs ?? {})[0]
+  const [gif] = listAt(entry, 'results')
+  const sources = FORMATS.flatMap((format): Source[] => {
+    const file = textAt(gif, 'media_formats', format, 'url')
+    return file ? [{ kind: 'file', url: file, bytes: numberAt(gif, 'media_formats', format, 'size') }] : []
+  })
+  if (sources.length === 0) return undefined
+  return {
+    sources,
+    title: textAt(gif, 'title') ?? textAt(gif, 'content_description'),
+    durationSeconds: numberAt(gif, 'media_formats', 'mp4', 'duration') || undefined,
+    attribution: { site: '', user: textAt(gif, 'user', 'username') },
+  }
+}
+
+function readMetas(page: Page): Found | undefined {
+  const named = metaOf(page, 'og:video:secure_url', 'og:video')
+  const url = named === undefined ? undefined : addressIn(page, named)
+  if (!url) return undefined
+  return { sources: [{ kind: 'file', url: url.href }], title: metaOf(page, 'og:title') }
+}

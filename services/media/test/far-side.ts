@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** What an address answers. */
+export type Reply = (request: IncomingMessage, response: ServerResponse, body: string) => void
+export type Replies = Record<string, Reply>
+
+export const bytes =
+  (content: Uint8Array, headers: Record<string, string> = {}): Reply =>
+  (_request, response) =>
+    response.writeHead(200, { 'content-length': content.length, ...headers }).end(content)
+export const json =
+  (content: unknown, status = 200, headers: Record<string, string | string[]> = {}): Reply =>
+  (_request, response) =>
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(content))
+export const html =
+  (content: string, status = 200, type = 'text/html; charset=utf-8'): Reply =>
+  (_request, response) =>
+    response.writeHead(status, { 'content-type': type }).end(content)
+export const moved =
+  (location: string): Reply =>
+  (_request, response) =>
+    response.writeHead(302, { location }).end()
+export const status =
+  (code: number): Reply =>
+  (_request, response) =>
+    response.writeHead(code).end()
+
+/**
+ * The web as the service sees it: one server on loopback that plays every host of MEDIA_IMPORT_SITE_BASES. What has no
+ * reply is 404; `asked` lists every address in the order of the requests.
+ */
+export async function startFarSide(hosts: readonly string[]) {
+  let replies: Replies = {}
+  let asked: string[] = []
+  const server = createServer(async (request, response) => {
+    const address = `https:/${request.url}`
+    asked.push(address)
+    const parts: Buffer[] = []
+    for await (const part of request) parts.push(part as Buffer)
+    const reply = replies[address] ?? replies[address.replace(/\?.*/, '')] ?? status(404)
+    reply(request, response, Buffer.concat(parts).toString())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    base,
+    settings: { MEDIA_IMPORT_SITE_BASES: hosts.map((host) => `${host}=${base}/${host}`).join() },
+    /** For the test that calls. */
+    answers: (given: Replies) => {
+      replies = given
+      asked = []
+      onTestFinished(() => {
+        replies = {}
+      })
+    },
+    asked: () => asked,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
