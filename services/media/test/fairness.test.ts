@@ -33,7 +33,11 @@ test('a clip of one token waits for two of another that has many waiting, with t
 })
 
 test('a token that filled the queue is told to come back, one that has nothing there is not', async () => {
-  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_QUEUE_LIMIT: '2' })
+  const service = await startTestService({
+    MEDIA_WORKERS_ENABLED: 'false',
+    MEDIA_QUEUE_LIMIT: '2',
+    MEDIA_QUEUE_PER_TOKEN: '2',
+  })
   const others = await Promise.all([1, 2, 3].map(() => service.newToken()))
   const [one, two, three] = others.map(({ token }) => token) as [string, string, string]
   const statuses = []

@@ -278,7 +278,7 @@ test('an abort ends ffmpeg and leaves no process behind', async () => {
   const abort = new AbortController()
   const slow = { ...tools, ffmpeg: { ...tools.ffmpeg, path } }
   const made = make(slow, await clip('plain.mp4'), { signal: abort.signal })
-  await expect.poll(isRunning).toBe(true)
+  await expect.poll(isRunning, { timeout: 10_000 }).toBe(true)
   abort.abort(new Error('deleted'))
   await expect(made).rejects.toThrow('deleted')
   expect(isRunning()).toBe(false)
