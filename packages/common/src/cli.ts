@@ -15,7 +15,7 @@ type Values<O> = { [Name in keyof O]?: (O[Name] extends { value: string } ? stri
 
 interface Input<O> {
   options: Values<O>
-  /** As many as the command names. */
+  /** As many as the command names, less those that may be left out. */
   operands: string[]
   /** Print one JSON value instead of lines for people. */
   json: boolean
@@ -25,7 +25,7 @@ interface Definition<O extends Options> {
   /** One or two words. */
   name: string
   summary: string
-  /** Names of what must follow, as in `FILE`. */
+  /** Names of what must follow, as in `FILE`, and after those of what may, as in `[ID]`. */
   operands?: readonly string[]
   options?: O
   /** What its own help says beside the options. */
@@ -73,7 +73,8 @@ export async function runCommand(program: string, commands: Command[], args: rea
     const { values, positionals } = readArguments(found, args.slice(wordsOf(found).length))
     if (values.help) return void process.stdout.write(commandHelp(program, found))
     const { operands = [] } = found
-    if (positionals.length !== operands.length) {
+    const needed = operands.filter((name) => !name.startsWith('[')).length
+    if (positionals.length < needed || positionals.length > operands.length) {
       throw new UsageError(`needs ${operands.length === 0 ? 'no operands' : operands.join(' ')}`)
     }
     const { json = false, help: _help, ...options } = values

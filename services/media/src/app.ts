@@ -20,6 +20,7 @@ import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { clipRoutes } from './clips/clip.routes.ts'
 import { eventRoutes } from './clips/events.routes.ts'
+import { listRoutes } from './clips/list.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
@@ -34,12 +35,17 @@ import { importRoutes } from './imports/import.routes.ts'
 import { ERRORS_PATH } from './pages/errors-page.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
 import { pageRoutes } from './pages/page.routes.ts'
+import { tokenRoutes } from './tokens/token.routes.ts'
 import { tusRoutes } from './uploads/tus.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
 import { VERSION } from './version.ts'
+import { webhookRoutes } from './webhooks/webhook.routes.ts'
 
 /** Of JSON bodies; forms have limits of their own. */
 const MAX_BODY_BYTES = 1024 * 1024
+
+/** Addresses without a version are those of version 1 for good; another one would be under `/v2`. */
+const API_VERSION = '1'
 
 /** Headers come at once or not at all. Bodies may take long: uploads watch their own speed. */
 const HEADERS_WITHIN_MS = 15_000
@@ -75,6 +81,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const isStopping = () => deps.stopping.aborted
   refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))
   secureHeaders(app)
+  app.addHook('onRequest', async (_request, reply) => void reply.header('api-version', API_VERSION))
   requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
   endUnreadBodies(app, patience.unreadBodyMs)
   endStalledAnswers(app, patience.stalledAnswerMs)
@@ -108,8 +115,13 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(uploadRoutes, { deps })
   await app.register(tusRoutes, { deps })
   await app.register(importRoutes, { deps })
+  await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
   await app.register(eventRoutes, { deps })
+  await app.register(webhookRoutes, { deps })
+
+  // Callers with `admin`
+  await app.register(tokenRoutes, { deps })
   return app
 }
 
@@ -118,6 +130,7 @@ const CORS_REQUEST_HEADERS = [
   'Authorization',
   'Content-Type',
   'Gifs-API-Key',
+  'Idempotency-Key',
   'If-Modified-Since',
   'If-None-Match',
   'If-Range',
@@ -125,15 +138,19 @@ const CORS_REQUEST_HEADERS = [
   'Prefer',
   'Range',
   'Token',
+  'X-Delete-Token',
   ...TUS_REQUEST_HEADERS,
 ]
 
 const CORS_RESPONSE_HEADERS = [
+  'API-Version',
   'Accept-Ranges',
   'Content-Disposition',
   'Content-Length',
   'Content-Range',
   'ETag',
+  'Idempotency-Replayed',
+  'Link',
   'Location',
   'Preference-Applied',
   'RateLimit-Limit',
@@ -141,7 +158,13 @@ const CORS_RESPONSE_HEADERS = [
   'RateLimit-Remaining',
   'RateLimit-Reset',
   'Retry-After',
+  'X-Daily-Bytes-Limit',
+  'X-Daily-Bytes-Remaining',
+  'X-Delete-Token',
+  'X-Expires-At',
   'X-Media-State',
+  'X-Quota-Limit',
+  'X-Quota-Remaining',
   'X-Request-Id',
   ...TUS_RESPONSE_HEADERS,
 ]

@@ -64,6 +64,12 @@ export const variables = {
     {},
     parseBootstrapToken,
   ),
+  ENCRYPTION_KEY: parsed(
+    'string',
+    'Secret of at least 16 bytes under which the secrets of webhooks are stored; without it they are stored as they are.',
+    {},
+    parseEncryptionKey,
+  ),
   MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
   MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
   MAX_SIDE: integer(
@@ -106,6 +112,11 @@ export const variables = {
   REDDIT_CLIENT_ID: text('Application registered at reddit, which refuses many servers without one.'),
   REDDIT_CLIENT_SECRET: text('Its secret.'),
 
+  YTDLP_PATH: text(
+    'A yt-dlp to ask about pages that only it understands, instagram and facebook among them; without one these are refused.',
+  ),
+  YTDLP_COOKIES: text('Cookies for it, in a file of the Netscape format: it then sees what their account sees.'),
+
   WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
     default: 'true',
   }),
@@ -113,7 +124,18 @@ export const variables = {
     min: 1,
     max: 256,
   }),
-  QUEUE_LIMIT: integer('Clips waiting or being made before new ones are answered 503.', { default: '100', min: 1 }),
+  QUEUE_LIMIT: integer(
+    'Clips waiting or being made before new ones are answered 503; a token that has none of them is let in until there are twice as many.',
+    { default: '100', min: 1 },
+  ),
+  QUEUE_PER_TOKEN: integer(
+    'Clips of one token (or of all callers without one) waiting or being made, in all processes, before its new ones are answered 429; half of QUEUE_LIMIT if unset.',
+    { min: 1 },
+  ),
+  EXTRAS: boolean(
+    'Make an AV1 copy and a WebP poster of each clip too, in the background, while nothing else is to be done.',
+    { default: 'false' },
+  ),
   FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
   FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
 
@@ -132,6 +154,15 @@ export const variables = {
   PARALLEL_PER_TOKEN: integer(
     'Uploads, and downloads of imports, that one token (or one address without a token) may have at once in one process. More uploads are answered 429; more imports wait a moment first.',
     { default: '4', min: 1, max: 10_000 },
+  ),
+
+  QUOTA_BYTES: integer('Bytes that the clips of one token may take, sources and files; no limit if unset.', { min: 1 }),
+  DAILY_BYTES: integer('Bytes of sources that one token may bring on a day of UTC.', { default: '5368709120', min: 1 }),
+  ANONYMOUS_LIFETIME: parsed(
+    'duration',
+    'How long clips are kept that were uploaded without a token.',
+    { default: '720h' },
+    parseLifetime,
   ),
 
   LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
@@ -181,6 +212,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
     storage: storageSettings(values),
     uploadNeedsToken: values.UPLOAD_AUTH === 'required',
     bootstrapToken: values.BOOTSTRAP_TOKEN,
+    encryptionKey: values.ENCRYPTION_KEY,
     source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
     resumeWithinSeconds: values.RESUME_WITHIN,
     syncWaitSeconds: values.SYNC_WAIT,
@@ -201,6 +233,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
         redditClientSecret: values.REDDIT_CLIENT_SECRET,
       },
     },
+    ytdlp: { path: values.YTDLP_PATH, cookies: values.YTDLP_COOKIES },
     worker: {
       enabled: values.WORKERS_ENABLED,
       concurrency: values.WORKER_CONCURRENCY ?? Math.max(1, Math.floor(slotsOfMachine() / values.WEB_CONCURRENCY)),
@@ -208,6 +241,8 @@ function groupConfig(values: RawConfig, searchPath: string) {
       concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfMachine(),
       processes: values.WEB_CONCURRENCY,
       queueLimit: values.QUEUE_LIMIT,
+      extras: values.EXTRAS,
+      queueLimitPerToken: values.QUEUE_PER_TOKEN ?? Math.ceil(values.QUEUE_LIMIT / 2),
     },
     ffmpeg: {
       ffmpegPath: values.FFMPEG_PATH,
@@ -222,6 +257,8 @@ function groupConfig(values: RawConfig, searchPath: string) {
       anonymous: values.RATE_LIMIT_ANONYMOUS,
       parallel: values.PARALLEL_PER_TOKEN,
     },
+    allowances: { quotaBytes: values.QUOTA_BYTES, dailyBytes: values.DAILY_BYTES as number | undefined },
+    anonymousLifetimeSeconds: values.ANONYMOUS_LIFETIME,
     log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
     telemetry: telemetrySettings(values),
   }
@@ -261,6 +298,11 @@ function parseBootstrapToken(value: string): string {
   return value
 }
 
+function parseEncryptionKey(value: string): string {
+  if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes')
+  return value
+}
+
 /** The probe reads 40 s of packets and no more, so a longer limit would go unnoticed. */
 function parseMaxDuration(value: string): number {
   const seconds = duration('').parse(value) as number
@@ -274,6 +316,15 @@ const LONGEST_SYNC_WAIT_SECONDS = 600
 function parseSyncWait(value: string): number {
   const seconds = duration('').parse(value) as number
   if (seconds > LONGEST_SYNC_WAIT_SECONDS) throw new Error('must be at most 10 minutes')
+  return seconds
+}
+
+/** A hundred years: later is no date everywhere. */
+const LONGEST_LIFETIME_SECONDS = 876_000 * 3600
+
+function parseLifetime(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds <= 0 || seconds > LONGEST_LIFETIME_SECONDS) throw new Error('must be more than 0 and at most 876000h')
   return seconds
 }
 

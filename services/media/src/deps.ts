@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { access, constants } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
@@ -14,13 +15,16 @@ import { createSlots, createTurns, type Slots } from './clips/slots.ts'
 import type { Config } from './config.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
+import { EXTRAS_QUEUE } from './jobs/extras-queue.ts'
 import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
 import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
+import { createRequestCounts, type RequestCounts } from './tokens/request-counts.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
+import { WEBHOOK_QUEUE } from './webhooks/webhook-queue.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
 export interface Deps {
@@ -34,10 +38,12 @@ export interface Deps {
   tools: MediaTools
   remote: Remote
   /** Makes one file of the segments of an HLS or DASH manifest. */
-  assembleManifest?: AssembleManifest
+  assembleManifest: AssembleManifest
   /** The operator's yt-dlp, where there is one. */
   extractPage?: ExtractPage
   limits: Limits
+  /** What tokens did, as far as it is not written down yet. */
+  requests: RequestCounts
   results: Results
   /** PostgreSQL channel on which workers announce what is decided. */
   resultsChannel: string
@@ -95,7 +101,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     url: database.url,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
-    queues: [TRANSCODE_QUEUE],
+    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
   })
@@ -128,7 +134,11 @@ export async function openDeps(
       opening,
     ])
     const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}` })
+    const probes = createSlots(PROBES)
+    const closing = new AbortController()
+    const extractPage = await openYtdlp({ config, tools, work, log, now: base.now(), signal: closing.signal })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
+    const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     return {
       config,
@@ -140,10 +150,16 @@ export async function openDeps(
       work,
       tools,
       remote,
+      assembleManifest: async (...args) => {
+        const { assembleManifest } = await import('./manifests/assemble-manifest.ts')
+        return assembleManifest({ config, tools, work, remote, probes }, ...args)
+      },
+      ...(extractPage ? { extractPage } : {}),
       limits: createLimits(pool, config),
+      requests,
       results,
       resultsChannel,
-      probes: createSlots(PROBES),
+      probes,
       // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
       downloads: createSlots({ ...DOWNLOADS, perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS } }),
       uploads: createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } }),
@@ -152,7 +168,9 @@ export async function openDeps(
       patience,
       close: () =>
         inOrder(log, [
+          async () => closing.abort(),
           () => queue.stop(1_000),
+          () => requests.close(),
           () => results.close(),
           () => remote.close(),
           () => work.close(),
@@ -191,11 +209,43 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   return {
     fetch: async (...args) => (await open()).fetch(...args),
     fetchToFile: async (...args) => (await open()).fetchToFile(...args),
+    post: async (...args) => (await open()).post(...args),
+    checkUrl: async (url) => (await open()).checkUrl(url),
     close: async () => (await opened)?.close(),
   }
 }
 
-function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress }: Config, log: Logger): void {
+/** Undefined without MEDIA_YTDLP_PATH. Throws when what it names cannot be run, or the cookies cannot be read. */
+async function openYtdlp({
+  config,
+  tools,
+  work,
+  log,
+  now,
+  signal,
+}: Pick<Deps, 'config' | 'tools' | 'work' | 'log'> & { now: Date; signal: AbortSignal }): Promise<
+  ExtractPage | undefined
+> {
+  const { path, cookies } = config.ytdlp
+  if (!path) return undefined
+  await access(path, constants.X_OK)
+  if (cookies) await access(cookies, constants.R_OK)
+  const { limiters } = tools
+  if (limiters.sandbox?.kind !== 'bwrap') {
+    log.warn('bwrap does not work here: nothing but its own --proxy option keeps yt-dlp from other addresses')
+  }
+  const { checkYtdlp } = await import('./ytdlp/check-ytdlp.ts')
+  void checkYtdlp(path, { limiters, log, now, signal })
+  let opened: Promise<ExtractPage> | undefined
+  return async (...args) => {
+    opened ??= import('./ytdlp/extract-page.ts').then(({ createExtractPage }) =>
+      createExtractPage({ config, tools, work }, { path, cookies }),
+    )
+    return (await opened)(...args)
+  }
+}
+
+function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress, worker }: Config, log: Logger): void {
   const facts = {
     ffmpeg: ffmpeg.path,
     version: ffmpeg.version,
@@ -209,6 +259,9 @@ function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress }: Conf
   } else log.info(facts, 'ffmpeg found')
   if (!limiters.sandbox) {
     log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and the rights of this process')
+  }
+  if (worker.extras && !ffmpeg.av1Encoder) {
+    log.warn({ ffmpeg: ffmpeg.path }, 'this ffmpeg has no libsvtav1: clips get a WebP poster and no AV1 copy')
   }
   if (egress.allowCidrs.length > 0) log.warn({ allowed: egress.allowCidrs }, 'imports may reach these networks')
 }

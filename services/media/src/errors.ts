@@ -18,6 +18,7 @@ export const errorCatalogue = {
   request_too_slow: { status: 408, message: 'The request did not arrive in time.' },
   upload_too_slow: { status: 408, message: 'The upload was slower than 16 KiB a second.' },
   offset_conflict: { status: 409, message: 'The upload stands at another offset.' },
+  idempotency_conflict: { status: 409, message: 'This Idempotency-Key was used for another request.' },
   gone: { status: 410, message: 'This media item was removed.' },
   tus_version_unsupported: { status: 412, message: 'Tus-Resumable must be 1.0.0.' },
   file_too_large: { status: 413, message: 'The file is larger than the limit.' },
@@ -36,12 +37,14 @@ export const errorCatalogue = {
   source_fetch_failed: { status: 424, message: 'The source could not be fetched.' },
   headers_too_large: { status: 431, message: 'The headers of the request are too large.' },
   queue_full: { status: 429, message: 'Too many uploads or imports at once.' },
+  daily_bytes_exceeded: { status: 429, message: 'This token has brought its bytes for today.' },
   rate_limited: { status: 429, message: 'Too many requests.' },
   internal: { status: 500, message: 'Something went wrong on our side.' },
   format_not_supported: { status: 501, message: 'This format is not supported.' },
   busy: { status: 503, message: 'The service is busy; try again shortly.' },
   unavailable: { status: 503, message: 'The service is temporarily unavailable; try again shortly.' },
   processing_timeout: { status: 504, message: 'Processing the clip took too long.' },
+  quota_exceeded: { status: 507, message: 'The storage of this token is used up.' },
 } as const
 
 export type ErrorCode = keyof typeof errorCatalogue

@@ -1,13 +1,18 @@
 import type { BlobName } from './blobs/blob-storage.ts'
 import { dropReference, inLockOrder, listUnreferencedBlobs } from './blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from './blobs/keep-files.ts'
-import { listFailedClips } from './clips/clips.store.ts'
-import { forgetClip } from './clips/remove-clip.ts'
+import { listExpiredClips, listFailedClips } from './clips/clips.store.ts'
+import { deleteClip, forgetClip } from './clips/remove-clip.ts'
 import { deleteSource, listProcessing, listUnreferencedSources, lockUnreferencedSource } from './clips/sources.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
+import { deleteOutcomesBefore } from './idempotency/idempotency.store.ts'
 import { rescueSource } from './jobs/rescue-source.ts'
+import { dayOf, deleteDaysBefore } from './tokens/usage.store.ts'
 import { sweepUploads } from './uploads/resumable-uploads.ts'
+import { rescueDeliveries } from './webhooks/deliver-webhook.ts'
+import { deleteDeliveriesBefore } from './webhooks/deliveries.store.ts'
+import type { EmitDeps } from './webhooks/emit-event.ts'
 
 /** Nothing is deleted younger than this: a download that has begun ends, and the same bytes sent again are still there. */
 const KEEP_UNREFERENCED_MS = 600_000
@@ -15,13 +20,22 @@ const KEEP_UNREFERENCED_MS = 600_000
 /** Whoever was answered before the clip failed has a week to ask why; many clients never come back. */
 const KEEP_FAILED_MS = 7 * 86_400_000
 
+/** What tokens did is kept for a year and a month, to compare a month with that of the year before. */
+const KEEP_DAYS_MS = 396 * 86_400_000
+
+/** Of requests with a key; nobody asks for an older one. */
+const KEEP_OUTCOMES_MS = 2 * 86_400_000
+
+/** The log of webhooks. */
+const KEEP_DELIVERIES_MS = 30 * 86_400_000
+
 /** Most clips are made by then, and what is made needs no second look. */
 const LOST_AFTER_MS = 60_000
 
 /** So many are listed at a time. */
 const BATCH = 500
 
-type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'now' | 'log'>
+type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'log'> & EmitDeps
 
 /**
  * Rescues clips that lost their jobs and deletes what nothing refers to any more, soon after the start and then every few
@@ -53,6 +67,7 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   const lost = olderThan(LOST_AFTER_MS)
   const failed = olderThan(KEEP_FAILED_MS)
   const unreferenced = olderThan(KEEP_UNREFERENCED_MS)
+  const expired = olderThan(0)
   const run = { log, stopping }
   await forEach(
     run,
@@ -66,6 +81,11 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   )
   await forEach(
     run,
+    (after?: string) => listExpiredClips(db, { ...expired, after }),
+    (id) => deleteClip(deps, id),
+  )
+  await forEach(
+    run,
     (after?: string) => listUnreferencedSources(db, { ...unreferenced, after }),
     (id) => removeSource(deps, id),
   )
@@ -74,7 +94,14 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
     (after?: BlobName) => listUnreferencedBlobs(db, { ...unreferenced, after }),
     (name) => deleteIfUnreferenced(deps, name),
   )
+  while (!stopping?.aborted && (await rescueDeliveries(deps, BATCH)) === BATCH);
+  const oldestDay = dayOf(olderThan(KEEP_DAYS_MS).before)
   while (!stopping?.aborted && (await deleteExpiredLimits(db, deps.now(), BATCH)) === BATCH);
+  while (!stopping?.aborted && (await deleteDaysBefore(db, oldestDay, BATCH)) === BATCH);
+  const oldestOutcome = olderThan(KEEP_OUTCOMES_MS).before
+  while (!stopping?.aborted && (await deleteOutcomesBefore(db, oldestOutcome, BATCH)) === BATCH);
+  const oldestDelivery = olderThan(KEEP_DELIVERIES_MS).before
+  while (!stopping?.aborted && (await deleteDeliveriesBefore(db, oldestDelivery, BATCH)) === BATCH);
   if (stopping?.aborted) return
   await sweepUploads(deps)
   await deps.work.sweep()

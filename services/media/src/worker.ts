@@ -1,14 +1,21 @@
 import { inOrder } from '@services/common/shutdown'
 import type { Deps } from './deps.ts'
 import { startHousekeeping } from './housekeeping.ts'
+import { makeExtrasOfSource } from './jobs/add-extras.ts'
+import { EXTRAS_QUEUE, type ExtrasJob } from './jobs/extras-queue.ts'
 import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob } from './jobs/transcode-queue.ts'
 import { failDeadSource, transcodeSource } from './jobs/transcode-source.ts'
+import { deliverWebhook } from './webhooks/deliver-webhook.ts'
+import { WEBHOOK_QUEUE, type WebhookJob } from './webhooks/webhook-queue.ts'
 
 /** Running transcodes get this long at a stop before they are given back; shorter ones finish. */
 const STOP_GRACE_MS = 5_000
 
+/** They wait for others and cost nothing meanwhile; one receiver has two of these places at most. */
+const WEBHOOKS_AT_ONCE = 6
+
 /**
- * Transcodes and cleans up; runs inside the service or as a process of its own (`worker`). The returned function gives
+ * Transcodes, tells webhooks and cleans up; runs inside the service or as a process of its own (`worker`). The returned function gives
  * jobs back and waits until what was aborted has removed its files.
  */
 export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
@@ -21,6 +28,14 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     tracked(transcodeSource(deps, job)),
   )
   await deps.queue.work<TranscodeJob>(DEAD_TRANSCODE_QUEUE, { concurrency: 1 }, (job) => failDeadSource(deps, job))
+  if (deps.config.worker.extras) {
+    await deps.queue.work<ExtrasJob>(EXTRAS_QUEUE.name, { concurrency: 1 }, (job) =>
+      tracked(makeExtrasOfSource(deps, job)),
+    )
+  }
+  await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, { concurrency: WEBHOOKS_AT_ONCE }, (job) =>
+    tracked(deliverWebhook(deps, job)),
+  )
   const stopHousekeeping = startHousekeeping(deps)
   return () =>
     inOrder(deps.log, [stopHousekeeping, () => deps.queue.stop(STOP_GRACE_MS), () => Promise.allSettled(running)])

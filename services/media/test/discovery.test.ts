@@ -24,8 +24,8 @@ beforeAll(async () => {
   ;[service, helped] = await Promise.all([
     startTestService(settings),
     startTestService(settings, {
-      assembleManifest: async (source, { path, maxBytes, mayVisit }) => {
-        handed.push({ ...source, maxBytes, own: mayVisit(new URL(source.url)) })
+      assembleManifest: async (source, { path, maxBytes, hosts }) => {
+        handed.push({ ...source, maxBytes, hosts })
         await writeFile(path, content.mp4, { flag: 'wx' })
         return { bytes: content.mp4.length, sha256, contentType: undefined }
       },
@@ -404,15 +404,19 @@ describe('what is left to others', () => {
           },
         ]),
       },
-      { url: 'https://v.redd.it/x/DASHPlaylist.mpd?a=1&b=2', format: 'dash' },
+      {
+        url: 'https://v.redd.it/x/DASHPlaylist.mpd?a=1&b=2',
+        format: 'dash',
+        hosts: ['reddit.com', 'redd.it', 'redditmedia.com'],
+      },
     ],
   ])('%s is handed on by its kind', async ([, source, replies, is]) => {
     far.answers(replies)
     expect(await imported(source, helped)).toMatchObject({ type: 'mp4' })
-    expect(handed).toEqual([{ kind: 'manifest', maxBytes: 157_286_400, own: true, ...is }])
+    expect(handed).toEqual([{ kind: 'manifest', maxBytes: 157_286_400, hosts: undefined, ...is }])
   })
 
-  test('without anybody to hand it to, a manifest is no clip', async () => {
+  test('a manifest of nothing is no clip', async () => {
     far.answers({ [hls]: bytes(Buffer.from('#EXTM3U\n')) })
     expect(await imported(hls)).toMatchObject(nothing)
   })

@@ -254,6 +254,21 @@ describe('on the wire', () => {
     expect(await partialFiles(service)).toEqual([])
   })
 
+  test('what a token may not keep is refused before it is sent; what it may not keep any more waits for room', async () => {
+    const bytes = newGif()
+    const { token, id } = await service.newToken({ limits: { quota_bytes: bytes.length } })
+    const tus = tusOf(service, token)
+    const long = { 'upload-length': bytes.length + 1 }
+    expect(codeOf(await tus.call('POST', '/tus', long))).toEqual([507, 'quota_exceeded'])
+    const path = await tus.begin(bytes.length)
+    const setQuota = (quota: number) =>
+      service.deps.pool.query('update api_tokens set limits = $2 where id = $1', [id, { quota_bytes: quota }])
+    await setQuota(1)
+    expect(codeOf(await tus.send(path, 0, bytes))).toEqual([507, 'quota_exceeded'])
+    await setQuota(bytes.length)
+    expect((await tus.send(path, bytes.length - 1, Buffer.alloc(0))).status).toBe(204)
+  })
+
   test('a length that was not said is bounded all the same, and may turn out to be nothing', async () => {
     const tus = tusOf(service)
     const begin = async () => {

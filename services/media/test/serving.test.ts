@@ -215,7 +215,7 @@ describe('pages', () => {
     expect(text).toContain('&lt;Hello&gt; &amp; &quot;you&quot;')
     expect(text).not.toContain('<Hello>')
     expect(headers.get('content-security-policy')).toMatch(/default-src 'none'; .*frame-ancestors 'none'/)
-    expect(headers.get('cache-control')).toBe('public, max-age=60')
+    expect(headers.get('cache-control')).toBe('public, no-cache')
   })
 
   test('the player may be framed by anybody, and its script is there', async ({ service, id }) => {
@@ -346,14 +346,21 @@ describe('every address', () => {
       '/health',
       '/health/live',
       '/health/ready',
+      '/media',
       '/media/import',
       '/media/upload',
       '/media/{id}',
       '/media/{id}/events',
       '/oembed',
       '/oembed/{id}',
+      '/tokens',
+      '/tokens/{id}',
       '/tus',
       '/tus/{id}',
+      '/webhooks',
+      '/webhooks/{id}',
+      '/webhooks/{id}/deliveries',
+      '/webhooks/{id}/deliveries/{delivery}/replay',
     ])
     expect(body.paths['/media/upload'].post.requestBody.content['multipart/form-data'].schema.required).toEqual([
       'file',

@@ -118,6 +118,7 @@ test('more clips than the queue holds are told to come back', async () => {
     MEDIA_WORKERS_ENABLED: 'false',
     MEDIA_SYNC_WAIT: '0',
     MEDIA_QUEUE_LIMIT: '2',
+    MEDIA_QUEUE_PER_TOKEN: '2',
   })
   const answers = []
   for (let n = 0; n < 3; n++) answers.push(await service.upload(gif(30 + n, 10, [{ delay: 10 }])))

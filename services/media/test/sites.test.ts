@@ -417,11 +417,11 @@ describe('reddit', () => {
   test.for<[string, Row]>([
     ['a silent video', row(post, clipIs('Cat & dog', by, true), [api, file], { [file]: mp4 })],
     [
-      'a video with sound, which only the manifest has, by its pictures where nobody assembles manifests',
+      'a video with sound, which only the manifest has, by its pictures where the manifest is missing',
       row(
         { ...post, secure_media: { reddit_video: { ...video, is_gif: false, has_audio: true } } },
         clipIs('Cat & dog', by, true),
-        [api, file],
+        [api, video.dash_url, file],
         { [file]: mp4 },
       ),
     ],

@@ -4,10 +4,13 @@ import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
 import { readConfig } from '../src/config.ts'
 import { openDeps } from '../src/deps.ts'
+import { cleanUp } from '../src/housekeeping.ts'
 import { serve } from '../src/serve.ts'
 import { isWellFormed, makeToken } from '../src/tokens/api-token.ts'
 import { ensureBootstrapToken } from '../src/tokens/bootstrap-token.ts'
+import { createRequestCounts } from '../src/tokens/request-counts.ts'
 import { listTokens, revokeToken } from '../src/tokens/tokens.store.ts'
+import { gif } from './gif-bytes.ts'
 import { settingsOf, startTestService, test } from './service.ts'
 
 const run = promisify(execFile)
@@ -203,6 +206,103 @@ test('the command line makes, lists and revokes tokens', async ({ service }) => 
     prefix: token.slice(0, 8),
   })
 
+  const changed = JSON.parse(
+    (
+      await media(
+        'tokens',
+        'update',
+        shown.id,
+        '--scopes',
+        'write',
+        '--limits',
+        'quota_bytes=2G',
+        '--expires',
+        'never',
+        '--json',
+      )
+    ).stdout,
+  )
+  expect(changed).toMatchObject({
+    name: 'ci',
+    scopes: ['write'],
+    limits: { quota_bytes: 2 * 1024 ** 3 },
+    expires_at: null,
+  })
+  expect((await service.get('/media/00000000', { token })).status).toBe(403)
+  const picture = gif(90, 20, [{ delay: 10 }])
+  expect((await service.upload(picture, [], { token, prefer: 'respond-async' })).status).toBe(201)
+  await service.deps.requests.write()
+  const [all, one] = await Promise.all([
+    media('tokens', 'usage', '--json'),
+    media('tokens', 'usage', shown.id, '--json'),
+    expect(media('tokens', 'usage', '00000000-0000-0000-0000-000000000000')).rejects.toMatchObject({ code: 64 }),
+    expect(media('tokens', 'update', shown.id)).rejects.toMatchObject({ code: 64 }),
+    expect(media('tokens', 'update', shown.id, '--limits', 'read=1G')).rejects.toMatchObject({ code: 64 }),
+  ])
+  const usage = JSON.parse(one.stdout)
+  const done = { requests: 2, clips: 1, bytes: picture.length }
+  expect(usage).toMatchObject([{ id: shown.id, name: 'ci', stored: { clips: 1 }, today: done, last_30_days: done }])
+  expect(usage[0].stored.bytes).toBeGreaterThanOrEqual(picture.length)
+  expect(JSON.parse(all.stdout)).toHaveLength(JSON.parse(list.stdout).length)
+
   await media('tokens', 'revoke', shown.id)
   expect((await service.get('/media/00000000', { token })).status).toBe(401)
 }, 30_000)
+
+test('an admin makes, sees and ends tokens over HTTP; others do not', async ({ service }) => {
+  const { token: admin } = await service.newToken({ scopes: ['admin'] })
+  const create = (body: unknown, token = admin) =>
+    service.call('POST', '/tokens', {
+      body: JSON.stringify(body),
+      headers: { token, 'content-type': 'application/json' },
+    })
+  const made = await create({ name: ' ci\u0007 ', scopes: ['read', 'read'], limits: { read: 9 }, expires_in: 60 })
+  expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store'])
+  const { token, ...shown } = made.body.success
+  expect(shown).toMatchObject({ name: 'ci', scopes: ['read'], limits: { read: 9 }, revoked_at: null })
+  expect(Date.parse(shown.expires_at) - Date.parse(shown.created_at)).toBe(60_000)
+  expect((await service.get('/media', { token })).headers.get('ratelimit-limit')).toBe('9')
+
+  const list = await service.get('/tokens', { token: admin })
+  expect(list.text).not.toContain(token)
+  expect(list.body.success.items.find(({ id }: { id: string }) => id === shown.id)).toMatchObject({ name: 'ci' })
+  for (const answer of [await service.get('/tokens', { token }), await create({ name: 'x' }, token)]) {
+    expect([answer.status, answer.body.error.code]).toEqual([403, 'insufficient_scope'])
+  }
+  for (const [body, param] of [
+    [{}, 'name'],
+    [{ name: ' \u200b ' }, 'name'],
+    [{ name: 'x', scopes: ['everything'] }, 'scopes.0'],
+    [{ name: 'x', limits: { reed: 1 } }, 'limits'],
+    [{ name: 'x', expires_in: 0 }, 'expires_in'],
+  ] as const) {
+    expect(await create(body)).toMatchObject({ status: 422, body: { error: { code: 'invalid_field', param } } })
+  }
+  const end = (id: string) => service.call('DELETE', `/tokens/${id}`, { headers: { token: admin } })
+  expect([(await end(shown.id)).status, (await end(shown.id)).status, (await end('x')).status]).toEqual([204, 404, 404])
+  expect((await service.get('/media', { token })).status).toBe(401)
+})
+
+test('calls are counted in memory and written down together, also by several processes', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { deps, token } = service
+  const call = (times: number) => Promise.all(Array.from({ length: times }, () => service.get('/media', { token })))
+  const written = async () => (await deps.pool.query('select requests from token_days')).rows
+  await call(3)
+  expect(await written()).toEqual([])
+  const other = createRequestCounts(deps)
+  const { rows } = await deps.pool.query('select id from api_tokens')
+  for (let n = 0; n < 4; n++) other.count(rows[0].id)
+  await Promise.all([deps.requests.write(), other.close()])
+  await call(2)
+  await deps.requests.write()
+  expect(await written()).toEqual([{ requests: 9 }])
+  service.clock.advance({ seconds: 86_400 })
+  await call(1)
+  await deps.requests.write()
+  expect(await written()).toHaveLength(2)
+  service.clock.advance({ seconds: 396 * 86_400 })
+  await cleanUp(deps)
+  expect(await written()).toHaveLength(1)
+  await service.close()
+})

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { CommandFailure, command, printResult } from '@services/common/cli'
 import { withDatabase } from '@services/common/database'
 import { StorageUnavailable } from '../blobs/storage-unavailable.ts'
@@ -87,7 +88,7 @@ async function onStore(work: (deps: CheckDeps) => Promise<void>): Promise<void> 
   const blobs = await openBlobs(config.storage, log)
   try {
     await withDatabase({ ...config.database, applicationName: 'media blobs check', log, tables: TABLES }, (db) =>
-      work({ db, blobs, now: () => new Date(), resultsChannel: resultsChannelOf(config) }),
+      work({ db, blobs, config, newId: randomUUID, now: () => new Date(), resultsChannel: resultsChannelOf(config) }),
     )
   } catch (error) {
     if (error instanceof StorageUnavailable) throw new CommandFailure(`the storage does not answer: ${error.message}`)

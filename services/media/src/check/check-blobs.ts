@@ -13,6 +13,7 @@ import {
 import { registerBlob } from '../blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../blobs/keep-files.ts'
 import type { Deps } from '../deps.ts'
+import type { EmitDeps } from '../webhooks/emit-event.ts'
 import { type BlobRow, correctCount, correctSize, findBlobRow, listBlobRows, lockBlobRow } from './check-blobs.store.ts'
 import { giveUpFile } from './give-up-file.ts'
 
@@ -41,7 +42,7 @@ export interface Totals {
   rows: number
 }
 
-export type CheckDeps = Pick<Deps, 'db' | 'blobs' | 'now' | 'resultsChannel'>
+export type CheckDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
 
 interface Check {
   deps: CheckDeps

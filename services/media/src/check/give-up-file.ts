@@ -4,9 +4,10 @@ import { deleteIfUnreferenced } from '../blobs/keep-files.ts'
 import { deleteRenditions, isOriginal, markLost } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
 import { failSource } from '../jobs/fail-source.ts'
+import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
 import { listSourcesOf, lockBlobRow } from './check-blobs.store.ts'
 
-type GiveUpDeps = Pick<Deps, 'db' | 'blobs' | 'now' | 'resultsChannel'>
+type GiveUpDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
 
 /** So many sources are listed at a time. */
 const BATCH = 100
@@ -55,6 +56,7 @@ async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promi
       if (!(await markLost(trx, id, now))) throw new ChangedMeanwhile()
       for (const name of inLockOrder(await deleteRenditions(trx, id))) await dropReference(trx, name, now)
       if (await deps.blobs.stat(lost)) throw new ChangedMeanwhile()
+      await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     })
     return true
   } catch (error) {

@@ -2,7 +2,7 @@
 // one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does undoes it.
 // The transcode: ../jobs/transcode-source.ts. Waiting for it: ../http/answer-clip.ts. Reference counts: ../blobs/keep-files.ts.
 import { randomInt } from 'node:crypto'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { keepFiles } from '../blobs/keep-files.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -11,6 +11,10 @@ import { TRANSCODE_QUEUE, type TranscodeJob } from '../jobs/transcode-queue.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture, refuseLongDuration } from '../probe/limits.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import { probe } from '../probe/probe.ts'
+import { takeAllowance } from '../tokens/allowance.ts'
+import { makeDeleteToken } from '../tokens/delete-token.ts'
+import { findTokenLimits } from '../tokens/tokens.store.ts'
+import { emitEvent } from '../webhooks/emit-event.ts'
 import type { ClipFields } from './clip-fields.ts'
 import { makeClipId } from './clip-id.ts'
 import { type Clip, insertClip } from './clips.store.ts'
@@ -36,23 +40,48 @@ export interface NewClipInput {
   origin: { kind: 'upload' } | { kind: 'import'; url: string }
   /** Rejects with its reason, as long as nothing is accepted. */
   signal?: AbortSignal
+  /** Becomes true with the clip or not at all. What it throws refuses the clip. */
+  alongside?: (trx: Transaction<DB>, clip: Clip) => Promise<void>
 }
 
+/** `deleteToken` is the right to delete a clip that nobody owns; it is in this answer and nowhere else. */
+export type AcceptedClip = Clip & { deleteToken?: string }
+
 /** The accepted clip, `processing` or, for bytes that were here before, perhaps `ready`. The file stays the caller's. */
-export async function acceptClip(deps: Deps, input: NewClipInput): Promise<Clip> {
+export async function acceptClip(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
   return deps.turns.take(input.file.sha256, () => acceptInTurn(deps, input))
 }
 
 /** A clip of many seconds is nothing to come back for at once. */
 const BUSY_RETRY_SECONDS = 10
 
-/** Throws busy when so many clips wait that this one would wait for minutes. */
-export async function refuseWhenBusy({ db, config }: Pick<Deps, 'db' | 'config'>): Promise<void> {
-  if ((await countProcessing(db)) < config.worker.queueLimit) return
-  throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
+/** Whose turn a clip takes in the queue: its token's; callers without one take turns as one. */
+const shareOf = (tokenId: string | null) => tokenId ?? 'anonymous'
+
+/**
+ * Throws busy when so many clips wait that this one would wait for minutes, queue_full when too many of them are of this
+ * token (or of callers without one): nobody fills the queue alone. Those who fill it together lock nobody out either: a
+ * token that has none there waits for its turn only, and is let in until there are twice as many.
+ */
+export async function refuseWhenBusy(
+  { db, config }: { db: Kysely<DB>; config: Deps['config'] },
+  tokenId: string | null,
+): Promise<void> {
+  const { queueLimit, queueLimitPerToken } = config.worker
+  const { all, ofToken } = await countProcessing(db, tokenId)
+  const most = ofToken === 0 ? 2 * queueLimit : queueLimit
+  if (all >= most) throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
+  if (ofToken === 0) return
+  const own = tokenId === null ? undefined : (await findTokenLimits(db, tokenId)).queued
+  if (ofToken >= (own ?? queueLimitPerToken)) {
+    throw apiError('queue_full', {
+      message: 'Too many clips of this token are waiting or being made.',
+      retryAfterSeconds: BUSY_RETRY_SECONDS,
+    })
+  }
 }
 
-async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<Clip> {
+async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
   input.signal?.throwIfAborted()
   const known = await findSourceByContent(deps.db, input.file.sha256)
   const shared = known && (await shareSource(deps, known, input))
@@ -62,7 +91,7 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<Clip> {
   const limits = limitsOf(deps)
   const info = await deps.probes.run(() => probe(deps.tools, input.file.path, { limits }), { signal })
   signal?.throwIfAborted()
-  await refuseWhenBusy(deps)
+  await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, info, input)
 }
 
@@ -73,24 +102,29 @@ const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
 })
 
 /** Undefined when the source failed or was deleted in between. */
-async function shareSource(deps: Deps, known: Source, input: NewClipInput): Promise<Clip | undefined> {
+async function shareSource(deps: Deps, known: Source, input: NewClipInput): Promise<AcceptedClip | undefined> {
   // It was measured before, perhaps under other limits.
   const limits = limitsOf(deps)
   refuseLargePicture(limits, known.info.width, known.info.height)
   refuseLongDuration(limits, known.info.durationSeconds)
   return deps.db.transaction().execute(async (trx) => {
+    await takeBytes(deps, trx, input, known.rendition_bytes)
     const source = await attachToSource(trx, known.id)
     return source && addClip(deps, trx, source, input)
   })
 }
 
-async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Promise<Clip> {
+async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Promise<AcceptedClip> {
   const { sha256, bytes, path } = input.file
   const original = originalOf(sha256)
   return keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
+    await takeBytes(deps, trx, input, 0)
+    // Once more, now that other clips of this token wait.
+    await refuseWhenBusy({ ...deps, db: trx }, input.tokenId)
     const inserted = await insertSource(trx, { id: deps.newId(), sha256, bytes, info, now: deps.now() })
     if (inserted) {
-      await deps.queue.send(trx, TRANSCODE_QUEUE.name, { sourceId: inserted.id } satisfies TranscodeJob)
+      const job: TranscodeJob = { sourceId: inserted.id }
+      await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(input.tokenId) })
       return { references: [original], result: await addClip(deps, trx, inserted, input) }
     }
     // Another process was first with the same bytes.
@@ -101,7 +135,14 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
   })
 }
 
-async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: NewClipInput): Promise<Clip> {
+async function takeBytes({ config, now }: Deps, trx: Transaction<DB>, input: NewClipInput, renditionBytes: number) {
+  const { tokenId, file } = input
+  if (tokenId === null) return
+  const clip = { tokenId, sent: file.bytes, kept: file.bytes + renditionBytes, now: now() }
+  await takeAllowance(trx, config.allowances, clip)
+}
+
+async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: NewClipInput): Promise<AcceptedClip> {
   const { fields, origin, tokenId } = input
   const clip = {
     tokenId,
@@ -111,17 +152,28 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: 
     sourceUrl: origin.kind === 'import' ? origin.url : null,
   }
   const now = deps.now()
+  const ownerless = tokenId === null ? makeDeleteToken(randomInt) : undefined
+  const expiresAt = ownerless ? new Date(now.getTime() + deps.config.anonymousLifetimeSeconds * 1000) : null
+  const row = { ...clip, now, expiresAt, deleteTokenHash: ownerless?.hash ?? null }
   let id = makeClipId(randomInt)
-  while (!(await insertClip(trx, { ...clip, id, now }))) id = makeClipId(randomInt)
-  return {
+  while (!(await insertClip(trx, { ...row, id }))) id = makeClipId(randomInt)
+  const accepted: Clip = {
     ...clip,
     id,
     createdAt: now,
+    expiresAt,
     state: source.state,
     progress: source.progress,
     errorCode: null,
+    sha256: input.file.sha256,
     bytes: source.bytes,
     info: source.info,
     hasAudio: source.has_audio,
+    placeholder: source.placeholder,
+    extras: source.extras,
   }
+  await input.alongside?.(trx, accepted)
+  // Nobody else will say so of bytes that were here before.
+  if (source.state === 'ready') await emitEvent(deps, trx, 'media.ready', { clipId: id })
+  return { ...accepted, ...(ownerless && { deleteToken: ownerless.token }) }
 }

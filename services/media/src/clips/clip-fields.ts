@@ -106,13 +106,16 @@ function cleanTitle(text: string): string | null {
   return title || null
 }
 
+/** By which tags are compared. */
+export const tagKey = (tag: string): string => tag.toLowerCase()
+
 /** Two spellings of one tag are one; the first one stays. */
 function cleanTags(texts: readonly string[]): string[] {
   const tags = new Map<string, string>()
   for (const text of texts) {
     const tag = oneLine(text)
     if (lengthOf(tag) > MAX_TAG) throw invalidField('tags', `must be at most ${MAX_TAG} characters each`)
-    const key = tag.toLowerCase()
+    const key = tagKey(tag)
     if (tag && !tags.has(key)) tags.set(key, tag)
   }
   if (tags.size > MAX_TAGS) throw invalidField('tags', `must be at most ${MAX_TAGS}`)
@@ -144,7 +147,7 @@ const DISGUISES =
   /(?![\u200c\u200d]|\p{Variation_Selector})(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]{0,5})[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu
 
 /** NFC, without control characters, disguises and half characters, runs of white space as one blank. */
-function oneLine(text: string): string {
+export function oneLine(text: string): string {
   const line = text
     .toWellFormed()
     .normalize('NFC')

@@ -1,44 +1,42 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
-import { apiError, errorCatalogue } from '../errors.ts'
+import { apiError } from '../errors.ts'
 import { allows, requireToken, tokenOf } from '../http/authenticate.ts'
-import { AttributionShape, errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
+import { withoutNulls } from '../http/json-body.ts'
+import { AttributionShape, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { hashToken } from '../tokens/api-token.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
+import { DetailsShape, toDetails } from './clip-details.ts'
+import { type ClipFields, cleanFields } from './clip-fields.ts'
 import { isClipId } from './clip-id.ts'
-import { type Clip, findClip, listFiles } from './clips.store.ts'
+import { type Clip, findClip, findDeleteTokenHash, listFiles, updateClip } from './clips.store.ts'
 import { deleteClip } from './remove-clip.ts'
-import { toResult } from './result.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
-const FileShape = Type.Object({ bytes: Type.Integer(), width: Type.Integer(), height: Type.Integer() })
+const orNull = <Shape extends Parameters<typeof Type.Union>[0][number]>(shape: Shape) =>
+  Type.Optional(Type.Union([shape, Type.Null()]))
 
-/** The specification's Result with what its owner may know beside it. */
-const DetailsShape = Type.Object({
-  ...ResultShape.properties,
-  id: Type.String(),
-  state: Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')]),
-  progress: Type.Number({ description: 'From 0 to 1.' }),
-  title: Type.Union([Type.String(), Type.Null()]),
-  tags: Type.Array(Type.String()),
-  nsfw: Type.Boolean(),
-  attribution: Type.Union([AttributionShape, Type.Null()]),
-  created_at: Type.String({ format: 'date-time' }),
-  source: Type.Object({
-    kind: Type.Union([Type.Literal('upload'), Type.Literal('import')]),
-    url: Type.Union([Type.String(), Type.Null()]),
-    type: Type.String(),
-    bytes: Type.Integer(),
-  }),
-  sizes: Type.Record(Type.String(), FileShape, { description: 'By kind; empty until the files are ready.' }),
-  failure: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+/** Null removes; what is not there stays as it is. */
+const PatchBody = Type.Object({
+  title: orNull(Type.String()),
+  tags: orNull(Type.Array(Type.String())),
+  nsfw: orNull(Type.Boolean()),
+  attribution: orNull(AttributionShape),
 })
 
-/** GET and DELETE /media/{id}: for the token that added the clip, and for admins. */
+/** GET, PATCH and DELETE /media/{id}: for the token that added the clip, and for admins. */
 export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { site } = deps.config
+  const describe = async (clip: Clip) => {
+    const files = clip.state === 'ready' ? await listFiles(deps.db, clip.sourceId) : []
+    return { success: toDetails(clip, files, site) }
+  }
+
   await app.register(async (scope) => {
     requireToken(scope, deps, { scope: 'read' })
     scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
@@ -53,17 +51,49 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           response: { 200: Type.Object({ success: DetailsShape }), ...errorResponses(401, 403, 404, 410, 429) },
         },
       },
+      async (request) => describe(await findOwnClip(deps.db, tokenOf(request), request.params.id)),
+    )
+  })
+
+  await app.register(async (scope) => {
+    requireToken(scope, deps, { scope: 'write' })
+    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
+    scope.patch<{ Params: { id: string }; Body: Type.Static<typeof PatchBody> }>(
+      '/media/:id',
+      {
+        schema: {
+          tags: ['media'],
+          summary: 'Changes title, tags, nsfw or attribution',
+          security: TOKEN_SECURITY,
+          params: Params,
+          body: PatchBody,
+          response: {
+            200: Type.Object({ success: DetailsShape }),
+            ...errorResponses(400, 401, 403, 404, 410, 413, 415, 422, 429),
+          },
+        },
+        preValidation: async ({ body }) => {
+          const changes = body as { attribution?: unknown } | null
+          if (changes?.attribution)
+            changes.attribution = withoutNulls(changes.attribution) as typeof changes.attribution
+        },
+      },
       async (request) => {
-        const clip = await findOwnClip(deps.db, tokenOf(request), request.params.id)
-        return { success: await describeClip(deps, clip) }
+        const { id } = await findOwnClip(deps.db, tokenOf(request), request.params.id)
+        const changes = readChanges(request.body)
+        if (Object.keys(changes).length > 0 && !(await updateClip(deps.db, id, changes))) throw apiError('gone')
+        return describe(await findOwnClip(deps.db, tokenOf(request), id))
       },
     )
   })
 
   await app.register(async (scope) => {
-    requireToken(scope, deps, { scope: 'delete' })
-    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
-    scope.delete<{ Params: { id: string } }>(
+    requireToken(scope, deps, { scope: 'delete', anonymous: ({ headers }) => headers['x-delete-token'] !== undefined })
+    scope.addHook('onRequest', async (request, reply) => {
+      // A delete token has no number of its own, and cannot be guessed at any rate.
+      if (request.apiToken) await deps.limits.count(request, reply, 'read')
+    })
+    scope.delete<{ Params: { id: string }; Headers: { 'x-delete-token'?: string } }>(
       '/media/:id',
       {
         schema: {
@@ -71,12 +101,19 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           summary: 'Deletes a clip for good',
           security: TOKEN_SECURITY,
           params: Params,
-          response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 410, 429) },
+          headers: Type.Object({
+            'x-delete-token': Type.Optional(
+              Type.String({ description: 'In place of a token: of a clip that was uploaded without one.' }),
+            ),
+          }),
+          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 410, 413, 415, 429) },
         },
       },
       async (request, reply) => {
-        const clip = await findOwnClip(deps.db, tokenOf(request), request.params.id)
-        if (!(await deleteClip(deps, clip.id))) throw apiError('gone')
+        const { id } = request.params
+        if (request.apiToken) await findOwnClip(deps.db, request.apiToken, id)
+        else await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
+        if (!(await deleteClip(deps, id))) throw apiError('gone')
         return reply.code(204).send()
       },
     )
@@ -91,22 +128,14 @@ export async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): 
   return clip
 }
 
-async function describeClip(deps: Deps, clip: Clip) {
-  const files = clip.state === 'ready' ? await listFiles(deps.db, clip.sourceId) : []
-  return {
-    ...toResult(clip, deps.config.site),
-    id: clip.id,
-    state: clip.state,
-    progress: clip.progress,
-    title: clip.title,
-    tags: clip.tags,
-    nsfw: clip.nsfw,
-    attribution: clip.attribution,
-    created_at: clip.createdAt.toISOString(),
-    source: { kind: clip.sourceKind, url: clip.sourceUrl, type: clip.info.type, bytes: clip.bytes },
-    sizes: Object.fromEntries(files.map(({ kind, ...size }) => [kind, size])),
-    ...(clip.errorCode && {
-      failure: { code: clip.errorCode, message: errorCatalogue[clip.errorCode].message },
-    }),
-  }
+/** No clip, one with an owner and a wrong token are one answer. */
+async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string): Promise<void> {
+  const hash = isClipId(id) ? await findDeleteTokenHash(db, id) : undefined
+  if (!hash || !timingSafeEqual(hash, hashToken(presented))) throw apiError('not_found')
+}
+
+/** Under the rules of an import. */
+function readChanges(body: Type.Static<typeof PatchBody>): Partial<ClipFields> {
+  const cleaned = cleanFields(withoutNulls(body) as Parameters<typeof cleanFields>[0], 'attribution.')
+  return Object.fromEntries(Object.entries(cleaned).filter(([name]) => Object.hasOwn(body, name)))
 }

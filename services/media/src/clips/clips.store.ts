@@ -1,9 +1,10 @@
 import { jsonb } from '@services/common/database'
-import { type Kysely, sql, type Transaction } from 'kysely'
-import type { DB, RenditionKind, SourceState } from '../db/tables.ts'
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { DB, ExtraKind, MainKind, RenditionKind, SourceState } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { Attribution } from './attribution.ts'
+import { type ClipFields, tagKey } from './clip-fields.ts'
 import type { Page } from './sources.store.ts'
 
 export interface NewClip {
@@ -16,6 +17,8 @@ export interface NewClip {
   attribution: Attribution | null
   sourceKind: 'upload' | 'import'
   sourceUrl: string | null
+  deleteTokenHash: Buffer | null
+  expiresAt: Date | null
   now: Date
 }
 
@@ -29,10 +32,13 @@ export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<b
       source_id: clip.sourceId,
       title: clip.title,
       tags: clip.tags,
+      tag_keys: clip.tags.map(tagKey),
       nsfw: clip.nsfw,
       attribution: clip.attribution && jsonb(clip.attribution),
       source_kind: clip.sourceKind,
       source_url: clip.sourceUrl,
+      delete_token_hash: clip.deleteTokenHash,
+      expires_at: clip.expiresAt,
       created_at: clip.now,
     })
     .onConflict((conflict) => conflict.column('id').doNothing())
@@ -53,13 +59,86 @@ export interface Clip {
   sourceKind: 'upload' | 'import'
   sourceUrl: string | null
   createdAt: Date
+  /** Of a clip that nobody owns. */
+  expiresAt: Date | null
   state: SourceState
   progress: number
   errorCode: ErrorCode | null
+  /** Of the source, in hex. */
+  sha256: string
   bytes: number
   info: MediaInfo
   hasAudio: boolean
+  /** A thumbhash. */
+  placeholder: Buffer | null
+  extras: readonly ExtraKind[]
 }
+
+/** What a clip is made of, for a query of clips and their sources. */
+export const CLIP_COLUMNS = [
+  'clips.id',
+  'clips.token_id',
+  'clips.source_id',
+  'clips.title',
+  'clips.tags',
+  'clips.nsfw',
+  'clips.attribution',
+  'clips.source_kind',
+  'clips.source_url',
+  'clips.created_at',
+  'clips.expires_at',
+  'sources.state',
+  'sources.progress',
+  'sources.error_code',
+  'sources.sha256',
+  'sources.bytes',
+  'sources.info',
+  'sources.has_audio',
+  'sources.placeholder',
+  'sources.extras',
+] as const
+
+type ClipRow = Pick<
+  Selectable<DB['clips']>,
+  | 'id'
+  | 'token_id'
+  | 'source_id'
+  | 'title'
+  | 'tags'
+  | 'nsfw'
+  | 'attribution'
+  | 'source_kind'
+  | 'source_url'
+  | 'created_at'
+  | 'expires_at'
+> &
+  Pick<
+    Selectable<DB['sources']>,
+    'state' | 'progress' | 'error_code' | 'sha256' | 'bytes' | 'info' | 'has_audio' | 'placeholder' | 'extras'
+  >
+
+export const toClip = (row: ClipRow & { source_id: string }): Clip => ({
+  id: row.id,
+  tokenId: row.token_id,
+  sourceId: row.source_id,
+  title: row.title,
+  tags: row.tags,
+  nsfw: row.nsfw,
+  attribution: row.attribution,
+  sourceKind: row.source_kind,
+  sourceUrl: row.source_url,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  state: row.state,
+  progress: row.progress,
+  errorCode: row.error_code,
+  sha256: row.sha256.toString('hex'),
+  bytes: row.bytes,
+  info: row.info,
+  hasAudio: row.has_audio,
+  placeholder: row.placeholder,
+  extras: row.extras,
+})
 
 export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
 
@@ -67,63 +146,58 @@ export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | 
   const row = await db
     .selectFrom('clips')
     .leftJoin('sources', 'sources.id', 'clips.source_id')
-    .select([
-      'clips.id',
-      'clips.token_id',
-      'clips.source_id',
-      'clips.title',
-      'clips.tags',
-      'clips.nsfw',
-      'clips.attribution',
-      'clips.source_kind',
-      'clips.source_url',
-      'clips.created_at',
-      'sources.state',
-      'sources.progress',
-      'sources.error_code',
-      'sources.bytes',
-      'sources.info',
-      'sources.has_audio',
-    ])
+    .select(CLIP_COLUMNS)
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  if (row.source_id === null || row.state === null || row.info === null) {
-    return { id: row.id, tokenId: row.token_id, state: 'deleted' }
-  }
-  return {
-    id: row.id,
-    tokenId: row.token_id,
-    sourceId: row.source_id,
-    title: row.title,
-    tags: row.tags,
-    nsfw: row.nsfw,
-    attribution: row.attribution,
-    sourceKind: row.source_kind,
-    sourceUrl: row.source_url,
-    createdAt: row.created_at,
-    state: row.state,
-    progress: row.progress ?? 0,
-    errorCode: row.error_code,
-    bytes: row.bytes ?? 0,
-    info: row.info,
-    hasAudio: row.has_audio ?? false,
-  }
+  if (row.source_id === null) return { id: row.id, tokenId: row.token_id, state: 'deleted' }
+  // The foreign key says that a clip with a source has one.
+  return toClip(row as ClipRow & { source_id: string })
 }
 
-/** Leaves a tombstone without what the owner wrote. The source it had; undefined when it was deleted before. */
-export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
-  const clip = await trx
+/** Changes what is given and nothing else. False when the clip was deleted. */
+export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<ClipFields>): Promise<boolean> {
+  const { attribution, tags, ...plain } = changes
+  const updated = await db
+    .updateTable('clips')
+    .set({
+      ...plain,
+      ...(tags && { tags, tag_keys: tags.map(tagKey) }),
+      ...(attribution !== undefined && { attribution: attribution && jsonb(attribution) }),
+    })
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .returning('id')
+    .executeTakeFirst()
+  return updated !== undefined
+}
+
+/** Until the transaction ends nobody else can change or delete it. Undefined when it is deleted. */
+export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ source_id: string | null } | undefined> {
+  return trx
     .selectFrom('clips')
     .select('source_id')
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .forUpdate()
     .executeTakeFirst()
+}
+
+/** Leaves a tombstone without what the owner wrote. The source it had; undefined when it was deleted before. */
+export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
+  const clip = await lockClip(trx, id)
   if (!clip) return undefined
   await trx
     .updateTable('clips')
-    .set({ deleted_at: now, source_id: null, title: null, tags: [], attribution: null, source_url: null })
+    .set({
+      deleted_at: now,
+      source_id: null,
+      title: null,
+      tags: [],
+      tag_keys: [],
+      attribution: null,
+      source_url: null,
+    })
     .where('id', '=', id)
     .execute()
   return clip.source_id ?? undefined
@@ -133,6 +207,27 @@ export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Pro
 export async function eraseClip(trx: Transaction<DB>, id: string): Promise<string | undefined> {
   const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
   return erased?.source_id ?? undefined
+}
+
+/** The hash that the delete token of a clip must have, also of one that is deleted. */
+export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<Buffer | undefined> {
+  const found = await db.selectFrom('clips').select('delete_token_hash').where('id', '=', id).executeTakeFirst()
+  return found?.delete_token_hash ?? undefined
+}
+
+/** Clips whose time was over before `before`. */
+export async function listExpiredClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
+  const rows = await db
+    .selectFrom('clips')
+    .select('id')
+    .where('expires_at', 'is not', null)
+    .where('deleted_at', 'is', null)
+    .where('expires_at', '<', before)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** Clips whose source has failed before `before`. */
@@ -156,7 +251,7 @@ export type FoundFile =
   | { state: 'failed' }
   | { state: 'deleted' }
 
-/** What to answer for one file of a clip; undefined when there is no such clip. */
+/** What to answer for one file of a clip; undefined when there is no such clip, or no such file of it. */
 export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
   const row = await db
     .selectFrom('clips')
@@ -169,21 +264,34 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
     .executeTakeFirst()
   if (!row) return undefined
   if (row.state === null) return { state: 'deleted' }
+  if (!row.sha256 && !isMain(kind)) return undefined
   if (row.state === 'failed') return { state: 'failed' }
   if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
   if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
   return { state: 'ready', sha256: row.sha256.toString('hex'), bytes: row.bytes, readyAt: row.finished_at }
 }
 
-/** Size, width and height of the files that are there. */
-export async function listFiles(
-  db: Kysely<DB>,
-  sourceId: string,
-): Promise<{ kind: RenditionKind; bytes: number; width: number; height: number }[]> {
-  return db
-    .selectFrom('renditions')
-    .select(['kind', 'bytes', 'width', 'height'])
-    .where('source_id', '=', sourceId)
-    .orderBy(sql`kind`)
-    .execute()
+const isMain = (kind: RenditionKind): kind is MainKind => kind !== 'av1' && kind !== 'webp'
+
+/** One of the files of a clip, as its owner is told of it. */
+export interface ClipFile {
+  kind: RenditionKind
+  bytes: number
+  width: number
+  height: number
+  sha256: string
+}
+
+/** For a query of the renditions of a source. */
+export const FILE_COLUMNS = [
+  'kind',
+  'bytes',
+  'width',
+  'height',
+  sql<string>`encode(sha256, 'hex')`.as('sha256'),
+] as const
+
+/** The files that are there. */
+export async function listFiles(db: Kysely<DB>, sourceId: string): Promise<ClipFile[]> {
+  return db.selectFrom('renditions').select(FILE_COLUMNS).where('source_id', '=', sourceId).orderBy('kind').execute()
 }

@@ -12,6 +12,10 @@ export interface DB {
   renditions: RenditionsTable
   rate_limits: RateLimitsTable
   resumable_uploads: ResumableUploadsTable
+  token_days: TokenDaysTable
+  idempotency_keys: IdempotencyKeysTable
+  webhooks: WebhooksTable
+  webhook_deliveries: WebhookDeliveriesTable
 }
 
 export const TABLES = [
@@ -22,14 +26,28 @@ export const TABLES = [
   'renditions',
   'rate_limits',
   'resumable_uploads',
+  'token_days',
+  'idempotency_keys',
+  'webhooks',
+  'webhook_deliveries',
 ] as const satisfies readonly (keyof DB)[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
-export type RenditionKind = 'gif' | 'jpg' | 'mp4' | 'webm'
+/** The four files that every ready clip has. */
+export type MainKind = 'gif' | 'jpg' | 'mp4' | 'webm'
+/** What may be made of it later, in the background. */
+export type ExtraKind = 'av1' | 'webp'
+export type RenditionKind = MainKind | ExtraKind
 export type SourceState = 'processing' | 'ready' | 'failed'
 
-/** Calls per hour (`upload`, `import`) or minute (`read`) that replace the service's own numbers for one token. */
-export type TokenLimits = Partial<Record<'upload' | 'import' | 'read', number>>
+/** What may be set for one token in place of the service's own numbers. */
+export const TOKEN_LIMITS = ['upload', 'import', 'read', 'queued', 'quota_bytes', 'daily_bytes'] as const
+
+/**
+ * Calls per hour (`upload`, `import`) or minute (`read`), clips waiting or being made (`queued`), bytes kept in all and
+ * brought in a day.
+ */
+export type TokenLimits = Partial<Record<(typeof TOKEN_LIMITS)[number], number>>
 
 type Json<Value> = ColumnType<Value, unknown, unknown>
 type MaybeTime = ColumnType<Date | null, Date | null | undefined, Date | null>
@@ -57,8 +75,12 @@ interface SourcesTable {
   error_details: Json<Record<string, unknown> | null>
   progress: Generated<number>
   bytes: number
+  rendition_bytes: Generated<number>
   info: Json<MediaInfo>
   has_audio: boolean
+  /** A thumbhash of the poster. */
+  placeholder: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+  extras: Generated<ExtraKind[]>
   clip_count: number
   requeue_count: Generated<number>
   unreferenced_at: MaybeTime
@@ -72,10 +94,13 @@ interface ClipsTable {
   source_id: string | null
   title: string | null
   tags: string[]
+  tag_keys: string[]
   nsfw: boolean
   attribution: Json<Attribution | null>
   source_kind: 'upload' | 'import'
   source_url: string | null
+  delete_token_hash: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+  expires_at: MaybeTime
   created_at: Date
   deleted_at: MaybeTime
 }
@@ -95,6 +120,64 @@ interface RenditionsTable {
   bytes: number
   width: number
   height: number
+}
+
+interface TokenDaysTable {
+  token_id: string
+  /** As in 2026-11-21. */
+  day: ColumnType<string, string, never>
+  requests: Generated<number>
+  clips: Generated<number>
+  bytes: Generated<number>
+}
+
+/** What a remembered refusal was answered with. */
+export interface Refusal {
+  code: ErrorCode
+  message: string
+  details?: Record<string, unknown>
+}
+
+interface IdempotencyKeysTable {
+  token_id: string
+  route: string
+  key: string
+  fingerprint: Buffer
+  clip_id: string | null
+  refusal: Json<Refusal | null>
+  created_at: Date
+}
+
+export const WEBHOOK_EVENTS = ['media.ready', 'media.failed', 'media.deleted'] as const
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
+
+interface WebhooksTable {
+  id: string
+  token_id: string
+  url: string
+  events: WebhookEvent[]
+  secret: string
+  created_at: Date
+  failures: Generated<number>
+  failing_since: MaybeTime
+  paused_until: MaybeTime
+  disabled_at: MaybeTime
+}
+
+interface WebhookDeliveriesTable {
+  id: string
+  webhook_id: string
+  type: WebhookEvent
+  payload: Json<object>
+  state: 'pending' | 'delivered' | 'failed'
+  attempts: Generated<number>
+  attempts_before: Generated<number>
+  next_attempt_at: MaybeTime
+  give_up_at: Date
+  last_attempt_at: MaybeTime
+  last_status: ColumnType<number | null, number | null | undefined, number | null>
+  last_error: ColumnType<string | null, string | null | undefined, string | null>
+  created_at: Date
 }
 
 interface RateLimitsTable {

@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Clip } from '../clips/clips.store.ts'
+import type { AcceptedClip } from '../clips/accept-clip.ts'
+import { toDetails } from '../clips/clip-details.ts'
+import { type Clip, findClip, listFiles } from '../clips/clips.store.ts'
 import { forgetClip } from '../clips/remove-clip.ts'
 import { type Result, toResult } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
@@ -36,13 +38,23 @@ export async function answerClip(
   deps: Deps,
   request: FastifyRequest,
   reply: FastifyReply,
-  { clip, startedAt, clientGone }: { clip: Clip; startedAt: number; clientGone: AbortSignal },
+  { clip, startedAt, clientGone }: { clip: AcceptedClip; startedAt: number; clientGone: AbortSignal },
 ): Promise<{ success: Result }> {
   const preference = parsePreference(request.headers.prefer)
   const state = clip.state === 'ready' ? 'ready' : await waitForFiles(deps, { clip, startedAt, clientGone }, preference)
   if (preference.respondAsync && state === 'processing') reply.header('preference-applied', 'respond-async')
   reply.code(201).headers({ location: `${deps.config.site.baseUrl}/media/${clip.id}`, 'x-media-state': state })
-  return { success: toResult(clip, deps.config.site) }
+  if (clip.deleteToken) reply.header('x-delete-token', clip.deleteToken)
+  if (clip.expiresAt) reply.header('x-expires-at', clip.expiresAt.toISOString())
+  const { include } = request.query as { include?: unknown }
+  return { success: include === 'details' ? await describe(deps, clip) : toResult(clip, deps.config.site) }
+}
+
+/** As it is now; as it was accepted, when it was deleted meanwhile. */
+async function describe({ db, config }: Deps, accepted: Clip) {
+  const found = await findClip(db, accepted.id)
+  const clip = found && found.state !== 'deleted' ? found : accepted
+  return toDetails(clip, clip.state === 'ready' ? await listFiles(db, clip.sourceId) : [], config.site)
 }
 
 async function waitForFiles(

@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import type { DB, Scope } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { hashToken, isWellFormed } from '../tokens/api-token.ts'
+import type { RequestCounts } from '../tokens/request-counts.ts'
 import { type ApiToken, findLiveToken, noteTokenUse } from '../tokens/tokens.store.ts'
 
 declare module 'fastify' {
@@ -19,6 +20,7 @@ export interface AuthenticateDeps {
   log: Logger
   now: () => Date
   config: { bootstrapToken: string | undefined }
+  requests: RequestCounts
 }
 
 /** How exact `last_used_at` is. */
@@ -26,17 +28,18 @@ const NOTE_USE_EVERY_MS = 60_000
 
 /**
  * Everything in this scope needs a token with `scope` (or `admin`): header `Token`, or one of its aliases. Missing,
- * unknown, expired and revoked are one answer. With `anonymous: true` a call without any token header passes.
+ * unknown, expired and revoked are one answer. With `anonymous` a call without any token header passes, where it is
+ * true for the request.
  */
 export function requireToken(
   app: FastifyInstance,
   deps: AuthenticateDeps,
-  options: { scope: Scope; anonymous?: boolean },
+  options: { scope: Scope; anonymous?: (request: FastifyRequest) => boolean },
 ): void {
   app.decorateRequest('apiToken', null)
   app.addHook('onRequest', async (request, reply) => {
     const presented = presentedToken(request)
-    if (presented === undefined && options.anonymous) return
+    if (presented === undefined && options.anonymous?.(request)) return
     const token = await findToken(deps, presented)
     if (!token) throw refused(reply)
     if (!allows(token, options.scope)) {
@@ -44,6 +47,7 @@ export function requireToken(
     }
     request.apiToken = token
     noteUse(deps, token)
+    deps.requests.count(token.id)
   })
 }
 

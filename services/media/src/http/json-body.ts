@@ -9,3 +9,10 @@ export function acceptEmptyDeletes(app: FastifyInstance): void {
     parseJson(request, body as string, done)
   })
 }
+
+/** Many clients write null for "not given"; no body at all is one without anything. */
+export function withoutNulls(body: unknown): unknown {
+  if (body === null || body === undefined) return {}
+  if (typeof body !== 'object' || Array.isArray(body)) return body
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+}

@@ -34,6 +34,18 @@ export const ResultShape = Type.Object({
   }),
 })
 
+/** Of both requests that add a clip. */
+export const AddHeaders = Type.Object({
+  prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })),
+  'idempotency-key': Type.Optional(
+    Type.String({ description: 'For 24 hours the same request with the same key gets the same clip.' }),
+  ),
+})
+
+export const AddQuery = Type.Object({
+  include: Type.Optional(Type.Unknown({ description: '`details` adds what GET /media/{id} tells.' })),
+})
+
 export const AttributionShape = Type.Object({
   site: Type.String({ description: 'twitter, reddit, instagram, or a custom URL.' }),
   user: Type.Optional(Type.String()),

@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises'
-import { acceptClip } from '../clips/accept-clip.ts'
+import { type AcceptedClip, acceptClip, type NewClipInput } from '../clips/accept-clip.ts'
 import { type ClipFields, fillFields } from '../clips/clip-fields.ts'
-import type { Clip } from '../clips/clips.store.ts'
 import type { Deps } from '../deps.ts'
 import { receiveSource } from './receive-source.ts'
 
@@ -15,6 +14,7 @@ export interface ImportInput {
   startedAt: number
   /** The client's going away: until the clip is accepted nothing is done for nobody. */
   clientGone: AbortSignal
+  alongside?: NewClipInput['alongside']
 }
 
 /** A source gets this long also where the service hardly waits for its files. */
@@ -24,8 +24,8 @@ const FETCH_AT_LEAST_MS = 10_000
  * Fetches the file at an address, or the one behind the page there, through the guard and makes a clip of it. What the
  * caller did not say is taken from the page. Throws busy, what `receiveSource` does, and what an upload of the same file would.
  */
-export async function importClip(deps: Deps, input: ImportInput): Promise<Clip> {
-  const { url, fields, given, tokenId, startedAt, clientGone } = input
+export async function importClip(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
+  const { url, fields, given, tokenId, startedAt, clientGone, alongside } = input
   const { maxBytes } = deps.config.source
   const signal = AbortSignal.any([deps.hurry, clientGone])
   const path = deps.work.newPath()
@@ -42,6 +42,7 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Clip> 
       tokenId,
       origin: { kind: 'import', url },
       signal,
+      ...(alongside && { alongside }),
     })
   } finally {
     await rm(path, { force: true })

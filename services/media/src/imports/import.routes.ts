@@ -1,12 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { refuseWhenBusy } from '../clips/accept-clip.ts'
+import { type NewClipInput, refuseWhenBusy } from '../clips/accept-clip.ts'
+import { ResultOrDetailsShape } from '../clips/clip-details.ts'
 import { cleanFields, cleanUrl } from '../clips/clip-fields.ts'
 import type { Deps } from '../deps.ts'
+import { checkAllowance } from '../http/allowance-headers.ts'
 import { answerClip } from '../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
-import { AttributionShape, errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
+import { keyedRequest } from '../http/idempotency-key.ts'
+import { withoutNulls } from '../http/json-body.ts'
+import { AddHeaders, AddQuery, AttributionShape, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { acceptOnce, rememberFailure } from '../idempotency/accept-once.ts'
 import { importClip } from './import-clip.ts'
 
 const ImportBody = Type.Object({
@@ -26,11 +31,12 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       tags: ['media'],
       summary: 'Adds the clip at an address, or on the page there; answers when its copies are ready',
       security: TOKEN_SECURITY,
-      headers: Type.Object({ prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })) }),
+      headers: AddHeaders,
+      querystring: AddQuery,
       body: ImportBody,
       response: {
-        201: Type.Object({ success: ResultShape }),
-        ...errorResponses(400, 401, 403, 413, 415, 422, 424, 429),
+        201: Type.Object({ success: ResultOrDetailsShape }),
+        ...errorResponses(400, 401, 403, 409, 410, 413, 415, 422, 424, 429, 507),
       },
     },
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
@@ -46,18 +52,17 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const given = { nsfw: fields.nsfw !== undefined }
       const input = { url, fields: cleanFields(fields, 'attribution.'), given, tokenId: tokenOf(request).id }
       const gone = clientGone(reply)
-      const clip = await deps.limits.unlessSentAway(request, reply, 'import', async () => {
-        await refuseWhenBusy(deps)
-        return importClip(deps, { ...input, startedAt, clientGone: gone })
-      })
-      return answerClip(deps, request, reply, { clip, startedAt, clientGone: gone })
+      const keyed = keyedRequest(request, 'import', { content: url, fields: input.fields })
+      const accept = async (alongside?: NewClipInput['alongside']) => {
+        await refuseWhenBusy(deps, input.tokenId)
+        await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
+        return importClip(deps, { ...input, startedAt, clientGone: gone, ...(alongside && { alongside }) })
+      }
+      const { clip, isReplay } = await deps.limits.unlessSentAway(request, reply, 'import', () =>
+        acceptOnce(deps, keyed, accept, gone),
+      )
+      if (isReplay) reply.header('idempotency-replayed', 'true')
+      return rememberFailure(deps, keyed, () => answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }))
     },
   })
-}
-
-/** Many clients write null for "not given"; no body at all is one without a source. */
-function withoutNulls(body: unknown): unknown {
-  if (body === null || body === undefined) return {}
-  if (typeof body !== 'object' || Array.isArray(body)) return body
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }

@@ -25,7 +25,7 @@ export type Opened =
   /** A redirect that was not followed. */
   | { kind: 'elsewhere'; url: URL }
 
-export interface OpenSourceOptions extends Pick<FetchOptions, 'mayVisit' | 'signal' | 'totalMs'> {
+export interface OpenSourceOptions extends Pick<FetchOptions, 'mayVisit' | 'ownHeaders' | 'signal' | 'totalMs'> {
   maxBytes: number
   limits: Pick<ProbeLimits, 'durationSeconds'>
 }

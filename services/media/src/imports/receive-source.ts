@@ -127,14 +127,17 @@ async function takeOne(deps: Needs, source: Source, to: Destination, finding: Fi
     if (!deps.extractPage) throw apiError('site_login_required', { details: { site: finding.site?.name } })
     return take(deps, await deps.extractPage(source.url, to), to, { depth: DEEPEST_PAGE })
   }
-  const mayVisit = (url: URL) => finding.site === undefined || isHostOf(finding.site.hosts, url)
-  if (!URL.canParse(source.url) || !mayVisit(new URL(source.url))) throw nothingFound(finding)
-  if (source.kind === 'manifest') {
-    if (!deps.assembleManifest) throw nothingFound(finding)
-    return { file: await deps.assembleManifest(source, { ...to, mayVisit }) }
-  }
+  const hosts = finding.site?.hosts
+  const mayVisit = (url: URL) => hosts === undefined || isHostOf(hosts, url)
+  const addresses = source.kind === 'separate' ? [source.picture, source.sound] : [source.url]
+  if (!addresses.every((url) => URL.canParse(url) && mayVisit(new URL(url)))) throw nothingFound(finding)
+  if (source.kind !== 'file') return { file: await deps.assembleManifest(source, { ...to, hosts }) }
   if ((source.bytes ?? 0) > to.maxBytes) throw apiError('file_too_large', { details: { limit: to.maxBytes } })
-  const opened = await openSource(deps.remote, source.url, to.path, { ...bounds(deps, to), mayVisit })
+  const opened = await openSource(deps.remote, source.url, to.path, {
+    ...bounds(deps, to),
+    mayVisit,
+    ownHeaders: source.headers,
+  })
   if (opened.kind === 'file') return opened
   throw nothingFound(finding)
 }

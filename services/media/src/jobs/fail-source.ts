@@ -4,10 +4,11 @@ import { announce } from '../clips/results.store.ts'
 import { markFailed, originalOf } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
+import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
 
 /** Ends a source that is still being made: its clips say why, who waits is told, and its original goes. */
 export async function failSource(
-  deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel' | 'now'>,
+  deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps,
   id: string,
   { code, details }: { code: ErrorCode; details: Record<string, unknown> | undefined },
 ): Promise<void> {
@@ -17,6 +18,7 @@ export async function failSource(
     if (!failed) return undefined
     await dropReference(trx, originalOf(failed), now)
     await announce(trx, deps.resultsChannel, id)
+    await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     return failed
   })
   if (sha256) await deleteIfUnreferenced(deps, originalOf(sha256))

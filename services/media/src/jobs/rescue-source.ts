@@ -1,5 +1,6 @@
 import { countRequeue, lockProcessing } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
+import type { EmitDeps } from '../webhooks/emit-event.ts'
 import { failSource } from './fail-source.ts'
 import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
 
@@ -11,7 +12,7 @@ const MOST_REQUEUES = 3
  * ends: a source that is being made without a job is queued again, and failed (`internal`) when that happens too often.
  */
 export async function rescueSource(
-  deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'now' | 'log'>,
+  deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'log'> & EmitDeps,
   id: string,
 ): Promise<void> {
   const job: TranscodeJob = { sourceId: id }

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findPublicClip } from '../clips/find-public-clip.ts'
 import { toView } from '../clips/result.ts'
 import type { Config } from '../config.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { isKnown } from '../http/etag.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
 
@@ -16,6 +17,20 @@ const Query = Type.Object({
   maxwidth: Type.Optional(Type.Unknown()),
   maxheight: Type.Optional(Type.Unknown()),
 })
+
+/** Answers are written by `oembed.ts`; here for the documentation. */
+const OembedShape = Type.Unsafe<string>(
+  Type.Object(
+    {
+      type: Type.Literal('video'),
+      version: Type.Literal('1.0'),
+      html: Type.String(),
+      width: Type.Integer(),
+      height: Type.Integer(),
+    },
+    { additionalProperties: true, description: 'https://oembed.com' },
+  ),
+)
 
 /** GET /oembed/{id} and GET /oembed?url= (https://oembed.com). */
 export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -29,10 +44,10 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         summary: 'oEmbed of a clip',
         params: Type.Object({ id: Type.String() }),
         querystring: Query,
-        response: errorResponses(404, 410, 501),
+        response: { 200: OembedShape, ...errorResponses(404, 410, 501) },
       },
     },
-    async (request, reply) => answer(reply, request.params.id, request.query),
+    async (request, reply) => answer(request, reply, request.params.id),
   )
 
   app.get(
@@ -42,7 +57,7 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         tags: ['pages'],
         summary: 'oEmbed of an address',
         querystring: Query,
-        response: errorResponses(400, 404, 410, 501),
+        response: { 200: OembedShape, ...errorResponses(400, 404, 410, 501) },
       },
     },
     async (request, reply) => {
@@ -52,19 +67,20 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       const id = clipIdIn(url, site)
       if (!id) throw apiError('not_found')
-      return answer(reply, id, request.query)
+      return answer(request, reply, id)
     },
   )
 
-  async function answer(reply: FastifyReply, id: string, query: Record<string, unknown>) {
-    const { format, ...limits } = parseOembedQuery(query)
+  async function answer(request: FastifyRequest, reply: FastifyReply, id: string) {
+    const { format, ...limits } = parseOembedQuery(request.query as Record<string, unknown>)
     const clip = await findPublicClip(deps.db, id)
     if (clip.state === 'failed') throw apiError('not_found')
     const body = oembed(toView(clip, site), limits)
-    return reply
-      .header('cache-control', clip.state === 'ready' ? 'public, max-age=3600' : 'no-store')
-      .type(OEMBED_CONTENT_TYPE[format])
-      .send(format === 'json' ? JSON.stringify(body) : oembedXml(body))
+    const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)
+    // Title and nsfw may change at any time, and who embeds the clip must not show the old ones for long.
+    reply.header('cache-control', clip.state === 'ready' ? 'public, no-cache' : 'no-store')
+    if (clip.state === 'ready' && isKnown(request, reply, text)) return reply.code(304).send()
+    return reply.type(OEMBED_CONTENT_TYPE[format]).send(text)
   }
 }
 

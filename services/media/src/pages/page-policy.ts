@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { ClipView } from './clip-view.ts'
+import { placeholderCss } from './placeholder.ts'
 
 export interface PagePolicy {
-  /** The page's one inline stylesheet; only exactly this text is allowed to style. */
+  /** The page's inline stylesheet; only exactly this text, and that of the clip's placeholder, is allowed to style. */
   css: string
   /** Who may put the page into a frame: `'none'` or `*`. */
   frameAncestors: "'none'" | '*'
@@ -13,15 +14,17 @@ export interface PagePolicy {
  * files are, and nothing else, so that markup that slipped in could not run, load, submit or restyle anything.
  */
 export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView, scriptUrl?: string) => string {
-  const styleHash = `'sha256-${createHash('sha256').update(css).digest('base64')}'`
-  return ({ urls }, scriptUrl) => {
+  const styleHash = hashOf(css)
+  return (clip, scriptUrl) => {
+    const { urls } = clip
+    const placeholder = placeholderCss(clip)
     const fileOrigins = [...new Set([urls.gif, urls.jpg, urls.mp4, urls.webm].map((url) => new URL(url).origin))].join(
       ' ',
     )
     return [
       "default-src 'none'",
-      `style-src ${styleHash}`,
-      `img-src ${fileOrigins}`,
+      `style-src ${styleHash}${placeholder ? ` ${hashOf(placeholder)}` : ''}`,
+      `img-src ${fileOrigins}${placeholder ? ' data:' : ''}`,
       `media-src ${fileOrigins}`,
       ...(scriptUrl ? [`script-src ${scriptUrl}`] : []),
       "base-uri 'none'",
@@ -30,3 +33,5 @@ export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView
     ].join('; ')
   }
 }
+
+const hashOf = (css: string) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findPublicClip } from '../clips/find-public-clip.ts'
 import { toView } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { errorCatalogue } from '../errors.ts'
+import { isKnown } from '../http/etag.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { clipPage, clipPagePolicy } from './clip-page.ts'
 import type { ClipView } from './clip-view.ts'
@@ -44,7 +45,8 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     async (request, reply) => {
       const view = toView(await findPublicClip(deps.db, request.params.id), site)
       reply.code(statusOf(view))
-      return sendPage(reply, { html: clipPage(view), policy: clipPagePolicy(view), cache: cacheOf(view) })
+      const page = { html: clipPage(view), policy: clipPagePolicy(view), cache: cacheOf(view) }
+      return sendUnlessKnown(request, reply, page)
     },
   )
 
@@ -66,7 +68,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         cache: cacheOf(view),
       }
       reply.code(statusOf(view))
-      return sendPage(reply, page)
+      return sendUnlessKnown(request, reply, page)
     },
   )
 
@@ -76,10 +78,23 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 /** A page without a clip is not found, however nicely it says so. */
 const statusOf = ({ state }: ClipView) => (state === 'failed' ? 404 : 200)
 
-/** A page can be deleted or marked later, its files cannot change: caches ask again after a minute. */
-const cacheOf = ({ state }: ClipView) => (state === 'ready' ? 'public, max-age=60' : 'no-store')
+/** A page can be changed, marked or deleted at any time, unlike its files: caches keep it, and ask each time. */
+const cacheOf = ({ state }: ClipView) => (state === 'ready' ? 'public, no-cache' : 'no-store')
 
-function sendPage(reply: FastifyReply, { html, policy, cache }: { html: string; policy: string; cache: string }) {
+interface Page {
+  html: string
+  policy: string
+  cache: string
+}
+
+function sendUnlessKnown(request: FastifyRequest, reply: FastifyReply, page: Page) {
+  if (reply.statusCode === 200 && page.cache !== 'no-store' && isKnown(request, reply, page.html)) {
+    return reply.code(304).header('cache-control', page.cache).send()
+  }
+  return sendPage(reply, page)
+}
+
+function sendPage(reply: FastifyReply, { html, policy, cache }: Page) {
   return reply
     .headers({
       'cache-control': cache,

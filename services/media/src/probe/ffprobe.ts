@@ -84,7 +84,7 @@ export async function runFfprobe(
   const { limits = defaultProbeLimits } = options
   if (outcome.state === 'failed') {
     refuseHugePicture(limits, outcome.stderr)
-    throw refusal(outcome.stderr)
+    throw refusalOf(outcome.stderr)
   }
   const report = JSON.parse(outcome.stdout) as FfprobeReport
   // Some demuxers go on without it. A cover picture may be as large as it likes: it is never looked at.
@@ -105,7 +105,8 @@ const KILLED_RETRY_SECONDS = 10
 
 const wasKilled = (outcome: RunOutcome) => outcome.state === 'failed' && outcome.signal === 'SIGKILL'
 
-function refusal(stderr: string) {
+/** What the words of either program about a file that it could not open come to. */
+export function refusalOf(stderr: string) {
   const codec = refusedDecoder.exec(stderr)?.[1]
   if (!codec) return apiError('corrupt_media', { cause: stderr })
   return apiError('unsupported_media_type', { message: 'A codec is not supported.', details: { codec } })

@@ -8,6 +8,7 @@ import { type RemoteTimeouts, startDeadlines } from './deadlines.ts'
 import { guardedConnector, type Resolve, resolveWithSystem } from './guarded-connector.ts'
 import { limitCrumbs } from './limit-crumbs.ts'
 import { discard, type OpenOptions, openResponse, type RemoteResponse } from './open-response.ts'
+import { type PostOptions, postRemote } from './post-remote.ts'
 import { requireOk, requirePlain } from './require-file.ts'
 import { type FetchedFile, withNewFile, writeBody } from './save-body.ts'
 import { createGuard, type GuardOptions } from './ssrf-guard.ts'
@@ -50,6 +51,10 @@ export interface Remote {
    * or file_too_large.
    */
   fetchToFile: (url: string, path: string, options: FetchOptions & { maxBytes: number }) => Promise<FetchedFile>
+  /** Sends a body and tells the status of the answer; follows nothing. Throws as `fetch` does. */
+  post: (url: string, options: PostOptions) => Promise<{ status: number }>
+  /** Throws source_forbidden where the address alone tells that nothing would be sent there. */
+  checkUrl: (url: string) => Promise<void>
   close: () => Promise<void>
 }
 
@@ -108,6 +113,12 @@ export function createRemote(options: RemoteOptions = {}): Remote {
           return writeBody(file, answer, maxBytes)
         }),
       ),
+    post: (url, options) =>
+      postRemote(egress, guard, url, {
+        ...options,
+        headers: { 'user-agent': headers['user-agent'], ...options.headers },
+      }),
+    checkUrl: async (url) => void guard.parseUrl(url),
     close: () => agent.destroy(),
   }
 }

@@ -20,7 +20,7 @@ export interface OpenOptions {
   /** Sent to every server on the way: nothing that is meant for one of them. */
   headers: Record<string, string>
   /** Keys and cookies, for the first server alone: who it redirects to does not get them. */
-  ownHeaders?: Record<string, string>
+  ownHeaders?: Record<string, string> | undefined
   /** Makes it a POST with this form, whose redirects are not followed. */
   form?: Record<string, string>
   /** Asked before each redirect is followed. */

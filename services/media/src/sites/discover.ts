@@ -156,7 +156,8 @@ function knownPages(urls: URL[]): Source[] {
   return known ? [{ kind: 'page', url: known.href }] : []
 }
 
-const unique = (sources: Source[]) => [...new Map(sources.map((source) => [source.url, source])).values()]
+const unique = (sources: Source[]) => [...new Map(sources.map((source) => [addressOf(source), source])).values()]
+const addressOf = (source: Source) => ('url' in source ? source.url : source.picture)
 
 interface Oembed {
   sources: Source[]

@@ -9,10 +9,13 @@ interface Bounds {
   maxBytes: number
 }
 
-/** Writes the clip to `path`, which does not exist yet; every address must pass `mayVisit`, and the guard of course. */
+/**
+ * Writes the clip to `path`, which does not exist yet. What a manifest names must be of its own site, or of `hosts` where a
+ * resolver knows them, and pass the guard of course.
+ */
 export type AssembleManifest = (
-  source: Extract<Source, { kind: 'manifest' }>,
-  options: Bounds & { path: string; mayVisit: (url: URL) => boolean },
+  source: Extract<Source, { kind: 'manifest' | 'separate' }>,
+  options: Bounds & { path: string; hosts?: readonly string[] | undefined },
 ) => Promise<FetchedFile>
 
 /** Throws what a site throws: site_login_required, unsupported_site_content, source_fetch_failed with `details.site`. */

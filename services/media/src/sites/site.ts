@@ -3,11 +3,16 @@
 // discover.ts are for pages of everybody else, ../imports/receive-source.ts fetches what was found.
 import type { Visit } from './visit.ts'
 
+/** What the far side wants to see beside the address, a Referer mostly; never a secret. */
+type Headers = Record<string, string>
+
 /** Where the media may be. Files are what their bytes are, whatever the site says about them. */
 export type Source =
   /** `bytes` where the site tells: a file that is too large is not asked for. */
-  | { kind: 'file'; url: string; bytes?: number | undefined }
-  | { kind: 'manifest'; url: string; format: 'hls' | 'dash' }
+  | { kind: 'file'; url: string; bytes?: number | undefined; headers?: Headers | undefined }
+  | { kind: 'manifest'; url: string; format: 'hls' | 'dash'; headers?: Headers | undefined }
+  /** Two files of one clip. */
+  | { kind: 'separate'; picture: string; sound: string; headers?: Headers | undefined }
   /** A page that shows it, on another site perhaps. Only one such step is taken. */
   | { kind: 'page'; url: string }
   /** Only the operator's yt-dlp can tell. */

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { command, printResult, UsageError } from '@services/common/cli'
 import { withDatabase } from '@services/common/database'
-import { parseDurationSeconds } from '@services/common/duration'
 import type { Kysely } from 'kysely'
-import { type DB, type Scope, TABLES, type TokenLimits } from '../db/tables.ts'
+import { type DB, TABLES } from '../db/tables.ts'
 import { startUp } from '../start.ts'
-import { ALL_SCOPES } from './bootstrap-token.ts'
-import { createToken } from './create-token.ts'
-import { type ApiToken, listTokens, revokeToken } from './tokens.store.ts'
+import { isTokenId } from './api-token.ts'
+import { createToken, USUAL_SCOPES } from './create-token.ts'
+import { LIMITS_EXAMPLE, readTokenOptions } from './token-options.ts'
+import { type ApiToken, listTokens, revokeToken, updateToken } from './tokens.store.ts'
+import { listUsage, type TokenUsage } from './usage.store.ts'
 
 /** `tokens create`: prints the token, which nobody can show again. */
 const tokensCreate = command({
@@ -16,11 +17,11 @@ const tokensCreate = command({
   options: {
     name: { value: 'NAME', meaning: 'what it is for' },
     scopes: { value: 'LIST', meaning: 'of write, read, delete, admin; write,read,delete if absent' },
-    limits: { value: 'LIST', meaning: "other limits than the service's, as in upload=1000,import=500,read=5000" },
+    limits: { value: 'LIST', meaning: `other limits than the service's, as in ${LIMITS_EXAMPLE}` },
     expires: { value: 'DURATION', meaning: 'as in 720h; never if absent' },
   },
   run: async ({ options, json }) => {
-    const input = readOptions(options, new Date())
+    const input = { name: 'unnamed', scopes: USUAL_SCOPES, ...readTokenOptions(options, new Date()) }
     const deps = { newId: randomUUID, now: () => new Date() }
     const { token, ...row } = await onDatabase((db) => createToken({ db, ...deps }, input))
     printResult(json, { token, ...toJson(row) }, token)
@@ -38,19 +39,49 @@ const tokensList = command({
   },
 })
 
+const tokensUpdate = command({
+  name: 'tokens update',
+  summary: 'change a token; what is not named stays',
+  operands: ['ID'],
+  options: {
+    name: { value: 'NAME', meaning: 'what it is for' },
+    scopes: { value: 'LIST', meaning: 'of write, read, delete, admin' },
+    limits: { value: 'LIST', meaning: `all limits of its own, as in ${LIMITS_EXAMPLE}; none for the service's` },
+    expires: { value: 'DURATION', meaning: 'from now, as in 720h; or never' },
+  },
+  run: async ({ operands: [id = ''], options, json }) => {
+    const changes = readTokenOptions(options, new Date())
+    if (Object.keys(changes).length === 0) throw new UsageError('needs something to change')
+    const token = isTokenId(id) ? await onDatabase((db) => updateToken(db, id, changes)) : undefined
+    if (!token) throw new UsageError(`no token of this id, or it is revoked: ${id}`)
+    printResult(json, toJson(token), `${token.id} (${token.name}) is changed`)
+  },
+})
+
 const tokensRevoke = command({
   name: 'tokens revoke',
   summary: 'end a token at once',
   operands: ['ID'],
   run: async ({ operands: [id = ''], json }) => {
-    const isId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)
-    const token = isId ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
+    const token = isTokenId(id) ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
     if (!token) throw new UsageError(`no token of this id is good: ${id}`)
     printResult(json, toJson(token), `${token.id} (${token.name}) is revoked`)
   },
 })
 
-export const tokenCommands = [tokensCreate, tokensList, tokensRevoke]
+const tokensUsage = command({
+  name: 'tokens usage',
+  summary: 'what tokens keep, and what they did today and in thirty days (of UTC)',
+  operands: ['[ID]'],
+  run: async ({ operands: [id], json }) => {
+    if (id !== undefined && !isTokenId(id)) throw new UsageError(`no token of this id: ${id}`)
+    const usages = await onDatabase((db) => listUsage(db, id, new Date()))
+    if (id !== undefined && usages.length === 0) throw new UsageError(`no token of this id: ${id}`)
+    if (json || usages.length > 0) printResult(json, usages, usages.map(toUsageLine).join('\n'))
+  },
+})
+
+export const tokenCommands = [tokensCreate, tokensList, tokensUpdate, tokensRevoke, tokensUsage]
 
 function onDatabase<Result>(work: (db: Kysely<DB>) => Promise<Result>): Promise<Result> {
   const { config, log } = startUp({ toStderr: true })
@@ -63,50 +94,12 @@ function toLine(token: ApiToken): string {
   return [token.id, `${token.prefix}…`, state.padEnd(7), token.scopes.join(','), used, token.name].join('  ')
 }
 
+function toUsageLine({ id, name, stored, today, last_30_days: month }: TokenUsage): string {
+  const kept = `${stored.clips} clips of ${stored.bytes} bytes`
+  const did = (day: TokenUsage['today']) => `${day.requests} calls, ${day.clips} clips of ${day.bytes} bytes`
+  return [id, `keeps ${kept}`, `today ${did(today)}`, `30 days ${did(month)}`, name].join('  ')
+}
+
 function toJson({ is_bootstrap: _hidden, ...token }: ApiToken) {
   return token
 }
-
-/** No date may lie beyond what dates can say. */
-const LONGEST_LIFE_SECONDS = 876_000 * 3600
-
-interface CreateOptions {
-  name?: string | undefined
-  scopes?: string | undefined
-  limits?: string | undefined
-  expires?: string | undefined
-}
-
-/** What to create; throws UsageError. */
-function readOptions(options: CreateOptions, now: Date): Parameters<typeof createToken>[1] {
-  const scopes = listOf(options.scopes ?? 'write,read,delete')
-  if (scopes.length === 0 || !scopes.every(isScope))
-    throw new UsageError(`--scopes must be some of ${ALL_SCOPES.join(', ')}`)
-  const limits = readLimits(listOf(options.limits ?? ''))
-  if (!limits) throw new UsageError('--limits must look like upload=1000,import=500,read=5000')
-  const seconds = options.expires === undefined ? undefined : parseDurationSeconds(options.expires)
-  if (options.expires !== undefined && !seconds)
-    throw new UsageError('--expires must be seconds or a duration such as 720h')
-  if (seconds !== undefined && seconds > LONGEST_LIFE_SECONDS)
-    throw new UsageError('--expires must be at most 876000h, which is 100 years')
-  return {
-    name: options.name?.trim() || 'unnamed',
-    scopes,
-    limits,
-    expiresAt: seconds === undefined ? null : new Date(now.getTime() + seconds * 1000),
-  }
-}
-
-function readLimits(entries: string[]): TokenLimits | undefined {
-  const pairs = entries.map((entry) => /^(upload|import|read)=([1-9]\d{0,8})$/.exec(entry))
-  if (!pairs.every((pair) => pair !== null)) return undefined
-  return Object.fromEntries(pairs.map(([, name, points]) => [name, Number(points)]))
-}
-
-const isScope = (text: string): text is Scope => (ALL_SCOPES as readonly string[]).includes(text)
-
-const listOf = (text: string) =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter(Boolean)

@@ -56,6 +56,12 @@ export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Pr
     .executeTakeFirst()
 }
 
+/** Limits of its own; empty also when there is no such token. */
+export async function findTokenLimits(db: Kysely<DB>, id: string): Promise<TokenLimits> {
+  const found = await db.selectFrom('api_tokens').select('limits').where('id', '=', id).executeTakeFirst()
+  return found?.limits ?? {}
+}
+
 /** Written only when the last note is older than `staleBefore`: a busy token must not be a busy row. */
 export async function noteTokenUse(db: Kysely<DB>, id: string, now: Date, staleBefore: Date): Promise<void> {
   await db
@@ -68,6 +74,30 @@ export async function noteTokenUse(db: Kysely<DB>, id: string, now: Date, staleB
 
 export async function listTokens(db: Kysely<DB>): Promise<ApiToken[]> {
   return db.selectFrom('api_tokens').select(COLUMNS).orderBy('created_at').orderBy('id').execute()
+}
+
+export interface TokenChanges {
+  name?: string
+  scopes?: Scope[]
+  limits?: TokenLimits
+  expiresAt?: Date | null
+}
+
+/** Changes what is given. Undefined when there is no such token or it is revoked. */
+export async function updateToken(db: Kysely<DB>, id: string, changes: TokenChanges): Promise<ApiToken | undefined> {
+  const { name, scopes, limits, expiresAt } = changes
+  return db
+    .updateTable('api_tokens')
+    .set({
+      ...(name !== undefined && { name }),
+      ...(scopes && { scopes }),
+      ...(limits && { limits: jsonb(limits) }),
+      ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .returning(COLUMNS)
+    .executeTakeFirst()
 }
 
 /** By id. Undefined when there is no such token or it was revoked before. */

@@ -28,13 +28,17 @@ export const refusedPicture = /Picture size (\d+)x(\d+) exceeds specified max pi
 /** Global options of ffmpeg and ffprobe alike. */
 export const hardenedGlobals = ['-hide_banner', '-max_alloc', String(MAX_BLOCK_BYTES)]
 
+/** Of pieces of a stream that were joined beforehand; a file that somebody sent is never opened as one. */
+export type StreamDemuxer = Demuxer | 'mpegts' | 'aac'
+
 /**
  * The options before `-i`. Without the forced demuxer and the two white lists both ffmpeg builds follow a playlist
  * named x.mp4 to other files on the disk (measured, contract/media.md 4.7).
  */
-export function hardenedInput(demuxer: Demuxer): string[] {
+export function hardenedInput(demuxer: StreamDemuxer): string[] {
+  const formats = new Set(['gif', 'mov', 'matroska', demuxer])
   return [
-    ...['-protocol_whitelist', 'file', '-format_whitelist', 'gif,mov,matroska'],
+    ...['-protocol_whitelist', 'file', '-format_whitelist', [...formats].join()],
     ...['-codec_whitelist', decoders.join(','), '-max_pixels', String(MAX_PIXELS), '-f', demuxer],
   ]
 }

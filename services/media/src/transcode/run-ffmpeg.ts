@@ -29,6 +29,12 @@ export interface RunOptions {
   /** Where relative file names are. */
   cwd: string
   signal?: AbortSignal | undefined
+  /** 10 where nothing else is said; 19 gets what nobody else wants. */
+  niceness?: number | undefined
+  /** Beside what all of them get. */
+  environment?: Record<string, string>
+  /** More on stdout ends the program; 8 Mi if absent. */
+  outputCharacters?: number
   /** Gets stdout line by line; without it stdout is kept and returned. */
   onLine?: (line: string) => void
 }
@@ -58,7 +64,7 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
   const [command, ...commandArgs] = [...limiterArgs(options), path, ...args] as [string]
   const child = spawn(command, commandArgs, {
     cwd: options.cwd,
-    env: isolatedEnvironment,
+    env: { ...isolatedEnvironment, ...options.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -91,7 +97,7 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
         stdout = lines.pop() ?? ''
         for (const line of lines) onLine(line)
       }
-      if (stdout.length > STDOUT_CHARACTERS) stop('too-much-output')
+      if (stdout.length > (options.outputCharacters ?? STDOUT_CHARACTERS)) stop('too-much-output')
     })
     child.on('error', (error) => {
       release()
@@ -113,12 +119,17 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
  * shared machine, death with this process (a killed worker leaves no encoder behind), no way to gain rights, the sandbox,
  * and the kernel's limits.
  */
-export function limiterArgs({ limiters, limits, cwd }: Pick<RunOptions, 'limiters' | 'limits' | 'cwd'>): string[] {
+export function limiterArgs({
+  limiters,
+  limits,
+  cwd,
+  niceness = 10,
+}: Pick<RunOptions, 'limiters' | 'limits' | 'cwd' | 'niceness'>): string[] {
   const cpu = Math.ceil(limits.cpuSeconds)
   // A probe has no business in the directory where other uploads are on their way.
   const writable = limits.fileBytes > 0 ? [cwd] : []
   return [
-    ...(limiters.nice ? [limiters.nice, '-n', '10'] : []),
+    ...(limiters.nice ? [limiters.nice, '-n', String(niceness)] : []),
     ...(limiters.setpriv ? [limiters.setpriv, ...SETPRIV_ARGS] : []),
     ...(limiters.sandbox ? sandboxArgs(limiters.sandbox, { cwd, writable }) : []),
     ...(limiters.prlimit

@@ -13,6 +13,7 @@ import { type Clip, findClip } from '../clips/clips.store.ts'
 import { type Result, toResult } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { checkAllowance } from '../http/allowance-headers.ts'
 import { answerClip } from '../http/answer-clip.ts'
 import { requireToken } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
@@ -44,7 +45,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
   app.addHook('onRequest', async ({ headers }) => {
     if (headers['tus-resumable'] !== TUS_VERSION) throw apiError('tus_version_unsupported')
   })
-  requireToken(app, deps, { scope: 'write', anonymous: !deps.config.uploadNeedsToken })
+  requireToken(app, deps, { scope: 'write', anonymous: () => !deps.config.uploadNeedsToken })
 
   const refuseWhenFull = async (request: FastifyRequest) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
   const countCall = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -72,7 +73,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
         }),
         response: {
           201: Type.Union([Type.Object({ success: ResultShape }), Type.Null()]),
-          ...errorResponses(400, 401, 403, 408, 412, 413, 415, 422, 429),
+          ...errorResponses(400, 401, 403, 408, 412, 413, 415, 422, 429, 507),
         },
       },
       onRequest: [refuseWhenFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
@@ -105,7 +106,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       response: {
         200: Type.Object({ success: ResultShape }),
         204: Type.Null(),
-        ...errorResponses(400, 401, 403, 404, 408, 409, 410, 412, 413, 415, 422, 423, 429),
+        ...errorResponses(400, 401, 403, 404, 408, 409, 410, 412, 413, 415, 422, 423, 429, 507),
       },
     },
     onRequest: [refuseWhenFull, countCall],
@@ -173,9 +174,10 @@ async function begin(deps: Flow, request: FastifyRequest, reply: FastifyReply) {
       retryAfterSeconds: 60,
     })
   }
-  await refuseWhenBusy(deps)
-  const id = randomBase62(32, randomInt)
+  await refuseWhenBusy(deps, tokenId)
   const bytes = Math.min(Number(headers['upload-length']) || 0, deps.config.source.maxBytes)
+  await checkAllowance(deps, request, reply, { atLeastBytes: Math.max(1, bytes) })
+  const id = randomBase62(32, randomInt)
   return receive(deps, request, reply, { id, bytes })
 }
 

@@ -5,15 +5,19 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { acceptClip, refuseWhenBusy } from '../clips/accept-clip.ts'
+import { acceptClip, type NewClipInput, refuseWhenBusy } from '../clips/accept-clip.ts'
+import { ResultOrDetailsShape } from '../clips/clip-details.ts'
 import type { Result } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { checkAllowance } from '../http/allowance-headers.ts'
 import { answerClip } from '../http/answer-clip.ts'
 import { requireToken } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
+import { keyedRequest, readKey } from '../http/idempotency-key.ts'
 import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from '../http/receive-form.ts'
-import { errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
+import { AddHeaders, AddQuery, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { acceptOnce, rememberFailure } from '../idempotency/accept-once.ts'
 import { readFormFields } from './form-fields.ts'
 
 const UploadForm = Type.Object({
@@ -29,7 +33,7 @@ const UploadForm = Type.Object({
 export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config } = deps
   const { maxBytes } = config.source
-  requireToken(app, deps, { scope: 'write', anonymous: !config.uploadNeedsToken })
+  requireToken(app, deps, { scope: 'write', anonymous: () => !config.uploadNeedsToken })
   await app.register(multipart)
   app.route({
     method: 'POST',
@@ -39,11 +43,12 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       summary: 'Adds a file; answers when its copies are ready',
       security: TOKEN_SECURITY,
       consumes: ['multipart/form-data'],
-      headers: Type.Object({ prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })) }),
+      headers: AddHeaders,
+      querystring: AddQuery,
       body: UploadForm,
       response: {
-        201: Type.Object({ success: ResultShape }),
-        ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
+        201: Type.Object({ success: ResultOrDetailsShape }),
+        ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 507),
       },
     },
     // The form is read by the handler, part by part; the schema above is documentation.
@@ -58,7 +63,14 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (Number(request.headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) {
         throw fileTooLarge(maxBytes)
       }
-      await deps.limits.unlessSentAway(request, reply, 'upload', () => refuseWhenBusy(deps))
+      // What was accepted before is answered whatever is full now; a new one is refused when it has been read.
+      if (readKey(request) !== undefined) return
+      await deps.limits.unlessSentAway(request, reply, 'upload', async () => {
+        await refuseWhenBusy(deps, request.apiToken?.id ?? null)
+        // The rest is the form, however large it is made.
+        const atLeastBytes = Math.max(1, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES)
+        await checkAllowance(deps, request, reply, { atLeastBytes })
+      })
     },
     handler: (request, reply) =>
       deps.limits.unlessSentAway(request, reply, 'upload', () =>
@@ -82,14 +94,18 @@ async function receiveUpload(deps: Deps, request: FastifyRequest, reply: Fastify
     if (form.file.bytes === 0) {
       throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
     }
-    const clip = await acceptClip(deps, {
-      file: form.file,
-      fields: readFormFields(form.fields),
-      tokenId: request.apiToken?.id ?? null,
-      origin: { kind: 'upload' },
-    })
+    const { file } = form
+    const fields = readFormFields(form.fields)
+    const input = { file, fields, tokenId: request.apiToken?.id ?? null, origin: { kind: 'upload' } as const }
+    const keyed = keyedRequest(request, 'upload', { content: file.sha256, fields })
+    const accept = (alongside?: NewClipInput['alongside']) =>
+      acceptClip(deps, { ...input, ...(alongside && { alongside }) })
+    const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
     await rm(path, { force: true })
-    return await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone })
+    if (isReplay) reply.header('idempotency-replayed', 'true')
+    return await rememberFailure(deps, keyed, () =>
+      answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }),
+    )
   } finally {
     await rm(path, { force: true })
   }

@@ -1,0 +1,28 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Deps } from '../deps.ts'
+import { type Allowance, allowancesOf, findAllowances, refuseOverAllowance } from '../tokens/allowance.ts'
+
+/**
+ * Says in headers what a token has left before this call, and refuses what cannot be accepted before its bytes are on
+ * their way. Callers without a token have no allowance: rates and their clips' end bound them.
+ */
+export async function checkAllowance(
+  deps: Pick<Deps, 'db' | 'config' | 'now'>,
+  { apiToken: token }: FastifyRequest,
+  reply: FastifyReply,
+  { atLeastBytes }: { atLeastBytes: number },
+): Promise<void> {
+  if (!token) return
+  const now = deps.now()
+  const limits = allowancesOf(deps.config.allowances, token.limits)
+  const allowances = await findAllowances(deps.db, token.id, limits, now)
+  tell(reply, 'x-quota', allowances.quota)
+  tell(reply, 'x-daily-bytes', allowances.daily)
+  refuseOverAllowance(allowances, { kept: atLeastBytes, sent: atLeastBytes }, now)
+}
+
+function tell(reply: FastifyReply, name: string, allowance: Allowance | undefined): void {
+  if (!allowance) return
+  const { limit, used } = allowance
+  reply.headers({ [`${name}-limit`]: limit, [`${name}-remaining`]: Math.max(0, limit - used) })
+}

@@ -1,0 +1,59 @@
+import { Type } from 'typebox'
+import { invalidField } from '../clips/clip-fields.ts'
+
+/** Where a page of a list ends: the moment and the id of its last item. */
+export interface Place {
+  createdAt: Date
+  id: string
+}
+
+const MOST_PER_PAGE = 100
+const USUAL_PER_PAGE = 50
+
+/** What every list takes. Numbers of a query are text. */
+export const pageQuery = {
+  limit: Type.Optional(
+    Type.String({
+      pattern: '^([1-9][0-9]?|100)$',
+      description: `Per page, up to ${MOST_PER_PAGE}; ${USUAL_PER_PAGE}.`,
+    }),
+  ),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+}
+
+/** Reads `limit` and `cursor`; `isId` tells ids of the list's items. Throws invalid_field. */
+export function readPage(
+  { limit, cursor }: { limit?: string | undefined; cursor?: string | undefined },
+  isId: (text: string) => boolean,
+): { after: Place | undefined; limit: number } {
+  return {
+    after: cursor === undefined ? undefined : decode(cursor, isId),
+    limit: limit === undefined ? USUAL_PER_PAGE : Number(limit),
+  }
+}
+
+/**
+ * Of rows that were listed one more than asked for: the page, and the cursor of the next one where there is one.
+ */
+export function cutPage<Item extends Place>(rows: Item[], limit: number): { items: Item[]; nextCursor: string | null } {
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
+  return { items, nextCursor: last && rows.length > limit ? encode(last) : null }
+}
+
+/** The header that leads to the next page (RFC 8288). */
+export function linkToNext(baseUrl: string, path: string, query: Record<string, string | undefined>): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  return `<${baseUrl}${path}?${new URLSearchParams(given)}>; rel="next"`
+}
+
+const encode = ({ createdAt, id }: Place) => Buffer.from(`${createdAt.getTime()}.${id}`).toString('base64url')
+
+function decode(cursor: string, isId: (text: string) => boolean): Place {
+  const [, time, id = ''] = /^(\d{1,15})\.(.+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? []
+  const createdAt = new Date(Number(time))
+  if (time === undefined || Number.isNaN(createdAt.getTime()) || !isId(id)) {
+    throw invalidField('cursor', 'must be that of a page before')
+  }
+  return { createdAt, id }
+}

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { ClipFields } from '../clips/clip-fields.ts'
+import { apiError } from '../errors.ts'
+import type { KeyedRequest } from '../idempotency/idempotency.store.ts'
+
+/** The header of a caller with a token; without one there is nobody whose key it would be. Throws invalid_request. */
+export function readKey({ headers, apiToken }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined || !apiToken) return undefined
+  if (/^[\x20-\x7e]{1,255}$/.test(String(key))) return String(key)
+  throw apiError('invalid_request', {
+    message: 'The Idempotency-Key must be 1 to 255 ASCII characters.',
+    details: { param: 'Idempotency-Key' },
+  })
+}
+
+/** `content` is the file's hash or its address. Undefined without a key. */
+export function keyedRequest(
+  request: FastifyRequest,
+  route: KeyedRequest['route'],
+  { content, fields }: { content: string; fields: ClipFields },
+): KeyedRequest | undefined {
+  const key = readKey(request)
+  if (key === undefined || !request.apiToken) return undefined
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([content, fields]))
+    .digest()
+  return { tokenId: request.apiToken.id, route, key, fingerprint }
+}

@@ -1,0 +1,83 @@
+import {
+  type ByteRange,
+  type DashRepresentation,
+  type DashSegment,
+  inheritAttributes,
+  stringToMpdXml,
+  toPlaylists,
+} from 'mpd-parser'
+import {
+  chooseBest,
+  type ManifestLimits,
+  mayHoldPicture,
+  type Piece,
+  type Reading,
+  refuseLongTrack,
+  refuseManifest,
+  type Track,
+  trackOf,
+} from './manifest.ts'
+
+/**
+ * An MPD of ISO 23009-1 with one period. Throws unsupported_site_content with its reason, duration_exceeded. Only where a
+ * parser that hangs hangs nobody else: a template of nanoseconds is a billion segments.
+ */
+export function readDash(text: string, url: string, limits: ManifestLimits): Reading {
+  const { representationInfo: all } = inheritAttributes(stringToMpdXml(text), { manifestUri: url })
+  if (all.some(({ attributes }) => attributes.type === 'dynamic')) throw refuseManifest('live')
+  for (const { attributes } of all) refuseLongTrack(limits, attributes.sourceDuration ?? 0)
+  if (new Set(all.map(({ attributes }) => attributes.periodStart)).size > 1) throw refuseManifest('discontinuous')
+
+  const pictures = preferMp4(all.filter((one) => isOf('video', one) && mayHoldPicture(one.attributes)))
+  const picture = chooseRepresentation(pictures)
+  if (!picture) throw refuseManifest('empty', 'no picture')
+  const sound = chooseRepresentation(
+    preferContainerOf(
+      picture,
+      all.filter((one) => isOf('audio', one)),
+    ),
+  )
+  const tracks = [picture, sound].filter((one) => one !== undefined)
+  if (tracks.some(({ attributes }) => attributes.contentProtection)) throw refuseManifest('encrypted')
+  const [pictureTrack, soundTrack] = tracks.map((one) => trackOfRepresentation(one, limits)) as [Track, Track?]
+  return { tracks: soundTrack ? [pictureTrack, soundTrack] : [pictureTrack] }
+}
+
+const isOf = (type: 'video' | 'audio', { attributes }: DashRepresentation) =>
+  (attributes.mimeType ?? attributes.contentType ?? '').split('/')[0] === type
+
+const chooseRepresentation = (all: DashRepresentation[]) =>
+  chooseBest(all.map((one) => ({ ...one.attributes, one })))?.one
+
+/** A picture and a sound of two containers fit into neither. */
+const preferMp4 = (all: DashRepresentation[]) => preferring(all, ({ attributes }) => containerOf(attributes) === 'mp4')
+const preferContainerOf = (picture: DashRepresentation, all: DashRepresentation[]) =>
+  preferring(all, ({ attributes }) => containerOf(attributes) === containerOf(picture.attributes))
+
+const containerOf = ({ mimeType }: DashRepresentation['attributes']) => mimeType?.split('/')[1]
+
+function preferring<T>(all: T[], isPreferred: (one: T) => boolean): T[] {
+  const preferred = all.filter(isPreferred)
+  return preferred.length > 0 ? preferred : all
+}
+
+function trackOfRepresentation(representation: DashRepresentation, limits: ManifestLimits): Track {
+  const [playlist] = toPlaylists([representation])
+  // With an index in it, the file is fetched whole: it is a file of its own, and short.
+  if (playlist?.sidx) return trackOf(limits, undefined, [{ url: playlist.sidx.resolvedUri }])
+  const segments = playlist?.segments
+  if (!segments) return trackOf(limits, undefined, [{ url: representation.attributes.baseUrl }])
+  refuseLongTrack(
+    limits,
+    segments.reduce((total, { duration = 0 }) => total + duration, 0),
+  )
+  const map = segments[0]?.map
+  const isInFront = map && (map.byterange || map.resolvedUri !== segments[0]?.resolvedUri)
+  return trackOf(limits, isInFront ? pieceOf(map) : undefined, segments.map(pieceOf))
+}
+
+function pieceOf({ resolvedUri, byterange }: DashSegment): Piece {
+  return { url: resolvedUri, ...(byterange && { range: rangeOf(byterange) }) }
+}
+
+const rangeOf = ({ offset, length }: ByteRange) => ({ offset: Number(offset), length: Number(length) })

@@ -1,0 +1,40 @@
+import { type Dispatcher, request } from 'undici'
+import type { Guard } from './ssrf-guard.ts'
+import { toUpstreamFailure } from './translate-error.ts'
+import { upstreamFailure } from './upstream-error.ts'
+
+export interface PostOptions {
+  body: string
+  headers: Record<string, string>
+  /** From the look-up to the last byte that is read. */
+  totalMs: number
+}
+
+/** What a receiver says is read so that its connection can be used again, but not for long. */
+const MOST_ANSWER_BYTES = 16 * 1024
+
+/**
+ * Sends a body to one address and tells the status of the answer, whatever it is: redirects are not followed. Throws
+ * ApiError source_forbidden or source_fetch_failed (`details.upstream`).
+ */
+export async function postRemote(
+  dispatcher: Dispatcher,
+  guard: Guard,
+  url: string,
+  { body, headers, totalMs }: PostOptions,
+): Promise<{ status: number }> {
+  const target = guard.parseUrl(url)
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(upstreamFailure('timeout')), totalMs)
+  try {
+    const answer = await request(target, { dispatcher, method: 'POST', headers, body, signal: late.signal })
+    // The status is what was asked for; how the rest of it ends does not matter.
+    await answer.body.dump({ limit: MOST_ANSWER_BYTES, signal: late.signal }).catch(() => {})
+    return { status: answer.statusCode }
+  } catch (error) {
+    late.signal.throwIfAborted()
+    throw toUpstreamFailure(error, 'unreachable')
+  } finally {
+    clearTimeout(timer)
+  }
+}

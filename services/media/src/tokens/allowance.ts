@@ -1,0 +1,76 @@
+// How many bytes a token may bring in a day and keep in all. The one rule: what counts is decided in the transaction that
+// accepts a clip, where those of one token come one after another; what is looked at before only spares the transfer.
+// What a clip counts: usage.store.ts. Calls per hour: ../http/rate-limit.ts.
+import type { Kysely, Transaction } from 'kysely'
+import type { DB, TokenLimits } from '../db/tables.ts'
+import { apiError } from '../errors.ts'
+import { findTokenLimits } from './tokens.store.ts'
+import { bytesOfDay, countStored, dayOf, noteClip } from './usage.store.ts'
+
+/** Undefined: without limit. */
+export interface Allowances {
+  quotaBytes: number | undefined
+  dailyBytes: number | undefined
+}
+
+export interface Allowance {
+  limit: number
+  used: number
+}
+
+export const allowancesOf = (usual: Allowances, own: TokenLimits): Allowances => ({
+  quotaBytes: own.quota_bytes ?? usual.quotaBytes,
+  dailyBytes: own.daily_bytes ?? usual.dailyBytes,
+})
+
+/** What is used of each limit that a token has. */
+export async function findAllowances(
+  db: Kysely<DB>,
+  tokenId: string,
+  { quotaBytes, dailyBytes }: Allowances,
+  now: Date,
+): Promise<{ quota?: Allowance; daily?: Allowance }> {
+  const [stored, sent] = await Promise.all([
+    quotaBytes === undefined ? undefined : countStored(db, tokenId),
+    dailyBytes === undefined ? undefined : bytesOfDay(db, tokenId, dayOf(now)),
+  ])
+  return {
+    ...(quotaBytes !== undefined && stored && { quota: { limit: quotaBytes, used: stored.bytes } }),
+    ...(dailyBytes !== undefined && sent !== undefined && { daily: { limit: dailyBytes, used: sent } }),
+  }
+}
+
+/** Throws quota_exceeded or daily_bytes_exceeded when so many bytes more would be too many. */
+export function refuseOverAllowance(
+  { quota, daily }: { quota?: Allowance; daily?: Allowance },
+  { kept, sent }: { kept: number; sent: number },
+  now: Date,
+): void {
+  if (daily && daily.used + sent > daily.limit) {
+    throw apiError('daily_bytes_exceeded', { details: { ...daily }, retryAfterSeconds: secondsLeftOf(now) })
+  }
+  if (quota && quota.used + kept > quota.limit) throw apiError('quota_exceeded', { details: { ...quota } })
+}
+
+/**
+ * Takes so many bytes of a token's allowances for a clip that is being accepted; throws as above, and then nothing is
+ * taken. First in its transaction: from here on other clips of this token wait.
+ */
+export async function takeAllowance(
+  trx: Transaction<DB>,
+  usual: Allowances,
+  clip: { tokenId: string; kept: number; sent: number; now: Date },
+): Promise<void> {
+  const { tokenId, kept, sent, now } = clip
+  const { quotaBytes, dailyBytes } = allowancesOf(usual, await findTokenLimits(trx, tokenId))
+  const today = await noteClip(trx, { tokenId, day: dayOf(now), bytes: sent })
+  const daily = dailyBytes === undefined ? undefined : { limit: dailyBytes, used: today - sent }
+  const quota =
+    quotaBytes === undefined ? undefined : { limit: quotaBytes, used: (await countStored(trx, tokenId)).bytes }
+  refuseOverAllowance({ ...(daily && { daily }), ...(quota && { quota }) }, { kept, sent }, now)
+}
+
+const DAY_MS = 86_400_000
+
+/** Until midnight of UTC. */
+const secondsLeftOf = (now: Date) => Math.ceil((DAY_MS - (now.getTime() % DAY_MS)) / 1000)

@@ -1,0 +1,157 @@
+// One attempt to tell a receiver: the queue's work. The one rule: a receiver costs only its own events any time. It has few
+// places at once, and while it does not answer it is left alone. When it is tried again: retry-plan.ts.
+import { ApiError } from '@services/common/errors'
+import type { Transaction } from 'kysely'
+import type { DB } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import {
+  type AttemptResult,
+  beginAttempt,
+  endDelivery,
+  findAttempt,
+  postponeDelivery,
+  takeOverdue,
+} from './deliveries.store.ts'
+import { DISABLE_AFTER_MS, pauseAfter, waitAfter } from './retry-plan.ts'
+import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
+import { unsealSecret } from './webhook-secret.ts'
+import { noteFailure, noteSuccess } from './webhooks.store.ts'
+
+type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log'>
+type Attempt = NonNullable<Awaited<ReturnType<typeof findAttempt>>>
+
+/** Standard Webhooks advises 15 to 30 s; contract/media.md 2.14 has five. */
+const ANSWER_WITHIN_MS = 5_000
+
+/** Longer than an attempt may take: one that is not heard of by then was lost with its process. */
+const LOST_AFTER_MS = 300_000
+
+/** Of one receiver in one process; of one that fails, one. */
+const AT_ONCE = 2
+
+/** How long what found no place waits, so that a long queue of one receiver does not keep asking. */
+const [SHORTEST_WAIT_MS, LONGEST_WAIT_MS] = [1_000, 10_000]
+
+const underWay = new Map<string, number>()
+
+export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob }): Promise<void> {
+  const attempt = await findAttempt(deps.db, job.data)
+  if (!attempt) return
+  const { receiver } = attempt
+  const now = deps.now()
+  if (receiver.disabled_at || now > attempt.give_up_at) {
+    const error = receiver.disabled_at ? 'disabled' : 'given_up'
+    await deps.db.transaction().execute((trx) => endDelivery(trx, attempt.id, 'failed', { ...lastOf(attempt), error }))
+    return
+  }
+  const busy = underWay.get(receiver.id) ?? 0
+  const pauseMs = (receiver.paused_until?.getTime() ?? 0) - now.getTime()
+  if (pauseMs > 0 || busy >= (receiver.failures > 0 ? 1 : AT_ONCE)) {
+    await postpone(deps, attempt, Math.max(0, pauseMs) + between(SHORTEST_WAIT_MS, LONGEST_WAIT_MS))
+    return
+  }
+  underWay.set(receiver.id, busy + 1)
+  try {
+    const until = new Date(now.getTime() + LOST_AFTER_MS)
+    if (await beginAttempt(deps.db, attempt, { now, until })) await attemptOnce(deps, attempt)
+  } finally {
+    const left = (underWay.get(receiver.id) ?? 1) - 1
+    if (left > 0) underWay.set(receiver.id, left)
+    else underWay.delete(receiver.id)
+  }
+}
+
+/** Housekeeping: attempts whose jobs are lost are sent for again; how many they were. */
+export async function rescueDeliveries(
+  { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
+  limit: number,
+): Promise<number> {
+  const moment = now()
+  const before = new Date(moment.getTime() - LOST_AFTER_MS)
+  return db.transaction().execute(async (trx) => {
+    const overdue = await takeOverdue(trx, { before, now: moment, limit })
+    for (const { id, attempts } of overdue) await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, 0)
+    return overdue.length
+  })
+}
+
+async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<void> {
+  const result = await send(deps, attempt)
+  const { id, receiver } = attempt
+  if (result.error === null) {
+    await deps.db.transaction().execute(async (trx) => {
+      await endDelivery(trx, id, 'delivered', result)
+      await noteSuccess(trx, receiver.id)
+    })
+    return
+  }
+  const now = deps.now()
+  const waitMs = waitAfter(attempt.attempts + 1 - attempt.attempts_before)
+  const isOver = now.getTime() + waitMs > attempt.give_up_at.getTime()
+  const disabledAt = shouldDisable(attempt, result, now) ? now : null
+  // A receiver that says no at once costs nobody anything, and may say yes to the next event.
+  const pausedUntil = result.status === null ? new Date(now.getTime() + pauseAfter(receiver.failures + 1)) : null
+  await deps.db.transaction().execute(async (trx) => {
+    await noteFailure(trx, receiver.id, { now, pausedUntil, disabledAt })
+    if (isOver || disabledAt) return endDelivery(trx, id, 'failed', result)
+    await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
+    return sendJob(deps.queue, trx, { deliveryId: id, attempt: attempt.attempts + 1 }, waitMs)
+  })
+  const facts = { webhookId: receiver.id, deliveryId: id, ...result }
+  if (disabledAt) deps.log.warn(facts, 'webhook switched off: its receiver is gone or has failed for days')
+  else if (isOver) deps.log.warn(facts, 'event given up: its receiver failed for a day')
+  else deps.log.info(facts, 'event could not be delivered, will be tried again')
+}
+
+/** 410 is a receiver's way to say that nobody is there any more. */
+function shouldDisable({ receiver }: Attempt, { status }: AttemptResult, now: Date): boolean {
+  const since = receiver.failing_since?.getTime() ?? now.getTime()
+  return status === 410 || now.getTime() - since > DISABLE_AFTER_MS
+}
+
+/** What came of it; never throws for what the receiver does. */
+async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Promise<AttemptResult> {
+  try {
+    const { status } = await deps.remote.post(receiver.url, {
+      ...(await signed(deps, receiver.secret, { id, body: JSON.stringify(payload) })),
+      totalMs: ANSWER_WITHIN_MS,
+    })
+    if (status >= 200 && status < 300) return { status, error: null }
+    return { status, error: status >= 300 && status < 400 ? 'redirect' : 'status' }
+  } catch (err) {
+    if (!(err instanceof ApiError)) {
+      deps.log.error({ err, webhookId: receiver.id }, 'event could not be sent')
+      return { status: null, error: 'internal' }
+    }
+    return { status: null, error: String(err.details?.upstream ?? 'forbidden_address') }
+  }
+}
+
+/** The same id at each attempt, so that a receiver can tell what it knows already. */
+async function signed({ config, now }: DeliveryDeps, stored: string, { id, body }: { id: string; body: string }) {
+  const { Webhook } = await import('standardwebhooks')
+  const messageId = `msg_${id}`
+  const timestamp = now()
+  const signature = new Webhook(unsealSecret(config.encryptionKey, stored)).sign(messageId, timestamp, body)
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': messageId,
+    'webhook-timestamp': String(Math.floor(timestamp.getTime() / 1000)),
+    'webhook-signature': signature,
+  }
+  return { body, headers }
+}
+
+async function postpone({ db, queue, now }: DeliveryDeps, { id, attempts }: Attempt, waitMs: number): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await postponeDelivery(trx, id, new Date(now().getTime() + waitMs))
+    await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs)
+  })
+}
+
+const sendJob = (queue: Deps['queue'], trx: Transaction<DB>, job: WebhookJob, waitMs: number) =>
+  queue.send(trx, WEBHOOK_QUEUE.name, job, { afterSeconds: Math.ceil(waitMs / 1000) })
+
+const lastOf = ({ last_status: status, last_error: error }: Attempt): AttemptResult => ({ status, error })
+
+const between = (from: number, to: number) => from + Math.random() * (to - from)

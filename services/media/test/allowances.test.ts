@@ -1,0 +1,156 @@
+import { expect, test } from 'vitest'
+import { cleanUp } from '../src/housekeeping.ts'
+import { clip } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { type Answer, formOf, idIn, startTestService, type TestService } from './service.ts'
+
+const noWorkers = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0', MEDIA_PARALLEL_PER_TOKEN: '20' }
+/** All of one size, each other bytes. */
+let colours = 0
+const newGif = () => {
+  const bits = (colours++).toString(2).padStart(8, '0')
+  return gif(
+    16,
+    16,
+    [...bits].map((bit) => ({ delay: 10, color: Number(bit) as 0 | 1 })),
+  )
+}
+const SIZE = newGif().length
+
+const outcome = ({ status, body }: Answer) => (status === 201 ? 201 : `${status} ${body.error.code}`)
+const counts = (answers: Answer[]) =>
+  Object.fromEntries(Object.entries(Object.groupBy(answers, outcome)).map(([key, same]) => [key, same?.length]))
+const left = ({ headers }: Answer, name: string) => headers.get(`x-${name}-remaining`)
+const remove = (service: TestService, answer: Answer, token: string) =>
+  service.call('DELETE', `/media/${idIn(answer)}`, { headers: { token } })
+
+test('a token keeps what its quota allows and no more, however many uploads come at once; a deletion makes room', async () => {
+  const service = await startTestService({ ...noWorkers, MEDIA_QUOTA_BYTES: String(5 * SIZE + 10) })
+  const { token } = service
+  const answers = await Promise.all(Array.from({ length: 10 }, () => service.upload(newGif())))
+  expect(counts(answers)).toEqual({ 201: 5, '507 quota_exceeded': 5 })
+  const refused = await service.upload(newGif())
+  expect(refused.body.error.details).toEqual({ limit: 5 * SIZE + 10, used: 5 * SIZE })
+  expect([refused.headers.get('x-quota-limit'), left(refused, 'quota')]).toEqual([String(5 * SIZE + 10), '10'])
+  // Nothing of a refused one is left, and others are not concerned.
+  expect((await service.traces()).clips).toBe(5)
+  const other = await service.newToken()
+  expect((await service.upload(newGif(), [], { token: other.token })).status).toBe(201)
+
+  await remove(service, answers.find(({ status }) => status === 201) as Answer, token)
+  expect(outcome(await service.upload(newGif()))).toBe(201)
+  expect(outcome(await service.upload(newGif()))).toBe('507 quota_exceeded')
+  await service.close()
+})
+
+test('an upload that says how large it is is refused before it is read, when there is no room for it', async () => {
+  const service = await startTestService({ ...noWorkers, MEDIA_QUOTA_BYTES: '1000' })
+  const { status, body } = await service.call('POST', '/media/upload', {
+    body: new Uint8Array(9_000_000),
+    headers: { token: service.token, 'content-type': 'multipart/form-data; boundary=b' },
+  })
+  expect([status, body.error.code]).toEqual([507, 'quota_exceeded'])
+  expect((await service.importFrom({ source: 'http://127.0.0.1:9/' })).status).toBe(424)
+  await service.close()
+})
+
+test('a clip counts its source and its files, for each owner, and nothing once it has failed', async () => {
+  const service = await startTestService()
+  const path = await clip('plain.gif')
+  const [first, second] = [await service.newToken({ limits: { quota_bytes: 1e9 } }), await service.newToken()]
+  const added = await service.upload(path, [], { token: first.token })
+  const { source, sizes } = (await service.get(`/media/${idIn(added)}`, { token: first.token })).body.success
+  const files = Object.values<{ bytes: number }>(sizes).reduce((sum, { bytes }) => sum + bytes, source.bytes)
+  const next = await service.upload(path, [], { token: first.token })
+  expect(left(next, 'quota')).toBe(String(1e9 - files))
+  await service.deps.pool.query('update api_tokens set limits = $1 where id = $2', [
+    { quota_bytes: files - 1 },
+    second.id,
+  ])
+  // Bytes that are here already cost as much as new ones.
+  expect(outcome(await service.upload(path, [], { token: second.token }))).toBe('507 quota_exceeded')
+  await service.deps.pool.query(`update sources set state = 'failed', error_code = 'internal', finished_at = now()`)
+  expect(left(await service.upload(newGif(), [], { token: first.token }), 'quota')).toBe(String(1e9))
+  await service.close()
+})
+
+test('a token brings so many bytes a day, of UTC, in all processes and at once', async () => {
+  const service = await startTestService({ ...noWorkers, MEDIA_DAILY_BYTES: String(3 * SIZE) })
+  const noon = new Date(service.clock.now()).setUTCHours(36, 0, 0, 0)
+  service.clock.advance({ seconds: (noon - service.clock.now().getTime()) / 1000 })
+  const answers = await Promise.all(Array.from({ length: 6 }, () => service.upload(newGif())))
+  expect(counts(answers)).toEqual({ 201: 3, '429 daily_bytes_exceeded': 3 })
+  // What is deleted was brought all the same.
+  await remove(service, answers.find(({ status }) => status === 201) as Answer, service.token)
+  const refused = await service.upload(newGif())
+  expect(outcome(refused)).toBe('429 daily_bytes_exceeded')
+  expect(refused.headers.get('retry-after')).toBe(String(12 * 3600))
+  expect([refused.headers.get('x-daily-bytes-limit'), left(refused, 'daily-bytes')]).toEqual([String(3 * SIZE), '0'])
+  const special = await service.newToken({ limits: { daily_bytes: 4 * SIZE } })
+  const four = await Promise.all(
+    Array.from({ length: 5 }, () => service.upload(newGif(), [], { token: special.token })),
+  )
+  expect(counts(four)).toEqual({ 201: 4, '429 daily_bytes_exceeded': 1 })
+  service.clock.advance({ seconds: 12 * 3600 })
+  expect(outcome(await service.upload(newGif()))).toBe(201)
+  await service.close()
+})
+
+test('nobody fills the queue alone: a token has its share of it, which can be another one', async () => {
+  const service = await startTestService({ ...noWorkers, MEDIA_QUEUE_LIMIT: '6', MEDIA_RATE_LIMIT_UPLOAD: '4/1h' })
+  const same = newGif()
+  const first = await service.upload(same)
+  const answers = await Promise.all(Array.from({ length: 3 }, () => service.upload(newGif())))
+  expect(counts([first, ...answers])).toEqual({ 201: 3, '429 queue_full': 1 })
+  const refused = await service.upload(newGif())
+  expect(outcome(refused)).toBe('429 queue_full')
+  expect([refused.headers.get('ratelimit-remaining'), Number(refused.headers.get('retry-after')) > 0]).toEqual([
+    '1',
+    true,
+  ])
+  const special = await service.newToken({ limits: { queued: 1 } })
+  const other = { token: special.token }
+  expect(outcome(await service.upload(newGif(), [], other))).toBe(201)
+  expect(outcome(await service.upload(newGif(), [], other))).toBe('429 queue_full')
+  // What is made already costs nobody anything.
+  await service.deps.pool.query(`update sources set state = 'failed', error_code = 'internal', finished_at = now()`)
+  expect(outcome(await service.upload(newGif()))).toBe(201)
+  await service.close()
+})
+
+test('an upload without a token is deleted with the token in its answer, once, or after thirty days', async () => {
+  const service = await startTestService({
+    ...noWorkers,
+    MEDIA_UPLOAD_AUTH: 'optional',
+    MEDIA_RATE_LIMIT_ANONYMOUS: '100/1h',
+  })
+  const add = async () => service.call('POST', '/media/upload', { body: await formOf(newGif()) })
+  const [first, second] = [await add(), await add()]
+  const deleteToken = first.headers.get('x-delete-token') ?? ''
+  expect(deleteToken).toMatch(/^md_[0-9A-Za-z]{22}$/)
+  const end = new Date(service.clock.now().getTime() + 30 * 86_400_000).toISOString()
+  expect(first.headers.get('x-expires-at')).toBe(end)
+  const { rows } = await service.deps.pool.query('select * from clips')
+  expect(JSON.stringify(rows)).not.toContain(deleteToken)
+
+  const removeWith = async (answer: Answer, headers: Record<string, string>) =>
+    (await service.call('DELETE', `/media/${idIn(answer)}`, { headers })).status
+  expect(await removeWith(first, {})).toBe(401)
+  expect(await removeWith(first, { 'x-delete-token': `${deleteToken}x` })).toBe(404)
+  expect(await removeWith(second, { 'x-delete-token': deleteToken })).toBe(404)
+  const owned = await service.upload(newGif())
+  expect(owned.headers.get('x-delete-token')).toBeNull()
+  expect(await removeWith(owned, { 'x-delete-token': '' })).toBe(404)
+  expect(await removeWith(first, { 'x-delete-token': deleteToken })).toBe(204)
+  expect(await removeWith(first, { 'x-delete-token': deleteToken })).toBe(410)
+  expect((await service.get(`/gif/${idIn(first)}`)).status).toBe(410)
+
+  service.clock.advance({ seconds: 30 * 86_400 - 1 })
+  await cleanUp(service.deps)
+  expect((await service.get(`/gif/${idIn(second)}`)).status).toBe(200)
+  service.clock.advance({ seconds: 2 })
+  await cleanUp(service.deps)
+  expect((await service.get(`/gif/${idIn(second)}`)).status).toBe(410)
+  expect((await service.get(`/gif/${idIn(owned)}`)).status).toBe(200)
+  await service.close()
+})

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { expect } from 'vitest'
+import { cleanUp } from '../src/housekeeping.ts'
+import { clip } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { idIn, startTestService, test } from './service.ts'
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+
+test('a clip tells the checksum of what was sent and of each of its files', async ({ service }) => {
+  const path = await clip('plain.gif')
+  const id = idIn(await service.upload(path))
+  const { source, sizes } = (await service.get(`/media/${id}`, { token: service.token })).body.success
+  expect(source.sha256).toBe(sha256(await readFile(path)))
+  expect(Object.keys(sizes)).toEqual(['gif', 'jpg', 'mp4', 'webm'])
+  for (const [kind, file] of Object.entries<{ sha256: string; bytes: number }>(sizes)) {
+    const { bytes } = await service.get(`/f/${id}.${kind}`)
+    expect(file).toMatchObject({ sha256: sha256(bytes), bytes: bytes.length })
+  }
+  const { items } = (await service.get('/media', { token: service.token })).body.success
+  expect(items.find((item: { id: string }) => item.id === id).sizes).toEqual(sizes)
+})
+
+test('page, player and oEmbed show a change at once, and say so to caches that hold the old ones', async ({
+  service,
+}) => {
+  const id = idIn(await service.upload(await clip('plain.gif'), [['title', 'Before']]))
+  const paths = [`/gif/${id}`, `/embed/${id}`, `/oembed/${id}`, `/oembed/${id}?format=xml`]
+  const before = await Promise.all(paths.map((path) => service.get(path)))
+  for (const [index, path] of paths.entries()) {
+    const etag = before[index]?.headers.get('etag') ?? ''
+    expect(before[index]?.text).toContain('Before')
+    expect(before[index]?.headers.get('cache-control')).toBe('public, no-cache')
+    const again = await service.get(path, { 'if-none-match': `"other", W/${etag}` })
+    expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', etag])
+  }
+  await service.call('PATCH', `/media/${id}`, {
+    body: JSON.stringify({ title: 'After' }),
+    headers: { token: service.token, 'content-type': 'application/json' },
+  })
+  for (const [index, path] of paths.entries()) {
+    const after = await service.get(path, { 'if-none-match': before[index]?.headers.get('etag') ?? '' })
+    expect(after.status).toBe(200)
+    expect(after.text).toContain('After')
+    expect(after.text).not.toContain('Before')
+  }
+})
+
+test('a clip that is deleted while it is made is gone at once, and nothing is left of it in the end', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const id = idIn(await service.upload(gif(30, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' }))
+  const remove = () => service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+  expect((await remove()).status).toBe(204)
+  for (const path of [`/gif/${id}`, `/embed/${id}`, `/oembed/${id}`, `/f/${id}.mp4`]) {
+    expect([path, (await service.get(path)).status]).toEqual([path, 410])
+  }
+  expect((await remove()).status).toBe(410)
+  await service.startWorker()
+  const isDecided = async () => (await service.deps.pool.query(`select from sources where state = 'ready'`)).rowCount
+  await expect.poll(isDecided, { timeout: 8_000 }).toBe(1)
+  for (let round = 0; round < 2; round++) {
+    service.clock.advance({ seconds: 601 })
+    await cleanUp(service.deps)
+  }
+  expect(await service.traces()).toEqual({ files: [], clips: 1, sources: 0 })
+  expect((await service.get(`/f/${id}.mp4`)).status).toBe(410)
+  await service.close()
+})

@@ -1,0 +1,249 @@
+import { isIP } from 'node:net'
+import { HOSTILE_BODIES, HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
+import { Compile } from 'typebox/compile'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { gif } from './gif-bytes.ts'
+import { idIn, startTestService, type TestService } from './service.ts'
+
+/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure shows its request. */
+const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
+const RUNS = Number(process.env.HOSTILE_RUNS ?? 30)
+
+/** Words of the machinery: files, stacks, SQL and what PostgreSQL says of it. None of the values we send has them. */
+const INNARDS =
+  /node_modules|\.ts:\d|\n\s+at |\bselect .* from\b|insert into|relation "|violates|syntax error|invalid input|invalid byte|SQLSTATE|kysely/i
+
+interface JsonSchema {
+  properties?: Record<string, unknown>
+}
+type Content = { content?: Record<string, { schema: JsonSchema }> }
+interface Endpoint {
+  method: string
+  path: string
+  parameters?: { in: 'path' | 'query' | 'header'; name: string }[]
+  requestBody?: Content
+  responses: Record<string, Content>
+}
+
+let service: TestService
+let endpoints: Endpoint[]
+let callers: Record<string, string>
+/** Values that get past the first checks, by the name of the field or parameter. */
+let plausible: Record<string, () => unknown>
+/** Which endpoints did what some request asked. */
+const reached = new Set<string>()
+
+const picture = gif(24, 16, [{ delay: 10 }])
+const files = [picture, picture.subarray(0, 30), Buffer.from('no clip'), Buffer.alloc(0)]
+let clip = ''
+
+beforeAll(async () => {
+  service = await startTestService({
+    MEDIA_RATE_LIMIT_READ: '1000000/1m',
+    MEDIA_RATE_LIMIT_ANONYMOUS: '1000000/1h',
+    MEDIA_UPLOAD_AUTH: 'optional',
+    MEDIA_PARALLEL_PER_TOKEN: '100',
+  })
+  const { body } = await service.get('/openapi.json')
+  endpoints = Object.entries<Record<string, Endpoint>>(body.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
+  )
+  const owner = service.token
+  const admin = (await service.newToken({ scopes: ['admin'] })).token
+  callers = { owner, admin, reader: (await service.newToken({ scopes: ['read'] })).token, garbage: 'mh_garbage' }
+  clip = idIn(await service.upload(picture))
+})
+afterAll(() => service.close())
+
+test(
+  'whatever is sent to any endpoint, the answer is a documented one and tells nothing of the inside',
+  async () => {
+    const random = randomFrom(SEED)
+    const problems: string[] = []
+    for (const endpoint of endpoints) {
+      const check = checkOf(endpoint)
+      for (let run = 0; run < RUNS; run++) {
+        await makeReady(endpoint)
+        const request = requestTo(endpoint, random)
+        const { status, text, headers } = await service.call(request.method, request.path, request)
+        if (status < 400) reached.add(`${endpoint.method} ${endpoint.path}`)
+        const isJson = headers.get('content-type')?.startsWith('application/json') ?? false
+        const problem = check({ status, body: text, isJson })
+        if (problem) problems.push(`${JSON.stringify(request).slice(0, 1_000)}\n${problem}`)
+      }
+    }
+    expect(problems.slice(0, 10).join('\n\n')).toBe('')
+  },
+  RUNS * 2_000,
+)
+
+test('each endpoint also did what it was asked, so that more than its first check was seen', () => {
+  expect(endpoints.length).toBeGreaterThan(20)
+  const missed = endpoints.map(({ method, path }) => `${method} ${path}`).filter((name) => !reached.has(name))
+  // Its source is no server; what comes of imports is seen elsewhere.
+  expect(missed).toEqual(['POST /media/import'])
+})
+
+/** Requests delete and revoke; the next one finds something again. */
+async function makeReady({ path }: Endpoint): Promise<void> {
+  if (!path.includes('{id}') && path !== '/oembed') return
+  const { pool } = service.deps
+  const { rows } = await pool.query('select from clips where id = $1 and deleted_at is null', [clip])
+  if (rows.length === 0) clip = idIn(await service.upload(picture))
+  const find = 'select id, webhook_id from webhook_deliveries limit 1'
+  let [delivery] = (await pool.query(find)).rows
+  if (!delivery) {
+    await pool.query(
+      `with hook as (
+         insert into webhooks (id, token_id, url, events, secret, created_at)
+         select gen_random_uuid(), token_id, 'http://127.0.0.1:1/', array['media.ready'], 'whsec_', now() from clips where id = $1
+         returning id)
+       insert into webhook_deliveries (id, webhook_id, type, payload, state, give_up_at, created_at)
+       select gen_random_uuid(), id, 'media.ready', '{}', 'delivered', now(), now() from hook`,
+      [clip],
+    )
+    delivery = (await pool.query(find)).rows[0]
+  }
+  const victim = path === '/tokens/{id}' ? (await service.newToken()).id : ''
+  plausible = {
+    id: () => (path.startsWith('/webhooks') ? delivery.webhook_id : victim || clip),
+    delivery: () => delivery.id,
+    url: () => (path.startsWith('/webhooks') ? undefined : `https://media.example/gif/${clip}`),
+  }
+}
+
+const known: Record<string, readonly unknown[]> = {
+  kind: ['gif', 'mp4', 'exe'],
+  url: ['https://example.com/hook', 'http://127.0.0.1:1/', 'https://media.example/gif/00000000'],
+  source: ['http://127.0.0.1:1/', 'http://10.0.0.1/clip.mp4'],
+  title: ['Hello', null],
+  tags: [['a', 'b'], 'a,b', null],
+  nsfw: [true, 'true', 'yes', null],
+  attribution: [{ site: 'reddit', user: 'ada' }, { site: 'https://example.com/' }, null],
+  attribution_site: ['twitter'],
+  state: ['ready', 'failed'],
+  limit: ['1', '100'],
+  tag: ['a'],
+  token: ['none', '11111111-1111-4111-8111-111111111111'],
+  cursor: [Buffer.from('1.00000000').toString('base64url'), Buffer.from('99999999999999.a').toString('base64url')],
+  name: ['ci'],
+  scopes: [['read'], ['read', 'read']],
+  limits: [{ read: 5 }, {}],
+  expires_in: [60],
+  events: [['media.ready']],
+  secret: [`whsec_${Buffer.alloc(24).toString('base64')}`],
+  format: ['json', 'xml', 'html'],
+  maxwidth: ['100', '-1'],
+  download: ['1'],
+  include: ['details'],
+  prefer: ['respond-async', 'wait=0', 'wait=99999999999'],
+  'idempotency-key': ['a', 'x'.repeat(300)],
+  'x-delete-token': ['md_0'],
+}
+
+type Random = ReturnType<typeof randomFrom>
+
+function requestTo({ method, path, parameters = [], requestBody }: Endpoint, random: Random) {
+  const named = (place: string) => parameters.filter((each) => each.in === place).map(({ name }) => name)
+  const text = (name: string) => String(valueFor(name, random, HOSTILE_TEXTS) ?? '')
+  const inUrl = (value: string) => encodeURIComponent(value.toWellFormed())
+  // An empty one would be another endpoint's address.
+  const place = path.replaceAll(/\{(\w+)\}/g, (_all, name) => inUrl(text(name) || ' '))
+  const names = [...named('query'), 'unknown'].filter(() => random.chance(0.4))
+  const query = names.map((name) => `${name}=${inUrl(text(name))}`).join('&')
+  const headers: Record<string, string> = {}
+  for (const name of [...named('header'), 'accept', 'range', 'if-none-match', 'if-modified-since', 'content-type']) {
+    if (random.chance(0.08)) headers[name] = toHeader(text(name))
+  }
+  const caller = random.chance(0.75) ? random.pick(['owner', 'admin', 'admin']) : random.pick(Object.keys(callers))
+  if (random.chance(0.95)) headers.token = callers[caller] as string
+  const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? []
+  const body = content && bodyOf(type as string, Object.keys(content.schema.properties ?? {}), random)
+  return {
+    method,
+    path: `${place}?${query}`,
+    headers: { ...(body && { 'content-type': body.type }), ...headers },
+    ...(body && { body: typeof body.payload === 'string' ? body.payload : new Uint8Array(body.payload) }),
+  }
+}
+
+function valueFor(name: string, random: Random, wrong: readonly unknown[]): unknown {
+  const right = (random.chance(0.7) ? plausible?.[name]?.() : undefined) ?? (known[name] && random.pick(known[name]))
+  const value = right !== undefined && random.chance(0.8) ? right : random.pick(wrong)
+  return name === 'source' ? withoutNetwork(value) : value
+}
+
+/** A name would be looked up. */
+function withoutNetwork(source: unknown): unknown {
+  const host = URL.parse(String(source))?.hostname.replace(/^\[|\]$/g, '')
+  return host && !isIP(host) ? 'http://127.0.0.1:1/' : source
+}
+
+const WRONG_VALUES: unknown[] = [
+  ...[...HOSTILE_TEXTS, 0, -1, 1.5, 1e308, 2 ** 53 + 2, true, null, [], {}, ['\0'], [[]], { a: { b: [] } }],
+  ...[Array(100).fill('x'), JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`), { ['__proto__']: 1, site: 1 }],
+]
+
+function bodyOf(type: string, names: string[], random: Random): { type: string; payload: string | Buffer } {
+  if (random.chance(0.1)) return { type, payload: random.pick(HOSTILE_BODIES) }
+  const members = names.filter((name) => name === 'source' || name === 'file' || random.chance(0.6))
+  const wrong = random.chance(0.5) ? random.pick(names) : undefined
+  const value = (name: string) =>
+    name === wrong ? withoutNetwork(random.pick(WRONG_VALUES)) : random.pick(known[name] ?? ['text'])
+  if (type === 'application/json') {
+    return { type, payload: JSON.stringify(Object.fromEntries(members.map((name) => [name, value(name)]))) }
+  }
+  const parts = members.map((name) => {
+    const file = random.chance(0.7) ? picture : random.pick(files)
+    const content = name === 'file' ? file : Buffer.from(String(value(name)).toWellFormed())
+    const disposition = `form-data; name="${name}"${name === 'file' ? '; filename="a.gif"' : ''}`
+    return Buffer.concat([
+      Buffer.from(`--b\r\nContent-Disposition: ${disposition}\r\n\r\n`),
+      content,
+      Buffer.from('\r\n'),
+    ])
+  })
+  return { type: 'multipart/form-data; boundary=b', payload: Buffer.concat([...parts, Buffer.from('--b--\r\n')]) }
+}
+
+/** What a client can send in a header at all. */
+const toHeader = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 8_000)
+
+/** Says what the document does not promise; undefined where all is well. */
+function checkOf({ method, responses }: Endpoint) {
+  const validators = new Map(
+    Object.entries(responses).map(([status, { content }]) => {
+      const schema = content?.['application/json']?.schema
+      return [Number(status), schema && Compile(schema)]
+    }),
+  )
+  return ({ status, body, isJson }: { status: number; body: string; isJson: boolean }): string | undefined => {
+    const shown = `${status} ${body.slice(0, 500)}`
+    if (status >= 500 && status !== 501 && status !== 507) return `failed: ${shown}`
+    // Files and pages have no schema; what the parser of HTTP refuses has found no route yet.
+    const isFine = validators.has(status) || (status < 400 && !isJson) || status === 431
+    if (!isFine && method !== 'HEAD') return `status is not documented: ${shown}`
+    if (INNARDS.test(body)) return `tells of the inside: ${shown}`
+    const validator = validators.get(status)
+    if (!validator || !isJson || method === 'HEAD') return undefined
+    const value = JSON.parse(body)
+    return validator.Check(value)
+      ? undefined
+      : `not as documented: ${shown} ${JSON.stringify(validator.Errors(value)[0])}`
+  }
+}
+
+/** The same numbers for the same seed (mulberry32). */
+function randomFrom(seed: number) {
+  let state = seed
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  return {
+    chance: (probability: number) => next() < probability,
+    pick: <Item>(items: readonly Item[]): Item => items[Math.floor(next() * items.length)] as Item,
+  }
+}

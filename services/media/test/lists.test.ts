@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { gif } from './gif-bytes.ts'
+import { type FormFields, idIn, startTestService, type TestService } from './service.ts'
+
+let service: TestService
+
+// Lists show what was said about clips, made or not: no worker, so that nobody waits for one.
+beforeAll(async () => {
+  service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
+})
+afterAll(() => service.close())
+
+const bytes = gif(20, 10, [{ delay: 10 }])
+
+async function add(token: string, fields: FormFields = [], picture = bytes): Promise<string> {
+  const answer = await service.upload(picture, fields, { token })
+  expect(answer.status).toBe(201)
+  return idIn(answer)
+}
+
+async function list(token: string, query = '') {
+  const { status, body, headers } = await service.get(`/media?${query}`, { token })
+  expect(status).toBe(200)
+  const { items, next_cursor } = body.success
+  return { ids: items.map(({ id }: { id: string }) => id) as string[], items, next: next_cursor, headers }
+}
+
+const errorOf = async (path: string, token: string) => {
+  const { status, body } = await service.get(path, { token })
+  return [status, body.error.code, body.error.param]
+}
+
+test('a list has the clips of its token, newest first, with all their details, and no deleted ones', async () => {
+  const { token, id: tokenId } = await service.newToken()
+  const stranger = await service.newToken()
+  await add(stranger.token)
+  const ids: string[] = []
+  for (const title of ['first', 'second', 'third']) {
+    ids.unshift(await add(token, [['title', title]]))
+    service.clock.advance({ seconds: 1 })
+  }
+  const { items } = await list(token)
+  expect(items.map(({ title }: { title: string }) => title)).toEqual(['third', 'second', 'first'])
+  expect(items[0]).toEqual((await service.get(`/media/${ids[0]}`, { token })).body.success)
+  expect(items[0]).toMatchObject({ id: ids[0], token_id: tokenId, state: 'processing', sizes: {} })
+  await service.call('DELETE', `/media/${ids[1]}`, { headers: { token } })
+  expect((await list(token)).ids).toEqual([ids[0], ids[2]])
+  expect((await list(token, `token=${tokenId}`)).ids).toHaveLength(2)
+})
+
+test('pages follow each other without a gap or a repetition, whatever is added or deleted meanwhile', async () => {
+  const { token } = await service.newToken()
+  const ids: string[] = []
+  // All in one moment: the order is that of the ids then.
+  for (let n = 0; n < 7; n++) ids.push(await add(token, [['tags', 'Paged']]))
+  const first = await list(token, 'limit=3&tag=paged')
+  expect(first.headers.get('link')).toBe(
+    `<https://media.example/media?limit=3&tag=paged&cursor=${first.next}>; rel="next"`,
+  )
+  service.clock.advance({ seconds: 1 })
+  await add(token, [['tags', 'paged']])
+  await service.call('DELETE', `/media/${first.ids[2]}`, { headers: { token } })
+  const [, link] = /<(.*)>/.exec(first.headers.get('link') ?? '') ?? []
+  const second = await list(token, new URL(link as string).search.slice(1))
+  const third = await list(token, `limit=3&cursor=${second.next}`)
+  expect(third.next).toBeNull()
+  expect(third.headers.get('link')).toBeNull()
+  expect([...first.ids, ...second.ids, ...third.ids]).toEqual(ids.toSorted().toReversed())
+})
+
+test('a list is filtered by tag, whatever its case, by state and by nsfw', async () => {
+  const { token } = await service.newToken()
+  const [ready, processing, failed] = [
+    await add(token, [['tags', 'Größe, cats']], gif(21, 10, [{ delay: 10 }])),
+    await add(token, [
+      ['tags', 'GRÖSSE,Cats'],
+      ['nsfw', 'true'],
+    ]),
+    await add(token, [], gif(22, 10, [{ delay: 10 }])),
+  ]
+  const decide = (id: string, state: string, code: string | null) =>
+    service.deps.pool.query(
+      'update sources set state = $2, error_code = $3 where id = (select source_id from clips where id = $1)',
+      [id, state, code],
+    )
+  await decide(ready, 'ready', null)
+  await decide(failed, 'failed', 'corrupt_media')
+  const found = async (query: string) => (await list(token, query)).ids.toSorted()
+  expect(await found('tag=CATS')).toEqual([ready, processing].toSorted())
+  expect(await found(`tag=${encodeURIComponent(' größe ')}`)).toEqual([ready])
+  expect(await found('tag=cat')).toEqual([])
+  expect(await found('state=ready')).toEqual([ready])
+  expect(await found('state=processing')).toEqual([processing])
+  expect(await found('state=failed')).toEqual([failed])
+  expect(await found('nsfw=true')).toEqual([processing])
+  expect(await found('nsfw=false&tag=cats')).toEqual([ready])
+})
+
+test('an admin sees the clips of everybody, or of one token', async () => {
+  const [owner, admin] = [await service.newToken(), await service.newToken({ scopes: ['admin'] })]
+  const id = await add(owner.token)
+  expect((await list(admin.token)).ids).toContain(id)
+  expect((await list(admin.token, `token=${owner.id}`)).ids).toEqual([id])
+  expect((await list(admin.token, 'token=none')).ids).toEqual([])
+  expect(await errorOf('/media?token=x', admin.token)).toEqual([422, 'invalid_field', 'token'])
+  expect(await errorOf(`/media?token=${admin.id}`, owner.token)).toEqual([403, 'insufficient_scope', undefined])
+})
+
+test.each(['limit=0', 'limit=101', 'limit=x', 'cursor=x', 'cursor=', 'state=gone', 'nsfw=1', 'tag=a&tag=b'])(
+  'a list asked for with %s is refused',
+  async (query) => {
+    const name = query.split('=')[0]
+    expect(await errorOf(`/media?${query}`, service.token)).toEqual([422, 'invalid_field', name])
+  },
+)
+
+test('a list needs a token that may read', async () => {
+  expect((await service.get('/media')).status).toBe(401)
+  const { token } = await service.newToken({ scopes: ['write', 'delete'] })
+  expect((await service.get('/media', { token })).status).toBe(403)
+})
+
+test('each page of a list is one walk along an index, of one token, of a rare tag, or of all', async () => {
+  const { id } = await service.newToken()
+  const { pool } = service.deps
+  await pool.query(
+    `insert into clips (id, token_id, source_id, source_kind, created_at, tag_keys)
+     select 'a' || lpad(n::text, 7, '0'), case when n % 10 = 0 then $1::uuid end, sources.id, 'upload',
+       '2020-01-01'::timestamptz + n * '1 s'::interval, case when n % 2500 = 0 then array['rare'] else '{}' end
+     from generate_series(1, 5000) n, (select id from sources limit 1) sources`,
+    [id],
+  )
+  await pool.query('analyze clips')
+  const planOf = async (condition: string) => {
+    const { rows } = await pool.query(
+      `explain select id from clips where ${condition} deleted_at is null and (created_at, id) < (now(), 'a')
+       order by created_at desc, id desc limit 50`,
+    )
+    return rows.map((row) => row['QUERY PLAN']).join('\n')
+  }
+  expect(await planOf(`token_id = '${id}' and`)).toMatch(/^Limit.*\n.*Index.*using clips_list_idx/)
+  expect(await planOf('')).toMatch(/^Limit.*\n.*Index.*using clips_list_all_idx/)
+  expect(await planOf(`tag_keys @> array['rare'] and`)).toMatch(/clips_tag_keys_idx/)
+})
+
+describe('a change of a clip', () => {
+  const change = (id: string, body: unknown, token = service.token) =>
+    service.call('PATCH', `/media/${id}`, {
+      body: JSON.stringify(body),
+      headers: { token, 'content-type': 'application/json' },
+    })
+
+  test('is what an import would make of it; null removes, and what is not named stays', async () => {
+    const id = await add(service.token, [
+      ['title', 'Old'],
+      ['tags', 'one,two'],
+      ['nsfw', 'true'],
+      ['attribution_site', 'reddit'],
+    ])
+    const first = await change(id, { title: '  New\u0007  title ', tags: ['B', 'b', ' c '], unknown: 1 })
+    expect(first.status).toBe(200)
+    expect(first.body.success).toMatchObject({
+      id,
+      title: 'New title',
+      tags: ['B', 'c'],
+      nsfw: true,
+      attribution: { site: 'reddit' },
+    })
+    expect((await list(service.token, 'tag=b')).ids).toContain(id)
+    expect((await list(service.token, 'tag=one')).ids).not.toContain(id)
+    const attribution = { site: 'Twitter', user: '@ada', url: null }
+    expect((await change(id, { nsfw: false, attribution })).body.success).toMatchObject({
+      title: 'New title',
+      nsfw: false,
+      attribution: { site: 'twitter', user: 'ada' },
+    })
+    const nothing = { title: null, tags: null, nsfw: null, attribution: null }
+    expect((await change(id, nothing)).body.success).toMatchObject({ ...nothing, tags: [], nsfw: false })
+    expect((await change(id, {})).body.success).toMatchObject({ ...nothing, tags: [], nsfw: false })
+  })
+
+  test.each([
+    [{ title: 'x'.repeat(201) }, 'title'],
+    [{ title: 1 }, 'title'],
+    [{ tags: 'a,b' }, 'tags'],
+    [{ tags: ['x'.repeat(51)] }, 'tags'],
+    [{ nsfw: 'yes' }, 'nsfw'],
+    [{ attribution: {} }, 'attribution.site'],
+    [{ attribution: { site: 'ftp://x' } }, 'attribution.site'],
+    [{ attribution: { site: 'reddit', url: 'javascript:alert(1)' } }, 'attribution.url'],
+    [[], undefined],
+    [null, undefined],
+  ])('of %j is refused and changes nothing', async (body, param) => {
+    const id = await add(service.token, [['title', 'Kept']])
+    const refused = await change(id, body)
+    expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([422, 'invalid_field', param])
+    expect((await service.get(`/media/${id}`, { token: service.token })).body.success.title).toBe('Kept')
+  })
+
+  test('is for the owner with `write`, and for admins; others do not learn that there is a clip', async () => {
+    const id = await add(service.token)
+    const statusFor = async (scopes: Parameters<typeof service.newToken>[0]) =>
+      (await change(id, { title: 'x' }, (await service.newToken(scopes)).token)).status
+    expect(await statusFor({ scopes: ['write', 'read', 'delete'] })).toBe(404)
+    expect(await statusFor({ scopes: ['read', 'delete'] })).toBe(403)
+    expect(await statusFor({ scopes: ['admin'] })).toBe(200)
+    expect((await change('00000000', { title: 'x' })).status).toBe(404)
+    await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+    expect(await change(id, { title: 'x' })).toMatchObject({ status: 410, body: { error: { code: 'gone' } } })
+  })
+})

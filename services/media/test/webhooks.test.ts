@@ -1,0 +1,339 @@
+import { readFile } from 'node:fs/promises'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { cleanUp } from '../src/housekeeping.ts'
+import { deliverWebhook } from '../src/webhooks/deliver-webhook.ts'
+import { waitAfter } from '../src/webhooks/retry-plan.ts'
+import { clip } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+import { scrambled } from './scrambled.ts'
+import { idIn, startTestService, type TestService } from './service.ts'
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+let receiver: Receiver
+beforeEach(async () => {
+  receiver = await startReceiver()
+})
+afterEach(() => receiver.close())
+
+let widths = 20
+const newGif = () => gif(widths++, 10, [{ delay: 10 }])
+const json = (token: string) => ({ token, 'content-type': 'application/json' })
+
+function postTo(service: TestService, path: string, body: unknown, token = service.token) {
+  return service.call('POST', path, { body: JSON.stringify(body), headers: json(token) })
+}
+
+async function register(service: TestService, url: string, options: object = {}, token = service.token) {
+  const { status, body } = await postTo(service, '/webhooks', { url, secret: SECRET, ...options }, token)
+  expect(status).toBe(201)
+  return body.success.id as string
+}
+
+async function logOf(service: TestService, id: string) {
+  return (await service.get(`/webhooks/${id}/deliveries`, { token: service.token })).body.success.items
+}
+
+const events = () => receiver.received.map(({ body }) => JSON.parse(body))
+
+describe('with a worker', () => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startTestService()
+  })
+  afterAll(() => service.close())
+
+  test('a receiver is told, signed, what becomes of the clips of its token, and of no other', async () => {
+    const { token } = await service.newToken()
+    await register(service, `${receiver.url}/hook`, {}, token)
+    const picture = newGif()
+    const added = await service.upload(picture, [], { token })
+    await service.upload(newGif())
+    await expect.poll(() => receiver.received.length).toBe(1)
+    const [first] = receiver.received
+    expect(first?.path).toBe('/hook')
+    expect(new Webhook(SECRET).verify(first?.body ?? '', first?.headers as Record<string, string>)).toEqual({
+      type: 'media.ready',
+      timestamp: service.clock.now().toISOString(),
+      data: { id: idIn(added), state: 'ready', ...added.body.success },
+    })
+    expect(first?.headers['user-agent']).toMatch(/^media\//)
+    expect(first?.headers.token).toBeUndefined()
+
+    // Bytes that were here before are ready at once.
+    const again = await service.upload(picture, [], { token })
+    const noise = scrambled(await readFile(await clip('plain.mp4')))
+    expect((await service.upload(noise, [], { token })).status).toBe(422)
+    await service.call('DELETE', `/media/${idIn(added)}`, { headers: { token } })
+    expect((await service.call('DELETE', `/media/${idIn(added)}`, { headers: { token } })).status).toBe(410)
+    await expect.poll(() => receiver.received.length).toBe(4)
+    expect(events().map(({ type, data }) => [type, data.id, data.failure?.code])).toEqual(
+      expect.arrayContaining([
+        ['media.ready', idIn(again), undefined],
+        ['media.failed', expect.any(String), 'corrupt_media'],
+        ['media.deleted', idIn(added), undefined],
+      ]),
+    )
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(4)
+  }, 20_000)
+
+  test('a receiver is told only of the events it asked for, and of nothing once it is taken away', async () => {
+    const { token } = await service.newToken()
+    const id = await register(service, receiver.url, { events: ['media.deleted'] }, token)
+    const [first, second] = [
+      await service.upload(newGif(), [], { token }),
+      await service.upload(newGif(), [], { token }),
+    ]
+    const remove = (answer: typeof first) => service.call('DELETE', `/media/${idIn(answer)}`, { headers: { token } })
+    await remove(first)
+    await expect.poll(() => receiver.received.length).toBe(1)
+    expect(events()[0]).toMatchObject({ type: 'media.deleted', data: { id: idIn(first), state: 'deleted' } })
+    expect((await service.call('DELETE', `/webhooks/${id}`, { headers: { token } })).status).toBe(204)
+    await remove(second)
+    expect((await service.deps.pool.query('select from webhook_deliveries where webhook_id = $1', [id])).rowCount).toBe(
+      0,
+    )
+  })
+
+  test('a receiver that hangs keeps nobody else waiting', async () => {
+    const other = await startReceiver()
+    receiver.answer = () => {}
+    const [slow, quick] = [await service.newToken(), await service.newToken()]
+    await register(service, receiver.url, {}, slow.token)
+    await register(service, other.url, {}, quick.token)
+    // Made already, so that each of them is an event at once; far more than there are places.
+    const picture = newGif()
+    await service.upload(picture)
+    await Promise.all(
+      [1, 2, 3, 4].map(async () => {
+        for (let n = 0; n < 5; n++) await service.upload(picture, [], { token: slow.token })
+      }),
+    )
+    await expect.poll(() => receiver.received.length).toBeGreaterThan(0)
+    await service.upload(picture, [], { token: quick.token })
+    await expect.poll(() => other.received.length, { timeout: 4_000 }).toBe(1)
+    // In all this time it was given two places and no more.
+    expect(receiver.received.length).toBeLessThanOrEqual(2)
+    const { rows } = await service.deps.pool.query(
+      `select count(*)::int from webhook_deliveries join webhooks on webhooks.id = webhook_id
+       where token_id = $1 and webhook_deliveries.state = 'pending'`,
+      [slow.id],
+    )
+    expect(rows[0].count).toBe(20)
+    other.close()
+  }, 20_000)
+})
+
+describe('one attempt after another', () => {
+  let service: TestService
+  let id: string
+  beforeAll(async () => {
+    service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
+  })
+  afterAll(() => service.close())
+  beforeEach(async () => {
+    await service.deps.pool.query('delete from webhooks')
+    id = await register(service, `${receiver.url}/hook`)
+    await newEvent()
+  })
+
+  /** Each in a moment of its own, so that the newest is the last. */
+  const newEvent = async () => {
+    service.clock.advance({ seconds: 1 })
+    const added = idIn(await service.upload(newGif()))
+    await service.call('DELETE', `/media/${added}`, { headers: { token: service.token } })
+  }
+  const latest = async () => (await logOf(service, id))[0]
+  const rowOf = async () => (await service.deps.pool.query('select * from webhooks where id = $1', [id])).rows[0]
+  /** Does the job of the newest delivery, when its time has come. */
+  const attempt = async () => {
+    const { id: deliveryId, attempts, next_attempt_at: next } = await latest()
+    service.clock.advance({ seconds: Math.max(0, (Date.parse(next) - service.clock.now().getTime()) / 1000) })
+    await deliverWebhook(service.deps, { data: { deliveryId, attempt: attempts } })
+    return latest()
+  }
+
+  test.each<[string, Receiver['answer'], object]>([
+    ['says 500', (response) => response.writeHead(500).end(), { last_status: 500, last_error: 'status' }],
+    ['says 404', (response) => response.writeHead(404).end('x'), { last_status: 404, last_error: 'status' }],
+    [
+      'leads elsewhere',
+      (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
+      { last_status: 302, last_error: 'redirect' },
+    ],
+    ['hangs up', (response) => response.destroy(), { last_status: null, last_error: 'unreachable' }],
+    [
+      'speaks no HTTP',
+      (response) => response.socket?.end('garbage\r\n\r\n'),
+      { last_status: null, last_error: 'bad_response' },
+    ],
+  ])('a receiver that %s has failed, and is told again with the same id', async (_how, answer, seen) => {
+    receiver.answer = answer
+    expect(await attempt()).toMatchObject({ state: 'pending', attempts: 1, ...seen })
+    receiver.answer = (response) => response.writeHead(200).end('x'.repeat(100_000))
+    expect(await attempt()).toMatchObject({ state: 'delivered', attempts: 2, last_status: 200, last_error: null })
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook'])
+    const [first, second] = receiver.received
+    expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
+    expect(second?.body).toBe(first?.body)
+    expect(await rowOf()).toMatchObject({ failures: 0, failing_since: null, paused_until: null })
+  })
+
+  test('a receiver that does not answer within five seconds has failed, and is left alone for a while', async () => {
+    receiver.answer = () => {}
+    expect(await attempt()).toMatchObject({ state: 'pending', last_status: null, last_error: 'timeout' })
+    await newEvent()
+    const { id: deliveryId } = await latest()
+    await deliverWebhook(service.deps, { data: { deliveryId, attempt: 0 } })
+    expect(receiver.received).toHaveLength(1)
+    const postponed = await latest()
+    expect(postponed).toMatchObject({ state: 'pending', attempts: 0 })
+    expect(Date.parse(postponed.next_attempt_at)).toBeGreaterThan(service.clock.now().getTime() + 10_000)
+    receiver.answer = (response) => response.writeHead(204).end()
+    expect(await attempt()).toMatchObject({ state: 'delivered' })
+  })
+
+  test('a job that comes twice is one attempt', async () => {
+    const { id: deliveryId } = await latest()
+    const job = { data: { deliveryId, attempt: 0 } }
+    await Promise.all([deliverWebhook(service.deps, job), deliverWebhook(service.deps, job)])
+    await deliverWebhook(service.deps, job)
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test('an event is tried for a day, less and less often, and then marked as failed', async () => {
+    receiver.answer = (response) => response.writeHead(503).end()
+    const start = service.clock.now().getTime()
+    let last = await attempt()
+    while (last.state === 'pending') last = await attempt()
+    expect(last).toMatchObject({ state: 'failed', last_status: 503, next_attempt_at: null })
+    expect(receiver.received.length).toBe(last.attempts)
+    const hours = (service.clock.now().getTime() - start) / 3_600_000
+    expect([last.attempts, Math.round(hours)]).toEqual([16, 22])
+    expect([1, 2, 3, 20].map(waitAfter)).toEqual([10_000, 20_000, 40_000, 14_400_000])
+
+    receiver.answer = (response) => response.writeHead(204).end()
+    const replayed = await service.call('POST', `/webhooks/${id}/deliveries/${last.id}/replay`, {
+      headers: { token: service.token },
+    })
+    expect([replayed.status, replayed.body.success.state]).toEqual([202, 'pending'])
+    expect(await attempt()).toMatchObject({ state: 'delivered', attempts: 17 })
+  })
+
+  test('a receiver that fails for days is switched off, one that says 410 at once; a replay switches it on', async () => {
+    receiver.answer = (response) => response.writeHead(500).end()
+    await attempt()
+    service.clock.advance({ seconds: 5 * 86_400 + 1 })
+    await newEvent()
+    expect(await attempt()).toMatchObject({ state: 'failed', attempts: 1 })
+    const list = await service.get('/webhooks', { token: service.token })
+    expect(list.body.success.items[0].disabled_at).toBe(service.clock.now().toISOString())
+    const before = (await logOf(service, id)).length
+    await newEvent()
+    expect((await logOf(service, id)).length).toBe(before)
+
+    const { id: delivery } = await latest()
+    const replay = () =>
+      service.call('POST', `/webhooks/${id}/deliveries/${delivery}/replay`, { headers: { token: service.token } })
+    await replay()
+    expect(await rowOf()).toMatchObject({ disabled_at: null, failing_since: null })
+    receiver.answer = (response) => response.writeHead(410).end()
+    expect(await attempt()).toMatchObject({ state: 'failed', last_status: 410 })
+    expect((await rowOf()).disabled_at).not.toBeNull()
+  })
+
+  test('an attempt whose process died is made by another one', async () => {
+    const { id: deliveryId } = await latest()
+    await service.deps.pool.query('update webhook_deliveries set attempts = 1, next_attempt_at = $1', [
+      new Date(service.clock.now().getTime() + 300_000),
+    ])
+    await service.deps.pool.query(`delete from media_queue.job where name = 'webhook'`)
+    const jobs = async () =>
+      (await service.deps.pool.query(`select data from media_queue.job where name = 'webhook'`)).rows
+    service.clock.advance({ seconds: 500 })
+    await cleanUp(service.deps)
+    expect(await jobs()).toEqual([])
+    service.clock.advance({ seconds: 101 })
+    await cleanUp(service.deps)
+    await cleanUp(service.deps)
+    expect(await jobs()).toEqual([{ data: { deliveryId, attempt: 1 } }])
+  })
+
+  test('a name that leads to a private address is not told anything', async () => {
+    await service.deps.pool.query(`update webhooks set url = 'http://169.254.169.254/latest'`)
+    expect(await attempt()).toMatchObject({ state: 'pending', last_status: null, last_error: 'forbidden_address' })
+  })
+
+  test('the log has pages, and is forgotten after a month', async () => {
+    await newEvent()
+    await newEvent()
+    const page = async (query: string) =>
+      (await service.get(`/webhooks/${id}/deliveries?limit=2${query}`, { token: service.token })).body.success
+    const first = await page('')
+    const second = await page(`&cursor=${first.next_cursor}`)
+    expect([first.items.length, second.items.length, second.next_cursor]).toEqual([2, 1, null])
+    expect(new Set([...first.items, ...second.items].map((item) => item.id)).size).toBe(3)
+    await attempt()
+    service.clock.advance({ seconds: 31 * 86_400 })
+    await cleanUp(service.deps)
+    expect((await page('')).items).toHaveLength(2)
+  })
+
+  test('a webhook is its token’s alone, and takes the scopes read and write', async () => {
+    const stranger = await service.newToken({ scopes: ['admin'] })
+    const { id: delivery } = await latest()
+    const paths = ['', '/deliveries', `/deliveries/${delivery}/replay`].map((end) => `/webhooks/${id}${end}`)
+    const as = async (token: string) => [
+      (await service.call('DELETE', paths[0] as string, { headers: { token } })).status,
+      (await service.get(paths[1] as string, { token })).status,
+      (await service.call('POST', paths[2] as string, { headers: { token } })).status,
+    ]
+    expect(await as(stranger.token)).toEqual([404, 404, 404])
+    expect(await as((await service.newToken({ scopes: ['delete'] })).token)).toEqual([403, 403, 403])
+    expect((await service.get('/webhooks', { token: stranger.token })).body.success.items).toEqual([])
+    const wrong = `/webhooks/${id}/deliveries/${id}/replay`
+    expect((await service.call('POST', wrong, { headers: { token: service.token } })).status).toBe(404)
+  })
+
+  test.each([
+    [{}, 'url'],
+    [{ url: 'ftp://127.0.0.1/' }, 'url'],
+    [{ url: 'https://ada:secret@example.com/' }, 'url'],
+    [{ url: 'http://10.0.0.1/' }, 'url'],
+    [{ url: 'http://[::ffff:169.254.169.254]/' }, 'url'],
+    [{ url: 'https://media.example/hook' }, 'url'],
+    [{ url: 'https://example.com/', events: [] }, 'events'],
+    [{ url: 'https://example.com/', events: ['media.seen'] }, 'events.0'],
+    [{ url: 'https://example.com/', secret: 'hunter2' }, 'secret'],
+    [{ url: 'https://example.com/', secret: `whsec_${Buffer.alloc(23).toString('base64')}` }, 'secret'],
+  ])('a webhook of %j is refused', async (body, param) => {
+    const refused = await postTo(service, '/webhooks', body)
+    expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([422, 'invalid_field', param])
+  })
+})
+
+test('a secret is shown once, made where none is given, and sealed where there is a key; ten webhooks are enough', async () => {
+  const key = 'an encryption key of some length'
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_ENCRYPTION_KEY: key })
+  const made = await postTo(service, '/webhooks', { url: receiver.url })
+  expect(made.body.success).toMatchObject({ events: ['media.ready', 'media.failed', 'media.deleted'] })
+  const { secret, id } = made.body.success
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32}$/)
+  expect(made.headers.get('cache-control')).toBe('no-store')
+  expect((await service.get('/webhooks', { token: service.token })).text).not.toContain(secret)
+  const { rows } = await service.deps.pool.query('select * from webhooks')
+  expect(JSON.stringify(rows)).not.toContain(secret.slice(6))
+
+  const added = idIn(await service.upload(newGif(), [], { prefer: 'respond-async' }))
+  await service.call('DELETE', `/media/${added}`, { headers: { token: service.token } })
+  const [{ id: deliveryId }] = await logOf(service, id)
+  await deliverWebhook(service.deps, { data: { deliveryId, attempt: 0 } })
+  const [first] = receiver.received
+  const verified = new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>)
+  expect(verified).toMatchObject({ type: 'media.deleted' })
+
+  const more = await Promise.all(Array.from({ length: 11 }, () => postTo(service, '/webhooks', { url: receiver.url })))
+  expect(more.filter(({ status }) => status === 201)).toHaveLength(9)
+  await service.close()
+})
