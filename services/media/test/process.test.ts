@@ -180,7 +180,7 @@ test.concurrent('memory does not grow with the file; the largest one passes, one
   expect([whole.status, whole.body.error.code]).toEqual([415, 'unsupported_media_type'])
   expect((await readMemory(service.pid)).peak - before).toBeLessThan(64 * MiB)
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
-}, 30_000)
+}, 60_000)
 
 test('a disk that refuses to be written is 503 with Retry-After, for uploads and imports', async () => {
   const api = await startApi()
