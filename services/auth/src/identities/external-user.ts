@@ -183,7 +183,8 @@ async function createUser(
   const now = deps.now()
   const email = primaryEmail(account)
   const [holder] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
-  // Verified, it would have been linked: this one is only told to be theirs.
+  if (holder && email?.verified) return undefined
+  // It is only told to be theirs.
   if (holder && !config.external.allowUnverifiedEmail) return { userId: holder, isNew: false, isAnother: true }
   const ownEmail = holder ? undefined : email
   const isProven = ownEmail?.verified || config.mail.autoconfirm
