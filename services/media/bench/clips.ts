@@ -26,7 +26,7 @@ export async function makeClip(directory: string, { file, size, seconds }: Bench
   const path = join(directory, file)
   const isGif = file.endsWith('.gif')
   const rate = isGif ? 10 : 30
-  const picture = ['-f', 'lavfi', '-i', `mandelbrot=s=${size}:r=${rate}:end_pts=400,noise=alls=4:allf=t`]
+  const picture = ['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=${rate}:d=${seconds},noise=alls=6:allf=t`]
   const sound = isGif ? [] : ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`]
   const codecs = {
     mp4: ['-c:v', 'libx264', '-preset', 'fast', '-pix_fmt', 'yuv420p', '-g', '60', '-c:a', 'aac'],
