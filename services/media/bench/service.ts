@@ -56,14 +56,16 @@ export async function startService(databaseUrl: string, directory: string) {
   }
 }
 
-export async function upload({ base }: BenchService, path: string): Promise<void> {
+/** The id of the clip, whose files are ready. */
+export async function upload({ base }: BenchService, path: string): Promise<string> {
   const body = new FormData()
   body.append('file', await openAsBlob(path), 'clip.mp4')
   const answer = await fetch(`${base}/media/upload`, { method: 'POST', body, headers: { token: TOKEN } })
   if (answer.status !== 201 || answer.headers.get('x-media-state') !== 'ready') {
     throw new Error(`${answer.status} ${await answer.text()}`)
   }
-  await answer.arrayBuffer()
+  const { success } = (await answer.json()) as { success: { page: string } }
+  return success.page.split('/').at(-1) as string
 }
 
 /** A file of nothing in particular: read to its end, then refused. */

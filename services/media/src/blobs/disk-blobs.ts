@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chmod, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   type BlobName,
   type BlobStorage,
+  type ByteRange,
   blobKey,
   isLeftover,
   parseBlobKey,
   type StoredBlob,
   type UnfinishedPut,
 } from './blob-storage.ts'
+import { createOpenFiles } from './open-files.ts'
 
 /** A reader that stalls keeps as much in memory, so throughput (twice as much with 1 MiB) is not what counts. */
 const READ_CHUNK_BYTES = 64 * 1024
@@ -21,6 +23,7 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
   const incoming = join(root, 'incoming')
   await mkdir(incoming, { recursive: true })
   const pathOf = (name: BlobName) => join(root, blobKey(name))
+  const openFiles = createOpenFiles()
 
   return {
     put: async (name, path) => {
@@ -38,13 +41,21 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
       const file = await unlessMissing(open(pathOf(name)))
       return file?.createReadStream({ ...range, highWaterMark: READ_CHUNK_BYTES })
     },
+    readPart: (name, range) => unlessMissing(openFiles.read(pathOf(name), (file) => readPart(file, range))),
     stat: (name) => statBlob(pathOf(name)),
     delete: (name) => rm(pathOf(name), { force: true }),
     list: () => listBlobs(root),
     listUnfinished: () => listIncoming(incoming),
     sweep: () => removeLeftovers(incoming),
-    close: async () => {},
+    close: async () => openFiles.close(),
   }
+}
+
+async function readPart(file: FileHandle, { start, end }: ByteRange): Promise<Buffer> {
+  const part = Buffer.allocUnsafe(end - start + 1)
+  const { bytesRead } = await file.read(part, 0, part.length, start)
+  if (bytesRead < part.length) throw new Error('a stored file is shorter than it was')
+  return part
 }
 
 /** A file of another size under this name is damage, and is replaced. */
