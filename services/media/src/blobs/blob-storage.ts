@@ -35,8 +35,8 @@ export interface BlobStorage {
   put: (name: BlobName, path: string) => Promise<void>
   /** Undefined when there is no such blob. The range must lie within it. The stream must be read or destroyed. */
   open: (name: BlobName, range?: ByteRange) => Promise<Readable | undefined>
-  /** A part of at most SMALL_PART bytes, in one piece. Undefined when there is no such blob; throws when it is shorter. */
-  readPart: (name: BlobName, range: ByteRange) => Promise<Buffer | undefined>
+  /** Where it costs less than a stream: at most SMALL_PART bytes, in one piece. Throws when the blob is shorter. */
+  readPart?: (name: BlobName, range: ByteRange) => Promise<Buffer | undefined>
   stat: (name: BlobName) => Promise<Omit<StoredBlob, 'name'> | undefined>
   /** Deleting what is not there is fine. A stream that is already open stays readable. */
   delete: (name: BlobName) => Promise<void>

@@ -3,7 +3,6 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { buffer } from 'node:stream/consumers'
 import {
   AbortMultipartUploadCommand,
   DeleteObjectCommand,
@@ -80,10 +79,6 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
   return {
     put: (name, path) => putBlob(s3, name, path),
     open: (name, range) => openBlob(s3, name, range),
-    readPart: async (name, range) => {
-      const part = await openBlob(s3, name, range)
-      return part && buffer(part)
-    },
     stat: (name) => statBlob(s3, name),
     delete: async (name) => {
       const command = new DeleteObjectCommand(objectOf(s3, name))

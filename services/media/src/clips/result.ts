@@ -34,7 +34,7 @@ export function toResult(clip: Clip, site: Site): Result {
 }
 
 /** What the pages show. All addresses are known from the id alone, long before there are files. */
-export function toView(clip: Clip, { name, baseUrl, filesBaseUrl }: Site): ClipView {
+export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Site): ClipView {
   const file = (kind: RenditionKind) => `${filesBaseUrl}/f/${clip.id}.${kind}`
   return {
     id: clip.id,
@@ -58,6 +58,7 @@ export function toView(clip: Clip, { name, baseUrl, filesBaseUrl }: Site): ClipV
       mp4: file('mp4'),
       webm: file('webm'),
     },
+    filesRedirectUrl,
     siteName: name,
     siteUrl: `${baseUrl}/`,
     oembedEndpoint: `${baseUrl}/oembed`,

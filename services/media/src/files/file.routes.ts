@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { BlobName, ByteRange } from '../blobs/blob-storage.ts'
+import { type BlobName, type ByteRange, blobKey } from '../blobs/blob-storage.ts'
 import { isClipId } from '../clips/clip-id.ts'
 import type { FoundFile } from '../clips/clips.store.ts'
 import type { RenditionKind } from '../db/tables.ts'
@@ -69,6 +69,14 @@ interface Wanted {
 
 async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, wanted: Wanted) {
   const { file } = wanted
+  const { accelPrefix, site } = deps.config
+  if (accelPrefix) return letServerSend(reply, wanted, `${accelPrefix}/${blobKey(nameOf(wanted))}`)
+  // Nobody else knows how to name what is saved. The clip may be gone tomorrow: the redirect is not for keeping.
+  if (site.filesRedirectUrl && !wanted.download) {
+    return reply
+      .header('cross-origin-resource-policy', 'cross-origin')
+      .redirect(`${site.filesRedirectUrl}/${blobKey(nameOf(wanted))}`, 302)
+  }
   const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
   if (!mayProceed(headers, validators)) return reply.code(412).header('content-length', 0).send()
   if (isNotModified(headers, validators)) {
@@ -87,6 +95,13 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
   return ranges && ranges.length > 1
     ? sendParts(deps, reply, { ...wanted, ranges })
     : sendPart(deps, reply, { ...wanted, range: ranges?.[0] })
+}
+
+/** The web server in front has ranges, conditions and an ETag of its own; ours would not fit to them. */
+function letServerSend(reply: FastifyReply, wanted: Wanted, path: string) {
+  describeFile(reply, wanted)
+  for (const name of ['etag', 'last-modified', 'accept-ranges']) reply.removeHeader(name)
+  return reply.header('x-accel-redirect', path).send()
 }
 
 /** HEAD says what GET would say, and therefore looks too. */

@@ -14,7 +14,8 @@ export async function openRange(
   range: ByteRange,
 ): Promise<OpenedRange | undefined> {
   const length = range.end - range.start + 1
-  const body = length <= SMALL_PART ? await blobs.readPart(name, range) : await blobs.open(name, range)
+  const read = (length <= SMALL_PART && blobs.readPart) || blobs.open
+  const body = await read(name, range)
   return body && { body, length }
 }
 

@@ -19,6 +19,8 @@ export interface ClipView {
   hasAudio: boolean
   createdAt: Date
   urls: { page: string; embed: string; oembed: string; gif: string; jpg: string; mp4: string; webm: string }
+  /** Where the files' addresses lead, if elsewhere. */
+  filesRedirectUrl?: string
   siteName: string
   /** Home of the service; the provider's address in oEmbed. */
   siteUrl: string

@@ -14,10 +14,10 @@ export interface PagePolicy {
  */
 export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView, scriptUrl?: string) => string {
   const styleHash = `'sha256-${createHash('sha256').update(css).digest('base64')}'`
-  return ({ urls }, scriptUrl) => {
-    const fileOrigins = [...new Set([urls.gif, urls.jpg, urls.mp4, urls.webm].map((url) => new URL(url).origin))].join(
-      ' ',
-    )
+  return ({ urls: { gif, jpg, mp4, webm }, filesRedirectUrl }, scriptUrl) => {
+    // A policy looks at where a redirect leads too.
+    const fileUrls = [gif, jpg, mp4, webm, ...(filesRedirectUrl ? [filesRedirectUrl] : [])]
+    const fileOrigins = [...new Set(fileUrls.map((url) => new URL(url).origin))].join(' ')
     return [
       "default-src 'none'",
       `style-src ${styleHash}`,
