@@ -39,6 +39,39 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     expect(complaints()).toEqual([])
   })
 
+  test.each(['mp4', 'webm'])('the %s plays on page and player', async (kind) => {
+    for (const path of ['gif', 'embed']) {
+      const { page } = await openPage({ javaScriptEnabled: true })
+      const other = kind === 'mp4' ? 'webm' : 'mp4'
+      await page.route(`**/f/*.${other}`, (route) => route.abort())
+      await page.goto(`${service.url}/${path}/${id}`)
+      await playing(page)
+      const source = page
+        .locator('video.moving')
+        .evaluate((video) => (video as unknown as { currentSrc: string }).currentSrc)
+      expect(await source).toBe(`${service.url}/f/${id}.${kind}`)
+    }
+  })
+
+  test('the player rests off screen, and where motion is unwanted until it is asked', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    const blog = `<div style="height: 3000px"></div><iframe src="${service.url}/embed/${id}" width="160" height="120" allow="autoplay"></iframe>`
+    await page.setContent(blog)
+    const video = page.frameLocator('iframe').locator('video.moving')
+    const isPaused = () => video.evaluate((each) => (each as unknown as { paused: boolean }).paused)
+    await page.locator('iframe').scrollIntoViewIfNeeded()
+    await playing(page, 'iframe')
+    await page.evaluate('scrollTo(0, 0)')
+    await expect.poll(isPaused).toBe(true)
+    await page.locator('iframe').scrollIntoViewIfNeeded()
+    await expect.poll(isPaused).toBe(false)
+
+    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await page.goto(`${service.url}/embed/${id}`)
+    expect(await page.locator('video.moving').isVisible()).toBe(false)
+    expect(await page.locator('video.still').isVisible()).toBe(true)
+  })
+
   test('the embed of the result plays in a page of another site', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     const { body } = await service.get(`/media/${id}`, { token: service.token })

@@ -365,6 +365,19 @@ describe('details and deletion', () => {
     for (const path of [`/f/${id}.gif`, `/gif/${id}`, `/embed/${id}`, `/oembed/${id}`]) {
       expect(await service.get(path)).toMatchObject({ status: 410, body: { error: { code: 'gone' } } })
     }
+    // A person is told in words, in a frame too.
+    for (const [path, frames] of [
+      [`/gif/${id}`, "'none'"],
+      [`/embed/${id}`, '*'],
+    ] as const) {
+      const { status, text, headers } = await service.get(path, { accept: 'text/html,*/*;q=0.8' })
+      expect([status, headers.get('content-type')]).toEqual([410, 'text/html; charset=utf-8'])
+      expect(text).toContain('This media item was removed.')
+      expect(headers.get('content-security-policy')).toMatch(
+        new RegExp(`^default-src 'none'; .*frame-ancestors ${frames.replace('*', '\\*')}$`),
+      )
+      expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['no-store', 'Accept'])
+    }
     expect((await service.get(`/media/${id}`, { token: service.token })).status).toBe(410)
     const { rows } = await service.deps.pool.query('select * from clips where id = $1', [id])
     expect(JSON.stringify(rows)).not.toContain('secret')

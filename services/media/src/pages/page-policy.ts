@@ -13,7 +13,7 @@ export interface PagePolicy {
  * files are, and nothing else, so that markup that slipped in could not run, load, submit or restyle anything.
  */
 export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView, scriptUrl?: string) => string {
-  const styleHash = `'sha256-${createHash('sha256').update(css).digest('base64')}'`
+  const styleHash = hashOf(css)
   return ({ urls: { gif, jpg, mp4, webm }, filesRedirectUrl }, scriptUrl) => {
     // A policy looks at where a redirect leads too.
     const fileUrls = [gif, jpg, mp4, webm, ...(filesRedirectUrl ? [filesRedirectUrl] : [])]
@@ -30,3 +30,9 @@ export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView
     ].join('; ')
   }
 }
+
+/** Of a page that shows nothing but text. */
+export const textPolicy = ({ css, frameAncestors }: PagePolicy): string =>
+  `default-src 'none'; style-src ${hashOf(css)}; base-uri 'none'; form-action 'none'; frame-ancestors ${frameAncestors}`
+
+const hashOf = (css: string) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`
