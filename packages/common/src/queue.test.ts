@@ -18,15 +18,16 @@ const queueOf = (name: string): QueueDefinition => ({
 let database: Awaited<ReturnType<typeof cloneTemplate>>
 let queue: Queue
 let db: ReturnType<typeof openDatabase>['db']
+let pool: ReturnType<typeof openDatabase>['pool']
 
 beforeAll(async () => {
   database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_queue`, async () => {})
-  db = openDatabase({ url: database.url, maxPoolSize: 4, applicationName: 'test', log }).db
+  ;({ db, pool } = openDatabase({ url: database.url, maxPoolSize: 4, applicationName: 'test', log }))
   queue = await openQueue({
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: ['committed', 'retried', 'hopeless', 'held', 'sought', 'backlog'].map(queueOf),
+    queues: ['committed', 'retried', 'hopeless', 'held', 'sought', 'backlog', 'shared', 'taken'].map(queueOf),
     log,
     migrate: true,
     supervise: true,
@@ -99,4 +100,32 @@ test('a backlog is worked off without pauses', async () => {
   await queue.work('backlog', { concurrency: 2 }, async () => void done++)
   // Workers that slept between two jobs, up to 5 s each, would need most of a minute.
   await expect.poll(() => done, { timeout: 10_000 }).toBe(20)
+})
+
+test('shares take turns, however many jobs one of them has, and the one with many is not forgotten', async () => {
+  const send = (...shares: string[]) =>
+    db.transaction().execute(async (trx) => {
+      for (const share of shares) await queue.send(trx, 'shared', { share }, { share })
+    })
+  await send(...Array(8).fill('many'))
+  await send('few', 'few')
+  expect([await queue.depth('shared'), await queue.depth('shared', 'few')]).toEqual([10, 2])
+  const begun: string[] = []
+  await queue.work<{ share: string }>('shared', { concurrency: 1 }, async ({ data: { share } }) => {
+    begun.push(share)
+    if (begun.length === 4) await send('late')
+    // One that always has a job, never more than one.
+    if (share === 'late' && begun.length < 9) await send('late')
+  })
+  await expect.poll(() => begun.length, { timeout: 10_000 }).toBe(13)
+  expect(begun).toEqual([
+    ...['many', 'few', 'many', 'few', 'late', 'many', 'late', 'many', 'late', 'many', 'many', 'many', 'many'],
+  ])
+})
+
+test('jobs of one share that are sent at once get turns of their own', async () => {
+  const send = () => db.transaction().execute((trx) => queue.send(trx, 'taken', {}, { share: 'one' }))
+  await Promise.all([send(), send(), send()])
+  const { rows } = await pool.query(`select -priority as turn from jobs.job where name = 'taken' order by turn`)
+  expect(rows).toEqual([{ turn: 0 }, { turn: 1 }, { turn: 2 }])
 })

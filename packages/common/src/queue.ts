@@ -38,14 +38,16 @@ export interface WorkOptions {
 export interface Queue {
   /**
    * Writes a job inside the caller's transaction; it is gone when the transaction rolls back. Nobody begins it before
-   * `afterSeconds`.
+   * `afterSeconds`. With `share` the jobs of one share take turns with those of the others, however many each has: the
+   * n-th job of a share comes after the n-th one of every other, so that a newcomer waits for what is under way and little
+   * else. A job without one comes next. On a queue of few thousand jobs, because the turn is counted out.
    */
   send(
     // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
     trx: Transaction<any>,
     name: string,
     data: object,
-    when?: { afterSeconds: number },
+    how?: { afterSeconds?: number; share?: string },
   ): Promise<void>
   /** Runs `handle` for each job; a thrown error means a retry. */
   work<Data extends object>(
@@ -65,8 +67,8 @@ export interface Queue {
   ): Promise<boolean>
   /** Jobs that no worker has begun, by queue name. */
   waiting(name: string): Promise<number>
-  /** Jobs waiting or running, by queue name. */
-  depth(name: string): Promise<number>
+  /** Jobs waiting or running, by queue name, of one share where one is named. */
+  depth(name: string, share?: string): Promise<number>
   /** Stops taking jobs, waits up to `graceMs` for running ones; what is unfinished then goes back to the queue. */
   stop(graceMs: number): Promise<void>
 }
@@ -108,15 +110,32 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   await boss.start()
   if (migrate) for (const queue of options.queues) await declareQueue(boss, queue)
   /** Counted here: pg-boss' own figures may be a minute old, too late for a limit. */
-  const count = async (name: string, before: 'active' | 'completed') => {
-    const text = `select count(*)::int as jobs from ${options.schema}.job where name = $1 and state < '${before}'`
-    const { rows } = await boss.getDb().executeSql(text, [name])
+  const count = async (name: string, before: 'active' | 'completed', share?: string) => {
+    const text = `select count(*)::int as jobs from ${options.schema}.job
+      where name = $1 and state < '${before}' and ($2::text is null or group_id = $2)`
+    const { rows } = await boss.getDb().executeSql(text, [name, share ?? null])
     return rows[0].jobs as number
   }
   const worked = new Set<string>()
+  /**
+   * The turn after the last one of this share that is not over, and not before the one that is under way: who had nothing
+   * to do for long is owed nothing. In turn itself, so that two requests of one share at once do not get the same one.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
+  const nextTurn = async (trx: Transaction<any>, name: string, share: string) => {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`${options.schema}.${name}`}, 0))`.execute(trx)
+    const { rows } = await sql<{ turn: number }>`select greatest(
+        coalesce(max(-priority) filter (where group_id = ${share}) + 1, 0),
+        coalesce(min(-priority) filter (where start_after <= now()), 0)
+      ) as turn
+      from ${sql.id(options.schema, 'job')}
+      where name = ${name} and state < 'completed' and group_id is not null`.execute(trx)
+    return rows[0]?.turn ?? 0
+  }
   return {
-    send: async (trx, name, data, when) => {
-      await boss.send(name, data, { db: fromKysely(trx), startAfter: when?.afterSeconds ?? 0 })
+    send: async (trx, name, data, { afterSeconds = 0, share } = {}) => {
+      const turn = share === undefined ? {} : { group: { id: share }, priority: -(await nextTurn(trx, name, share)) }
+      await boss.send(name, data, { db: fromKysely(trx), startAfter: afterSeconds, ...turn })
     },
     work: async <Data extends object>(
       name: string,
@@ -154,7 +173,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       return rows[0]?.found === true
     },
     waiting: (name) => count(name, 'active'),
-    depth: (name) => count(name, 'completed'),
+    depth: (name, share) => count(name, 'completed', share),
     stop: async (graceMs) => {
       // Not pg-boss' own waiting, which looks twice a second whether its workers are done.
       const patience = new AbortController()

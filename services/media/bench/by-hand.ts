@@ -1,64 +1,166 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { copyFile, mkdir, rm, stat } from 'node:fs/promises'
+import { extname, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { resolveTools } from '../src/transcode/binaries.ts'
+import { cpuSeconds } from './cpu.ts'
 
 const run = promisify(execFile)
-const tools = await resolveTools({ searchPath: process.env.PATH ?? '' })
-
-/** Moving pictures with some grain, and a tone: neither the easiest nor the hardest thing to encode. */
-export async function makeClip(path: string, size: string, seconds: number): Promise<void> {
-  const picture = ['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=30:d=${seconds},noise=alls=6:allf=t`]
-  const sound = ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`]
-  const codecs = ['-c:v', 'libx264', '-preset', 'fast', '-pix_fmt', 'yuv420p', '-g', '60', '-c:a', 'aac']
-  await run(tools.ffmpeg.path, ['-v', 'error', '-y', ...picture, ...sound, ...codecs, path])
-}
+export const tools = await resolveTools({ searchPath: process.env.PATH ?? '' })
 
 const HARD =
   '-nostdin -hide_banner -loglevel error -y -protocol_whitelist file -format_whitelist gif,mov,matroska ' +
   '-max_pixels 33177600 -max_alloc 536870912'
 
+const DEMUXERS = { mp4: 'mov', webm: 'matroska', gif: 'gif' } as const
+const END = '-map_metadata -1 -map_chapters -1 -t 30.5'
+const SOUND = '-map 0:a:0? -sn -dn'
+
+type Output = 'mp4' | 'webm' | 'gif'
+
+interface Probed {
+  source: string
+  directory: string
+  demuxer: string
+  width: number
+  height: number
+  gifSize: string
+  gifRate: string
+}
+
 /**
- * The commands of contract/media.md 5.9 as somebody would type them: probe, keyframe pass, one command for three files.
- * Without the poster's last step, without a look at the results, without anything around them.
+ * The commands of contract/media.md 5.9 as somebody would type them: probe, keyframe pass, one command for three files (for
+ * a gif two and the poster: the gif itself is kept). Without the poster's last step, without a look at the results, without
+ * anything around them.
  */
-export async function runByHand(source: string, directory: string): Promise<void> {
+export async function runByHand(source: string, directory: string, threads = 0): Promise<void> {
   await mkdir(directory, { recursive: true })
-  const probed = await run(
-    tools.ffprobe.path,
-    words(`-v error -f mov -show_streams -show_format -count_packets -of json ${source}`),
-  )
-  const { streams, format } = JSON.parse(probed.stdout)
-  const { width, height } = streams[0]
+  const clip = await probe(source, directory)
+  if (clip.demuxer === 'gif') await runGifByHand(clip, threads)
+  else {
+    await makePalette(clip)
+    await makeOutputs(clip, ['mp4', 'webm', 'gif'], threads)
+  }
+  await rm(directory, { recursive: true })
+}
+
+/** CPU seconds of one decode, and of what each encoder takes beside it. */
+export async function leastCpuByHand(source: string, directory: string): Promise<number> {
+  await mkdir(directory, { recursive: true })
+  const clip = await probe(source, directory)
+  const measured = async (work: () => Promise<unknown>) => {
+    const before = cpuSeconds('self')
+    await work()
+    return cpuSeconds('self') - before
+  }
+  const palette = clip.demuxer === 'gif' ? 0 : await measured(() => makePalette(clip))
+  const decode = await measured(() => ffmpeg(clip, words(`${HARD} -f ${clip.demuxer} -i ${source} -f null -`)))
+  let total = palette + decode
+  const outputs: Output[] = clip.demuxer === 'gif' ? ['mp4', 'webm'] : ['mp4', 'webm', 'gif']
+  for (const output of outputs) total += (await measured(() => makeOutputs(clip, [output], 0))) - decode
+  await rm(directory, { recursive: true })
+  return total
+}
+
+/** Bytes and SSIM in dB of a GIF of the source at our size and rate: with ffmpeg's own palette, and of `ours`. */
+export async function compareGifs(source: string, directory: string, ours: string) {
+  await mkdir(directory, { recursive: true })
+  const clip = await probe(source, directory)
+  const usual = 'usual.gif'
+  const frames = `fps=${clip.gifRate},scale=${clip.gifSize}:flags=lanczos`
+  await ffmpeg(clip, [
+    ...words(`${HARD} -i ${source} -filter_complex`),
+    `[0:v:0]${frames},split[a][b];[a]palettegen[p];[b][p]paletteuse`,
+    usual,
+  ])
+  const inOrder = 'format=yuv420p,settb=1/30,setpts=N'
+  const ssim = async (gif: string) => {
+    const graph = `[0:v]fps=${clip.gifRate},${inOrder}[a];[1:v:0]${frames},${inOrder}[b];[a][b]ssim=stats_file=-:shortest=1`
+    const args = words(`-hide_banner -nostdin -loglevel info -i ${gif} -i ${source} -an -lavfi`)
+    const { stderr } = await ffmpeg(clip, [...args, graph, ...words('-f null -')])
+    return Number(/All:[\d.]+ \(([\d.]+)\)/.exec(stderr)?.[1])
+  }
+  const bytes = async (gif: string) => (await stat(resolve(directory, gif))).size
+  const result = {
+    usual: { bytes: await bytes(usual), ssim: await ssim(usual) },
+    ours: { bytes: await bytes(ours), ssim: await ssim(ours) },
+  }
+  await rm(directory, { recursive: true })
+  return result
+}
+
+async function probe(source: string, directory: string): Promise<Probed> {
+  const demuxer = DEMUXERS[extname(source).slice(1) as keyof typeof DEMUXERS]
+  const shown = words(`-v error -f ${demuxer} -show_streams -show_format -count_packets -of json ${source}`)
+  const { streams, format } = JSON.parse((await run(tools.ffprobe.path, shown)).stdout)
+  const video = streams.find((stream: { codec_type: string }) => stream.codec_type === 'video')
   const seconds = Number(format.duration)
-  const scale = Math.min(1, 480 / Math.max(width, height))
-  const small = `${Math.round(width * scale)}:${Math.round(height * scale)}`
-  const gifFps = seconds <= 10 ? '16.67' : seconds <= 20 ? '12.5' : '10'
-  const ffmpeg = (args: string[]) => run(tools.ffmpeg.path, args, { cwd: directory })
-  await ffmpeg([
-    ...words(`${HARD} -skip_frame nokey -f mov -i ${source} -filter_complex`),
-    `[0:v:0]split[a][b];[a]scale=${small}:flags=lanczos,hqdn3d=1:1:6:6,palettegen=stats_mode=full[p];` +
+  const gifScale = Math.min(1, 480 / Math.max(video.width, video.height))
+  const scale = Math.min(1, 1920 / video.width, 1080 / video.height)
+  return {
+    ...{ source, directory, demuxer, width: video.width * scale, height: video.height * scale },
+    gifSize: `${Math.round(video.width * gifScale)}:${Math.round(video.height * gifScale)}`,
+    gifRate: seconds <= 10 ? '100/6' : seconds <= 20 ? '100/8' : '100/10',
+  }
+}
+
+const ffmpeg = ({ directory }: Probed, args: string[]) => run(tools.ffmpeg.path, args, { cwd: directory })
+
+function makePalette(clip: Probed) {
+  const { demuxer, source, gifSize, width, height } = clip
+  return ffmpeg(clip, [
+    ...words(`${HARD} -skip_frame nokey -f ${demuxer} -i ${source} -filter_complex`),
+    `[0:v:0]split[a][b];[a]scale=${gifSize}:flags=lanczos,hqdn3d=1:1:6:6,palettegen=stats_mode=full[p];` +
       `[b]thumbnail=8,scale=${width}:${height},format=yuvj420p[j]`,
     ...words('-map [p] -frames:v 1 -update 1 pal.png -map [j] -frames:v 1 -update 1 -q:v 2 poster0.jpg'),
   ])
-  const sound = '-map 0:a:0? -sn -dn'
-  const end = '-map_metadata -1 -map_chapters -1 -t 30.5'
-  await ffmpeg([
-    ...words(`${HARD} -threads 0 -f mov -i ${source}`),
-    ...words('-protocol_whitelist file -format_whitelist png_pipe -f png_pipe -i pal.png -filter_complex'),
-    `[0:v:0]scale=${width}:${height}:flags=bicubic,setsar=1,format=yuv420p,split=3[v1][v2][v3];` +
-      `[v3]fps=${gifFps},scale=${small}:flags=lanczos,hqdn3d=1:1:6:6[gx];` +
-      '[gx][1:v]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle[g]',
-    ...words(`-map [v1] ${sound} -c:v libx264 -preset veryfast -crf 23 -maxrate 6M -bufsize 12M -profile:v high -g 60`),
-    ...words(`-c:a aac -b:a 128k -ac 2 -ar 48000 -movflags +faststart ${end} o.mp4`),
-    ...words(`-map [v2] ${sound} -c:v libvpx-vp9 -deadline realtime -cpu-used 7 -crf 32 -b:v 0 -row-mt 1`),
-    ...words(`-tile-columns 2 -g 120 -c:a libopus -b:a 96k -ac 2 -ar 48000 ${end} o.webm`),
-    ...words('-map [g] -loop 0 -t 30.5 o.gif -progress pipe:1'),
+}
+
+function makeOutputs(clip: Probed, outputs: Output[], threads: number) {
+  const { demuxer, source, width, height, gifSize, gifRate } = clip
+  const picture = demuxer === 'gif' ? onWhite(clip) : `scale=${width}:${height}:flags=bicubic,setsar=1,format=yuv420p`
+  const graph = [
+    `[0:v:0]${picture},split=${outputs.length}${outputs.map((output) => `[${output}]`).join('')}`,
+    ...(outputs.includes('gif')
+      ? [
+          `[gif]fps=${gifRate},scale=${gifSize}:flags=lanczos,hqdn3d=1:1:6:6[gx]`,
+          '[gx][1:v]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle[g]',
+        ]
+      : []),
+  ]
+  const crf = demuxer === 'gif' ? { mp4: 20, webm: 30 } : { mp4: 23, webm: 32 }
+  const ends = {
+    mp4:
+      `-map [mp4] ${SOUND} -c:v libx264 -preset veryfast -crf ${crf.mp4} -maxrate 6M -bufsize 12M -profile:v high -g 60 ` +
+      `-threads ${threads} -c:a aac -b:a 128k -ac 2 -ar 48000 -movflags +faststart ${END} o.mp4`,
+    webm:
+      `-map [webm] ${SOUND} -c:v libvpx-vp9 -deadline realtime -cpu-used 7 -crf ${crf.webm} -b:v 0 -row-mt 1 ` +
+      `-tile-columns 2 -g 120 -threads ${threads} -c:a libopus -b:a 96k -ac 2 -ar 48000 ${END} o.webm`,
+    gif: '-map [g] -loop 0 -t 30.5 o.gif',
+  }
+  return ffmpeg(clip, [
+    ...words(`${HARD} -threads ${threads} -f ${demuxer} -i ${source}`),
+    ...(outputs.includes('gif')
+      ? words('-protocol_whitelist file -format_whitelist png_pipe -f png_pipe -i pal.png')
+      : []),
+    ...['-filter_complex', graph.join(';')],
+    ...outputs.flatMap((output) => words(ends[output])),
+    ...words('-progress pipe:1'),
   ])
-  await rm(directory, { recursive: true })
+}
+
+const onWhite = ({ width, height }: Probed) =>
+  `scale=${width}:${height}:flags=bicubic,format=rgba,split[a][b];[a]lutrgb=r=255:g=255:b=255:a=255[w];` +
+  '[w][b]overlay=format=auto,setsar=1,format=yuv420p'
+
+async function runGifByHand(clip: Probed, threads: number): Promise<void> {
+  await makeOutputs(clip, ['mp4', 'webm'], threads)
+  const poster = `-vf thumbnail=8,scale=${clip.width}:${clip.height} -frames:v 1 -update 1 -q:v 2 poster0.jpg`
+  await ffmpeg(clip, words(`${HARD} -f gif -i ${clip.source} ${poster}`))
+  await copyFile(clip.source, resolve(clip.directory, 'o.gif'))
 }
 
 export async function hashFile(path: string): Promise<void> {

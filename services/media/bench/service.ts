@@ -27,6 +27,9 @@ export async function startService(databaseUrl: string, directory: string) {
       MEDIA_DATABASE_URL: databaseUrl,
       MEDIA_BLOBS_DIR: join(directory, 'blobs'),
       MEDIA_BOOTSTRAP_TOKEN: TOKEN,
+      MEDIA_PARALLEL_PER_TOKEN: '12',
+      MEDIA_SYNC_WAIT: '10m',
+      MEDIA_RATE_LIMIT_UPLOAD: '100000',
     },
   })
   const base = await new Promise<string>((resolve, reject) => {
@@ -42,6 +45,7 @@ export async function startService(databaseUrl: string, directory: string) {
   return {
     base,
     readyMs,
+    pid: child.pid as number,
     /** Resident bytes: now, and at the peak since `resetPeak`. */
     memory: async () => {
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
@@ -56,16 +60,21 @@ export async function startService(databaseUrl: string, directory: string) {
   }
 }
 
-/** The id of the clip, whose files are ready. */
-export async function upload({ base }: BenchService, path: string): Promise<string> {
+/** The addresses of the files that were made. */
+export async function upload({ base }: BenchService, path: string): Promise<Record<'gif' | 'mp4', string>> {
   const body = new FormData()
   body.append('file', await openAsBlob(path), 'clip.mp4')
   const answer = await fetch(`${base}/media/upload`, { method: 'POST', body, headers: { token: TOKEN } })
   if (answer.status !== 201 || answer.headers.get('x-media-state') !== 'ready') {
     throw new Error(`${answer.status} ${await answer.text()}`)
   }
-  const { success } = (await answer.json()) as { success: { page: string } }
-  return success.page.split('/').at(-1) as string
+  const { success } = (await answer.json()) as { success: { files: Record<'gif' | 'mp4', string> } }
+  return success.files
+}
+
+export async function download({ base }: BenchService, address: string): Promise<Buffer> {
+  const answer = await fetch(base + new URL(address).pathname)
+  return Buffer.from(await answer.arrayBuffer())
 }
 
 /** A file of nothing in particular: read to its end, then refused. */

@@ -129,10 +129,17 @@ export const variables = {
     min: 1,
     max: 256,
   }),
-  QUEUE_LIMIT: integer('Clips waiting or being made before new ones are answered 503.', { default: '100', min: 1 }),
+  QUEUE_LIMIT: integer(
+    'Clips waiting or being made before new ones are answered 503; a token that has none of them is let in until there are twice as many.',
+    { default: '100', min: 1 },
+  ),
   QUEUE_PER_TOKEN: integer(
     'Clips of one token (or of all callers without one) waiting or being made, in all processes, before its new ones are answered 429; half of QUEUE_LIMIT if unset.',
     { min: 1 },
+  ),
+  EXTRAS: boolean(
+    'Make an AV1 copy and a WebP poster of each clip too, in the background, while nothing else is to be done.',
+    { default: 'false' },
   ),
   FFMPEG_PATH: text('The ffmpeg to use; else the one of the system, else an old one that comes along.'),
   FFPROBE_PATH: text('The ffprobe to use; else the one beside ffmpeg.'),
@@ -240,6 +247,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
       concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfMachine(),
       processes: values.WEB_CONCURRENCY,
       queueLimit: values.QUEUE_LIMIT,
+      extras: values.EXTRAS,
       queueLimitPerToken: values.QUEUE_PER_TOKEN ?? Math.ceil(values.QUEUE_LIMIT / 2),
     },
     ffmpeg: {

@@ -16,6 +16,7 @@ import type { Config } from './config.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createKnownFiles, type KnownFiles } from './files/known-files.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
+import { EXTRAS_QUEUE } from './jobs/extras-queue.ts'
 import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { PATIENCE, type Patience } from './patience.ts'
@@ -102,7 +103,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
     url: database.url,
     schema: `${tablePrefix(database.namespace)}media_queue`,
     applicationName: 'media',
-    queues: [TRANSCODE_QUEUE, WEBHOOK_QUEUE],
+    queues: [TRANSCODE_QUEUE, EXTRAS_QUEUE, WEBHOOK_QUEUE],
     log,
     ...how,
   })
@@ -247,7 +248,7 @@ async function openYtdlp({
   }
 }
 
-function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress }: Config, log: Logger): void {
+function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress, worker }: Config, log: Logger): void {
   const facts = {
     ffmpeg: ffmpeg.path,
     version: ffmpeg.version,
@@ -261,6 +262,9 @@ function reportTools({ ffmpeg, ffprobe, limiters }: MediaTools, { egress }: Conf
   } else log.info(facts, 'ffmpeg found')
   if (!limiters.sandbox) {
     log.warn('no sandbox for ffmpeg works here (bwrap, unshare): it has the network and the rights of this process')
+  }
+  if (worker.extras && !ffmpeg.av1Encoder) {
+    log.warn({ ffmpeg: ffmpeg.path }, 'this ffmpeg has no libsvtav1: clips get a WebP poster and no AV1 copy')
   }
   if (egress.allowCidrs.length > 0) log.warn({ allowed: egress.allowCidrs }, 'imports may reach these networks')
 }

@@ -1,6 +1,8 @@
 import { inOrder } from '@services/common/shutdown'
 import type { Deps } from './deps.ts'
 import { startHousekeeping } from './housekeeping.ts'
+import { makeExtrasOfSource } from './jobs/add-extras.ts'
+import { EXTRAS_QUEUE, type ExtrasJob } from './jobs/extras-queue.ts'
 import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob } from './jobs/transcode-queue.ts'
 import { failDeadSource, transcodeSource } from './jobs/transcode-source.ts'
 import { deliverWebhook } from './webhooks/deliver-webhook.ts'
@@ -26,6 +28,11 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     tracked(transcodeSource(deps, job)),
   )
   await deps.queue.work<TranscodeJob>(DEAD_TRANSCODE_QUEUE, { concurrency: 1 }, (job) => failDeadSource(deps, job))
+  if (deps.config.worker.extras) {
+    await deps.queue.work<ExtrasJob>(EXTRAS_QUEUE.name, { concurrency: 1 }, (job) =>
+      tracked(makeExtrasOfSource(deps, job)),
+    )
+  }
   await deps.queue.work<WebhookJob>(WEBHOOK_QUEUE.name, { concurrency: WEBHOOKS_AT_ONCE }, (job) =>
     tracked(deliverWebhook(deps, job)),
   )

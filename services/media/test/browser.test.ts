@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Browser, isBrowserThere, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { clip } from './clips.ts'
+import { clip, impatientTools, tools } from './clips.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
 describe.skipIf(!isBrowserThere)('in a browser', () => {
@@ -15,8 +15,9 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
   beforeAll(async () => {
     const port = await findFreePort()
     const base = `http://127.0.0.1:${port}`
-    const settings = { MEDIA_PORT: String(port), MEDIA_BASE_URL: base, MEDIA_FILES_BASE_URL: base }
-    ;[service, browser] = await Promise.all([startTestService(settings), launchBrowser()])
+    const addresses = { MEDIA_PORT: String(port), MEDIA_BASE_URL: base, MEDIA_FILES_BASE_URL: base }
+    const settings = { ...addresses, MEDIA_EXTRAS: 'true' }
+    ;[service, browser] = await Promise.all([startTestService(settings, { tools: impatientTools }), launchBrowser()])
     id = idIn(await service.upload(await clip('plain.mp4')))
   }, 30_000)
   afterAll(async () => {
@@ -42,8 +43,10 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
   test.each(['mp4', 'webm'])('the %s plays on page and player', async (kind) => {
     for (const path of ['gif', 'embed']) {
       const { page } = await openPage({ javaScriptEnabled: true })
-      const other = kind === 'mp4' ? 'webm' : 'mp4'
-      await page.route(`**/f/*.${other}`, (route) => route.abort())
+      await page.route(
+        (url) => /(mp4|webm)$/.test(url.pathname) && url.pathname !== `/f/${id}.${kind}`,
+        (route) => route.abort(),
+      )
       await page.goto(`${service.url}/${path}/${id}`)
       await playing(page)
       const source = page
@@ -72,6 +75,23 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     expect(await page.locator('video.still').isVisible()).toBe(true)
   })
 
+  test('the colours of the poster are there before it, and the AV1 copy plays once it is made', async ({ skip }) => {
+    if (!tools.ffmpeg.av1Encoder) skip('this ffmpeg has no libsvtav1')
+    const isMade = async () => (await service.get(`/f/${id}.av1.mp4`)).status
+    await expect.poll(isMade, { timeout: 12_000, interval: 100 }).toBe(200)
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    for (const path of ['gif', 'embed']) {
+      await page.goto(`${service.url}/${path}/${id}`)
+      await playing(page)
+      const shown = await page.locator('video.moving').evaluate((video) => {
+        const { currentSrc } = video as unknown as { currentSrc: string }
+        return [currentSrc, (globalThis as unknown as Browserish).getComputedStyle(video).backgroundImage]
+      })
+      expect(shown).toEqual([`${service.url}/f/${id}.av1.mp4`, expect.stringMatching(/^url\("data:image\/png;base64,/)])
+    }
+    expect(complaints()).toEqual([])
+  }, 30_000)
+
   test('the embed of the result plays in a page of another site', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     const { body } = await service.get(`/media/${id}`, { token: service.token })
@@ -85,6 +105,10 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     expect(complaints()).toEqual([])
   })
 })
+
+interface Browserish {
+  getComputedStyle(element: unknown): { backgroundImage: string }
+}
 
 /** Time passes in the clip. `evaluate` works without scripts of the page too. */
 async function playing(page: Page, frame?: string): Promise<void> {

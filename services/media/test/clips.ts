@@ -20,6 +20,9 @@ export const embeddedTools: MediaTools = {
   limiters: tools.limiters,
 }
 
+/** For what gives way to everything else on the machine, in a test that waits for it. */
+export const impatientTools: MediaTools = { ...tools, limiters: { ...tools.limiters, nice: null } }
+
 const picture = (seconds: number, options = '') => lavfi(`testsrc2=s=160x120:r=25:d=${seconds}${options}`)
 const tone = (seconds: number) => lavfi(`sine=frequency=440:duration=${seconds}`)
 const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '12']
@@ -38,7 +41,7 @@ const recipes = {
   'small-sound.mp4': [...lavfi('testsrc2=s=48x64:r=10:d=1'), ...tone(1), ...x264, ...aac],
   'silence.mp4': [...picture(1), ...lavfi('anullsrc=r=48000'), ...x264, ...aac, '-t', '1'],
   'long-sound.mp4': [...picture(1), ...tone(3), ...x264, ...aac],
-  'odd.mp4': [...lavfi('testsrc2=s=161x121:r=25:d=1'), '-c:v', 'libx264', '-pix_fmt', 'yuv444p'],
+  'odd.mp4': [...lavfi('testsrc=s=161x121:r=25:d=1,setsar=2'), '-c:v', 'libx264', '-pix_fmt', 'yuv444p'],
   'sar.mp4': [...picture(1, ',setsar=2'), ...x264],
   // Black but for the second half second of two: the typical frame is black, the one at a third is not.
   'mostly-dark.mp4': [...picture(2, ",lutyuv=y=16:u=128:v=128:enable='not(between(t,0.5,0.9))'"), ...x264],
@@ -50,7 +53,7 @@ const recipes = {
     ...[...x264, '-video_track_timescale', '1000000'],
   ],
   '1-frame-in-17-ms.mp4': [...lavfi('testsrc2=s=160x120:r=60'), ...x264, '-frames:v', '1'],
-  'large.mp4': [...lavfi('testsrc2=s=2560x1440:r=10:d=0.5'), ...x264],
+  'large.mp4': [...lavfi('testsrc2=s=2560x1440:r=10:d=0.2'), ...x264],
   'wide.mp4': [...lavfi('color=s=4098x32:r=5:d=0.4'), ...x264],
   'huge.mp4': [...lavfi('color=s=8192x8192:r=5:d=0.2'), ...x264],
   'huge.webm': [...lavfi('color=s=8192x8192:r=5:d=0.2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
@@ -63,6 +66,12 @@ const recipes = {
     ...['-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1', '-color_primaries', 'bt2020'],
     ...['-color_trc', 'smpte2084', '-colorspace', 'bt2020nc', '-x265-params', 'log-level=none:transfer=smpte2084'],
   ],
+  // As many files are: nothing but the transfer says that it is HDR.
+  'hdr-bare.mp4': [
+    ...lavfi('testsrc2=s=160x120:r=25:d=0.6,format=yuv420p10le'),
+    ...['-c:v', 'libx265', '-preset', 'ultrafast', '-tag:v', 'hvc1', '-color_trc', 'smpte2084'],
+    ...['-x265-params', 'log-level=none:transfer=smpte2084'],
+  ],
   'piped.webm': [...picture(2), ...tone(2), '-c:v', 'libvpx', '-deadline', 'realtime', '-c:a', 'libopus', '-live', '1'],
   'alpha.webm': [
     ...lavfi('color=red@0.0:s=160x120:r=25:d=1,format=yuva420p'),
@@ -71,6 +80,21 @@ const recipes = {
   'plain.mkv': [...picture(1), ...x264],
   'plain.mov': [...picture(1), ...x264],
   'mjpeg.mp4': [...picture(1), '-c:v', 'mjpeg', '-pix_fmt', 'yuvj420p'],
+  // For thousands of damaged copies: as small as they get.
+  'tiny.mp4': [...lavfi('testsrc2=s=64x48:r=10:d=0.8'), ...tone(0.8), ...x264, ...aac, '-movflags', '+faststart'],
+  'tiny-hevc.mp4': [
+    ...[...lavfi('testsrc2=s=64x48:r=10:d=0.6,format=yuv420p10le'), '-c:v', 'libx265', '-preset', 'ultrafast'],
+    ...['-tag:v', 'hvc1', '-x265-params', 'log-level=none'],
+  ],
+  'tiny.webm': [
+    ...[...lavfi('testsrc2=s=64x48:r=10:d=0.8'), ...tone(0.8), '-c:v', 'libvpx-vp9', '-deadline', 'realtime'],
+    ...['-cpu-used', '8', '-c:a', 'libopus'],
+  ],
+  'tiny-alpha.webm': [
+    ...[...lavfi('color=red@0.5:s=64x48:r=10:d=0.6,format=yuva420p'), '-c:v', 'libvpx', '-auto-alt-ref', '0'],
+  ],
+  'tiny.gif': [...lavfi('testsrc2=s=64x48:r=10:d=0.8')],
+  'hours.webm': [...lavfi('color=s=16x16:r=1/1000:d=36000'), '-c:v', 'libvpx'],
   'plain.gif': [...lavfi('testsrc2=s=160x120:r=10:d=1.5')],
 } satisfies Record<string, string[]>
 

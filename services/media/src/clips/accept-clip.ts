@@ -55,9 +55,13 @@ export async function acceptClip(deps: Deps, input: NewClipInput): Promise<Accep
 /** A clip of many seconds is nothing to come back for at once. */
 const BUSY_RETRY_SECONDS = 10
 
+/** Whose turn a clip takes in the queue: its token's; callers without one take turns as one. */
+const shareOf = (tokenId: string | null) => tokenId ?? 'anonymous'
+
 /**
  * Throws busy when so many clips wait that this one would wait for minutes, queue_full when too many of them are of this
- * token (or of callers without one): nobody fills the queue alone.
+ * token (or of callers without one): nobody fills the queue alone. Those who fill it together lock nobody out either: a
+ * token that has none there waits for its turn only, and is let in until there are twice as many.
  */
 export async function refuseWhenBusy(
   { db, config }: { db: Kysely<DB>; config: Deps['config'] },
@@ -65,7 +69,8 @@ export async function refuseWhenBusy(
 ): Promise<void> {
   const { queueLimit, queueLimitPerToken } = config.worker
   const { all, ofToken } = await countProcessing(db, tokenId)
-  if (all >= queueLimit) throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
+  const most = ofToken === 0 ? 2 * queueLimit : queueLimit
+  if (all >= most) throw apiError('busy', { retryAfterSeconds: BUSY_RETRY_SECONDS })
   if (ofToken === 0) return
   const own = tokenId === null ? undefined : (await findTokenLimits(db, tokenId)).queued
   if (ofToken >= (own ?? queueLimitPerToken)) {
@@ -118,7 +123,8 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
     await refuseWhenBusy({ ...deps, db: trx }, input.tokenId)
     const inserted = await insertSource(trx, { id: deps.newId(), sha256, bytes, info, now: deps.now() })
     if (inserted) {
-      await deps.queue.send(trx, TRANSCODE_QUEUE.name, { sourceId: inserted.id } satisfies TranscodeJob)
+      const job: TranscodeJob = { sourceId: inserted.id }
+      await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(input.tokenId) })
       return { references: [original], result: await addClip(deps, trx, inserted, input) }
     }
     // Another process was first with the same bytes.
@@ -163,6 +169,8 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: 
     bytes: source.bytes,
     info: source.info,
     hasAudio: source.has_audio,
+    placeholder: source.placeholder,
+    extras: source.extras,
   }
   await input.alongside?.(trx, accepted)
   // Nobody else will say so of bytes that were here before.

@@ -1,6 +1,6 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { DB, RenditionKind, SourceState } from '../db/tables.ts'
+import type { DB, ExtraKind, MainKind, RenditionKind, SourceState } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { Attribution } from './attribution.ts'
@@ -69,6 +69,9 @@ export interface Clip {
   bytes: number
   info: MediaInfo
   hasAudio: boolean
+  /** A thumbhash. */
+  placeholder: Buffer | null
+  extras: readonly ExtraKind[]
 }
 
 /** What a clip is made of, for a query of clips and their sources. */
@@ -91,6 +94,8 @@ export const CLIP_COLUMNS = [
   'sources.bytes',
   'sources.info',
   'sources.has_audio',
+  'sources.placeholder',
+  'sources.extras',
 ] as const
 
 type ClipRow = Pick<
@@ -107,7 +112,10 @@ type ClipRow = Pick<
   | 'created_at'
   | 'expires_at'
 > &
-  Pick<Selectable<DB['sources']>, 'state' | 'progress' | 'error_code' | 'sha256' | 'bytes' | 'info' | 'has_audio'>
+  Pick<
+    Selectable<DB['sources']>,
+    'state' | 'progress' | 'error_code' | 'sha256' | 'bytes' | 'info' | 'has_audio' | 'placeholder' | 'extras'
+  >
 
 export const toClip = (row: ClipRow & { source_id: string }): Clip => ({
   id: row.id,
@@ -128,6 +136,8 @@ export const toClip = (row: ClipRow & { source_id: string }): Clip => ({
   bytes: row.bytes,
   info: row.info,
   hasAudio: row.has_audio,
+  placeholder: row.placeholder,
+  extras: row.extras,
 })
 
 export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
@@ -241,7 +251,7 @@ export type FoundFile =
   | { state: 'failed' }
   | { state: 'deleted' }
 
-/** What to answer for one file of a clip; undefined when there is no such clip. */
+/** What to answer for one file of a clip; undefined when there is no such clip, or no such file of it. */
 export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
   const row = await db
     .selectFrom('clips')
@@ -254,11 +264,14 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
     .executeTakeFirst()
   if (!row) return undefined
   if (row.state === null) return { state: 'deleted' }
+  if (!row.sha256 && !isMain(kind)) return undefined
   if (row.state === 'failed') return { state: 'failed' }
   if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
   if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
   return { state: 'ready', sha256: row.sha256.toString('hex'), bytes: row.bytes, readyAt: row.finished_at }
 }
+
+const isMain = (kind: RenditionKind): kind is MainKind => kind !== 'av1' && kind !== 'webp'
 
 /** One of the files of a clip, as its owner is told of it. */
 export interface ClipFile {

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import type { RenditionKind } from '../db/tables.ts'
+import type { ExtraKind, MainKind } from '../db/tables.ts'
 import type { ClipView } from '../pages/clip-view.ts'
 import { embedSnippet } from '../pages/embed-snippet.ts'
 import { fitVideo } from '../transcode/geometry.ts'
@@ -10,7 +10,7 @@ type Site = Config['site']
 /** The specification's Result object: these members and no others. */
 export interface Result {
   page: string
-  files: Record<RenditionKind, string>
+  files: Record<MainKind, string>
   oembed: string
   embed: string
   meta: { duration: string; frames: string; height: string; width: string }
@@ -35,7 +35,8 @@ export function toResult(clip: Clip, site: Site): Result {
 
 /** What the pages show. All addresses are known from the id alone, long before there are files. */
 export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Site): ClipView {
-  const file = (kind: RenditionKind) => `${filesBaseUrl}/f/${clip.id}.${kind}`
+  const file = (ending: string) => `${filesBaseUrl}/f/${clip.id}.${ending}`
+  const has = (extra: ExtraKind) => clip.state === 'ready' && clip.extras.includes(extra)
   return {
     id: clip.id,
     state: clip.state,
@@ -48,6 +49,7 @@ export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectU
     served: fitVideo(clip.info),
     durationSeconds: clip.info.durationSeconds,
     hasAudio: clip.hasAudio,
+    placeholder: clip.placeholder ?? undefined,
     createdAt: clip.createdAt,
     urls: {
       page: `${baseUrl}/gif/${clip.id}`,
@@ -57,6 +59,8 @@ export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectU
       jpg: file('jpg'),
       mp4: file('mp4'),
       webm: file('webm'),
+      av1: has('av1') ? file('av1.mp4') : undefined,
+      webp: has('webp') ? file('webp') : undefined,
     },
     filesRedirectUrl,
     siteName: name,

@@ -1,7 +1,7 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { BlobName } from '../blobs/blob-storage.ts'
-import type { DB, RenditionKind } from '../db/tables.ts'
+import type { DB, ExtraKind, RenditionKind } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 
@@ -98,11 +98,17 @@ export async function detachFromSource(trx: Transaction<DB>, id: string, now: Da
 /** False when another worker was first, or the source failed meanwhile. */
 export async function markReady(
   trx: Transaction<DB>,
-  source: { id: string; hasAudio: boolean; now: Date },
+  source: { id: string; hasAudio: boolean; placeholder: Buffer; now: Date },
 ): Promise<boolean> {
   const marked = await trx
     .updateTable('sources')
-    .set({ state: 'ready', progress: 1, has_audio: source.hasAudio, finished_at: source.now })
+    .set({
+      state: 'ready',
+      progress: 1,
+      has_audio: source.hasAudio,
+      placeholder: source.placeholder,
+      finished_at: source.now,
+    })
     .where('id', '=', source.id)
     .where('state', '=', 'processing')
     .returning('id')
@@ -174,13 +180,26 @@ export async function countRequeue(trx: Transaction<DB>, id: string): Promise<vo
   await trx.updateTable('sources').set({ requeue_count: sql`requeue_count + 1` }).where('id', '=', id).execute()
 }
 
-export async function setProgress(db: Kysely<DB>, id: string, progress: number): Promise<void> {
+/**
+ * Notes how far a source is, from 0 to 1 and only ever more, and announces it: `<source id> <progress>` on the channel of
+ * results.
+ */
+export async function setProgress(
+  db: Kysely<DB>,
+  { id, progress, channel }: { id: string; progress: number; channel: string },
+): Promise<void> {
   await db
-    .updateTable('sources')
-    .set({ progress })
-    .where('id', '=', id)
-    .where('state', '=', 'processing')
-    .where('progress', '<', progress)
+    .with('moved', (cte) =>
+      cte
+        .updateTable('sources')
+        .set({ progress })
+        .where('id', '=', id)
+        .where('state', '=', 'processing')
+        .where('progress', '<', progress)
+        .returning('id'),
+    )
+    .selectFrom('moved')
+    .select(sql`pg_notify(${channel}, moved.id || ' ' || ${progress}::text)`.as('notified'))
     .execute()
 }
 
@@ -235,6 +254,33 @@ export async function insertRenditions(
     .set({ rendition_bytes: sql`rendition_bytes + ${bytes}` })
     .where('id', '=', sourceId)
     .execute()
+}
+
+/** Notes what was made beside the four files. False when the source is gone, or had it already. */
+export async function addExtras(trx: Transaction<DB>, id: string, extras: readonly ExtraKind[]): Promise<boolean> {
+  const added = await trx
+    .updateTable('sources')
+    .set({ extras: [...extras] })
+    .where('id', '=', id)
+    .where('state', '=', 'ready')
+    .where('extras', '=', sql<ExtraKind[]>`'{}'`)
+    .returning('id')
+    .executeTakeFirst()
+  return added !== undefined
+}
+
+/** The files of a source by kind. */
+export async function findRenditions(
+  db: Kysely<DB>,
+  sourceId: string,
+): Promise<Partial<Record<RenditionKind, Omit<NewRendition, 'kind'>>>> {
+  const rows = await db.selectFrom('renditions').selectAll().where('source_id', '=', sourceId).execute()
+  return Object.fromEntries(
+    rows.map(({ kind, sha256, bytes, width, height }) => [
+      kind,
+      { sha256: sha256.toString('hex'), bytes, width, height },
+    ]),
+  )
 }
 
 /** A failed source has no files: without a clip there is nothing to keep. */

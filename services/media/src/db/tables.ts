@@ -31,7 +31,11 @@ export const TABLES = [
 ] as const satisfies readonly (keyof DB)[]
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
-export type RenditionKind = 'gif' | 'jpg' | 'mp4' | 'webm'
+/** The four files that every ready clip has. */
+export type MainKind = 'gif' | 'jpg' | 'mp4' | 'webm'
+/** What may be made of it later, in the background. */
+export type ExtraKind = 'av1' | 'webp'
+export type RenditionKind = MainKind | ExtraKind
 export type SourceState = 'processing' | 'ready' | 'failed'
 
 /** What may be set for one token in place of the service's own numbers. */
@@ -72,6 +76,9 @@ interface SourcesTable {
   rendition_bytes: Generated<number>
   info: Json<MediaInfo>
   has_audio: boolean
+  /** A thumbhash of the poster. */
+  placeholder: ColumnType<Buffer | null, Buffer | null | undefined, Buffer | null>
+  extras: Generated<ExtraKind[]>
   clip_count: number
   requeue_count: Generated<number>
   unreferenced_at: MaybeTime

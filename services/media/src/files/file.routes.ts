@@ -12,11 +12,14 @@ import { parseRanges } from './byte-range.ts'
 import { openRange, openRanges } from './open-ranges.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
 
-const CONTENT_TYPES: Record<RenditionKind, string> = {
-  gif: 'image/gif',
-  jpg: 'image/jpeg',
-  mp4: 'video/mp4',
-  webm: 'video/webm',
+/** By the ending of an address. */
+const FILES: Record<string, { kind: RenditionKind; type: string }> = {
+  gif: { kind: 'gif', type: 'image/gif' },
+  jpg: { kind: 'jpg', type: 'image/jpeg' },
+  mp4: { kind: 'mp4', type: 'video/mp4' },
+  webm: { kind: 'webm', type: 'video/webm' },
+  'av1.mp4': { kind: 'av1', type: 'video/mp4' },
+  webp: { kind: 'webp', type: 'image/webp' },
 }
 
 /** A clip of a few seconds is made in about that time. */
@@ -33,7 +36,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     exposeHeadRoute: false,
     schema: {
       tags: ['files'],
-      summary: 'One of the four files: gif, jpg, mp4, webm',
+      summary: 'One of the four files: gif, jpg, mp4, webm; av1.mp4 and webp where they were made',
       params: Type.Object({ id: Type.String(), kind: Type.String() }),
       querystring: Type.Object({
         download: Type.Optional(Type.String({ description: '`1` saves instead of showing.' })),
@@ -44,9 +47,11 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       },
     },
     handler: async (request, reply) => {
-      const { id, kind } = request.params
-      if (!isClipId(id) || !isKind(kind)) throw apiError('not_found')
-      const file = await deps.knownFiles.find(id, kind)
+      // The router divides at the last dot, we at the first: `av1.mp4` is one ending.
+      const [, id = '', ending = ''] = /^([^.]*)\.(.*)$/.exec(`${request.params.id}.${request.params.kind}`) ?? []
+      const found = Object.hasOwn(FILES, ending) ? FILES[ending] : undefined
+      if (!isClipId(id) || !found) throw apiError('not_found')
+      const file = await deps.knownFiles.find(id, found.kind)
       if (!file || file.state === 'failed') throw apiError('not_found')
       if (file.state === 'deleted') throw apiError('gone')
       if (file.state === 'processing') {
@@ -55,14 +60,16 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           .header('retry-after', PROCESSING_RETRY_SECONDS)
           .send({ state: 'processing', progress: file.progress })
       }
-      return sendFile(deps, request, reply, { id, kind, file, download: request.query.download === '1' })
+      return sendFile(deps, request, reply, { id, ending, ...found, file, download: request.query.download === '1' })
     },
   })
 }
 
 interface Wanted {
   id: string
+  ending: string
   kind: RenditionKind
+  type: string
   file: FoundFile & { state: 'ready' }
   download: boolean
 }
@@ -132,7 +139,7 @@ async function sendParts(
 ) {
   const { bytes } = wanted.file
   const boundary = newId()
-  const parts = await openRanges(blobs, nameOf(wanted), { ranges, bytes, type: CONTENT_TYPES[wanted.kind], boundary })
+  const parts = await openRanges(blobs, nameOf(wanted), { ranges, bytes, type: wanted.type, boundary })
   if (!parts) throw notInStore(wanted)
   describeFile(reply, wanted)
   return reply
@@ -145,16 +152,14 @@ const nameOf = ({ kind, file }: Wanted): BlobName => ({ sha256: file.sha256, ext
 
 const notInStore = ({ id, kind }: Wanted) => new Error(`the ${kind} of clip ${id} is not in the store`)
 
-const isKind = (text: string): text is RenditionKind => Object.hasOwn(CONTENT_TYPES, text)
-
-function describeFile(reply: FastifyReply, { id, kind, file, download }: Wanted) {
+function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted) {
   reply.headers({
-    'content-type': CONTENT_TYPES[kind],
+    'content-type': type,
     'cache-control': 'public, max-age=31536000, immutable',
     etag: `"${file.sha256}"`,
     'last-modified': file.readyAt.toUTCString(),
     'accept-ranges': 'bytes',
-    'content-disposition': `${download ? 'attachment' : 'inline'}; filename="${id}.${kind}"`,
+    'content-disposition': `${download ? 'attachment' : 'inline'}; filename="${id}.${ending}"`,
     'content-security-policy': "default-src 'none'; sandbox",
     'cross-origin-resource-policy': 'cross-origin',
   })

@@ -6,6 +6,8 @@ import type { DB, RenditionKind } from '../db/tables.ts'
 const KNOWN_MS = 1_000
 const MOST_KNOWN = 2_000
 
+const KINDS: RenditionKind[] = ['gif', 'jpg', 'mp4', 'webm', 'av1', 'webp']
+
 export interface KnownFiles {
   /** As `findFile`; what is ready is remembered for a second, because one player asks for a file many times. */
   find: (id: string, kind: RenditionKind) => Promise<FoundFile | undefined>
@@ -31,7 +33,7 @@ export function createKnownFiles(db: Kysely<DB>): KnownFiles {
       return file
     },
     forget: (id) => {
-      for (const kind of ['gif', 'jpg', 'mp4', 'webm']) known.delete(`${id}.${kind}`)
+      for (const kind of KINDS) known.delete(`${id}.${kind}`)
     },
   }
 }

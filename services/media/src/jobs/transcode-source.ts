@@ -17,18 +17,20 @@ import {
   type Source,
   setProgress,
 } from '../clips/sources.store.ts'
-import type { RenditionKind } from '../db/tables.ts'
+import type { MainKind } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { emitEvent } from '../webhooks/emit-event.ts'
+import { queueExtras } from './add-extras.ts'
+import { beginClip, clipsAtWork } from './at-work.ts'
 import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
 import { lacksRoom, waitForRoom } from './wait-for-room.ts'
 
-const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies RenditionKind[]
+const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies MainKind[]
 
 /** Somebody watching wants a moving number, the database not one write per frame. */
 const PROGRESS_EVERY_MS = 1_000
@@ -43,14 +45,15 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   const source = await findSource(deps.db, job.data.sourceId)
   if (source?.state !== 'processing') return
   let directory: string | undefined
+  let isMade = false
   const startedAt = Date.now()
-  running++
+  const endClip = beginClip()
   try {
     // A second try means that somebody died, perhaps on this machine.
     if (job.retryCount > 0) await deps.work.sweep()
     directory = await deps.work.newDirectory()
     const renditions = await transcode(deps, source, directory, job.signal)
-    await storeRenditions(deps, source, renditions)
+    isMade = await storeRenditions(deps, source, renditions)
     const { warnings } = renditions
     log.info({ sourceId: source.id, seconds: (Date.now() - startedAt) / 1000, warnings }, 'clip transcoded')
   } catch (err) {
@@ -64,9 +67,11 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'clip could not be transcoded')
     await failSource(deps, source.id, { code, details })
   } finally {
-    running--
+    endClip()
     if (directory) await rm(directory, { recursive: true, force: true })
   }
+  // Only now, because it looks whether a clip is being made.
+  if (isMade) await queueExtras(deps, source.id)
 }
 
 /** For jobs whose tries are used up without a word, because each worker died over them. */
@@ -94,40 +99,49 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
   )
 }
 
-/** Transcodes of this process: one machine's cores are shared by what runs on it, whoever's service it is. */
-let running = 0
-
 async function countThreads({ queue, config }: Deps): Promise<number> {
   const { name } = TRANSCODE_QUEUE
   const [waiting, depth] = await Promise.all([queue.waiting(name), queue.depth(name)])
   const { concurrency, processes } = config.worker
-  return chooseThreads({ cores: availableParallelism(), processes, concurrency, running, waiting, depth })
+  return chooseThreads({
+    cores: availableParallelism(),
+    processes,
+    concurrency,
+    running: clipsAtWork(),
+    waiting,
+    depth,
+  })
 }
 
-async function storeRenditions(deps: Deps, source: Source, renditions: Renditions): Promise<void> {
+/** False when another worker was first, or the source failed meanwhile. */
+async function storeRenditions(deps: Deps, source: Source, renditions: Renditions): Promise<boolean> {
   const files = KINDS.map((kind) => ({ kind, ...renditions[kind] }))
   const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
   const original = originalOf(source.sha256.toString('hex'))
   const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))
-  await keepFiles(deps, kept, async (trx) => {
+  const isFirst = await keepFiles(deps, kept, async (trx) => {
     const now = deps.now()
-    const isFirst = await markReady(trx, { id: source.id, hasAudio: renditions.hasAudio, now })
-    if (!isFirst) return { references: [], result: undefined }
+    const { hasAudio, placeholder } = renditions
+    const isMarked = await markReady(trx, { id: source.id, hasAudio, placeholder, now })
+    if (!isMarked) return { references: [], result: false }
     const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
     await insertRenditions(trx, source.id, rows)
     await announce(trx, deps.resultsChannel, source.id)
     await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
-    return { references: files.map(toName), dropped: [original], result: undefined }
+    return { references: files.map(toName), dropped: [original], result: true }
   })
   await deleteIfUnreferenced(deps, original)
+  return isFirst
 }
 
-function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number) => void {
+function reportProgress({ db, resultsChannel: channel, log }: Deps, id: string): (fraction: number) => void {
   let lastAt = Date.now()
   return (fraction) => {
     const now = Date.now()
     if (now - lastAt < PROGRESS_EVERY_MS) return
     lastAt = now
-    setProgress(db, sourceId, fraction).catch((err) => log.debug({ err }, 'progress could not be noted'))
+    setProgress(db, { id, progress: fraction, channel }).catch((err) =>
+      log.debug({ err }, 'progress could not be noted'),
+    )
   }
 }

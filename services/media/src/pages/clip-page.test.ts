@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { rgbaToThumbHash } from 'thumbhash'
 import { describe, expect, test } from 'vitest'
 import { clipPage, clipPagePolicy } from './clip-page.ts'
 import type { ClipView } from './clip-view.ts'
+import { embedPage, embedPagePolicy } from './embed-page.ts'
 import { clipWith, HOSTILE } from './testing/clip-fixture.ts'
 import { elementsOf } from './testing/markup.ts'
 
@@ -209,6 +211,23 @@ describe('policy', () => {
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
   })
+
+  test.each([
+    ['page', clipPage, clipPagePolicy],
+    ['embed', embedPage, embedPagePolicy],
+  ] as const)(
+    'the colours of the poster stand behind the player of the %s, by a style of their own',
+    (_, page, policy) => {
+      const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 255]) })
+      const styles = [...page(clip).matchAll(/<style>(.*?)<\/style>/gs)].map(([, css = '']) => css)
+      expect(styles[1]).toMatch(
+        /^video { background: url\(data:image\/png;base64,[\w+/=]+\) center \/ contain no-repeat }$/,
+      )
+      const hashes = styles.map((css) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`)
+      expect(policy(clip)).toContain(`style-src ${hashes.join(' ')}; img-src https://files.example data:; media-src`)
+      expect(page({ ...clip, state: 'processing' })).not.toContain('data:image')
+    },
+  )
 })
 
 function metaOf(clip: ClipView, kind: 'name' | 'property') {

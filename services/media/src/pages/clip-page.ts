@@ -10,7 +10,7 @@ import { embedSnippet, type Size } from './embed-snippet.ts'
 import { headTags } from './head-tags.ts'
 import { type Html, html, raw, toText } from './html.ts'
 import { pagePolicy } from './page-policy.ts'
-import { player, refreshTag } from './player.ts'
+import { placeholderStyle, player, refreshTag } from './player.ts'
 import { clipPageCss } from './styles.ts'
 
 /** The box a clip is shown in on a large screen; smaller screens shrink it by CSS. */
@@ -31,7 +31,7 @@ export function clipPage(clip: ClipView): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${titleOf(clip)} · ${clip.siteName}</title>
-${refreshTag(clip)}${headTags(clip)}<style>${raw(clipPageCss)}</style>
+${refreshTag(clip)}${headTags(clip)}<style>${raw(clipPageCss)}</style>${placeholderStyle(clip)}
 </head>
 <body>
 <header><a href="${clip.siteUrl}">${clip.siteName}</a></header>

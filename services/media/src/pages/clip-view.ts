@@ -18,7 +18,20 @@ export interface ClipView {
   durationSeconds: number
   hasAudio: boolean
   createdAt: Date
-  urls: { page: string; embed: string; oembed: string; gif: string; jpg: string; mp4: string; webm: string }
+  /** A thumbhash of the poster, to be seen until that is there. */
+  placeholder?: Uint8Array
+  urls: {
+    page: string
+    embed: string
+    oembed: string
+    gif: string
+    jpg: string
+    mp4: string
+    webm: string
+    /** Where they were made. */
+    av1?: string
+    webp?: string
+  }
   /** Where the files' addresses lead, if elsewhere. */
   filesRedirectUrl?: string
   siteName: string

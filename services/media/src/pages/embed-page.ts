@@ -1,7 +1,7 @@
 import { type ClipView, titleOf } from './clip-view.ts'
 import { html, raw, toText } from './html.ts'
 import { pagePolicy } from './page-policy.ts'
-import { player, refreshTag } from './player.ts'
+import { placeholderStyle, player, refreshTag } from './player.ts'
 import { embedPageCss } from './styles.ts'
 
 /** The Content-Security-Policy that goes with `embedPage`; pass the same `scriptUrl`. Any site may frame the player. */
@@ -21,7 +21,7 @@ export function embedPage(clip: ClipView, { scriptUrl }: { scriptUrl?: string } 
 <meta name="robots" content="noindex">
 <title>${titleOf(clip)} · ${clip.siteName}</title>
 <link rel="canonical" href="${clip.urls.page}">
-${refreshTag(clip)}<style>${raw(embedPageCss)}</style>
+${refreshTag(clip)}<style>${raw(embedPageCss)}</style>${placeholderStyle(clip)}
 ${scriptUrl && html`<script src="${scriptUrl}" defer></script>\n`}</head>
 <body>
 ${player(clip, clip)}

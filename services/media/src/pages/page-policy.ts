@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { ClipView } from './clip-view.ts'
+import { placeholderCss } from './placeholder.ts'
 
 export interface PagePolicy {
-  /** The page's one inline stylesheet; only exactly this text is allowed to style. */
+  /** The page's inline stylesheet; only exactly this text, and that of the clip's placeholder, is allowed to style. */
   css: string
   /** Who may put the page into a frame: `'none'` or `*`. */
   frameAncestors: "'none'" | '*'
@@ -14,14 +15,16 @@ export interface PagePolicy {
  */
 export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView, scriptUrl?: string) => string {
   const styleHash = hashOf(css)
-  return ({ urls: { gif, jpg, mp4, webm }, filesRedirectUrl }, scriptUrl) => {
+  return (clip, scriptUrl) => {
+    const { gif, jpg, mp4, webm } = clip.urls
+    const placeholder = placeholderCss(clip)
     // A policy looks at where a redirect leads too.
-    const fileUrls = [gif, jpg, mp4, webm, ...(filesRedirectUrl ? [filesRedirectUrl] : [])]
+    const fileUrls = [gif, jpg, mp4, webm, ...(clip.filesRedirectUrl ? [clip.filesRedirectUrl] : [])]
     const fileOrigins = [...new Set(fileUrls.map((url) => new URL(url).origin))].join(' ')
     return [
       "default-src 'none'",
-      `style-src ${styleHash}`,
-      `img-src ${fileOrigins}`,
+      `style-src ${styleHash}${placeholder ? ` ${hashOf(placeholder)}` : ''}`,
+      `img-src ${fileOrigins}${placeholder ? ' data:' : ''}`,
       `media-src ${fileOrigins}`,
       ...(scriptUrl ? [`script-src ${scriptUrl}`] : []),
       "base-uri 'none'",

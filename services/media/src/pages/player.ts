@@ -1,9 +1,16 @@
 import { type ClipView, titleOf } from './clip-view.ts'
 import type { Size } from './embed-snippet.ts'
 import { type Html, html, raw } from './html.ts'
+import { placeholderCss } from './placeholder.ts'
 
 /** Seconds until a page that waits for its clip looks again. */
 const REFRESH_SECONDS = 3
+
+/** Goes into the head, after the page's own stylesheet. */
+export function placeholderStyle(clip: ClipView): Html | undefined {
+  const css = placeholderCss(clip)
+  return css ? html`<style>${raw(css)}</style>` : undefined
+}
 
 /** Reloads the page while the clip is being made; goes into the head. */
 export function refreshTag({ state }: ClipView): Html | false {
@@ -35,12 +42,15 @@ function video(
   { attributes, media }: Record<string, Html>,
 ): Html {
   const title = titleOf({ ...clip, urls })
-  return html`<video ${attributes} width="${width}" height="${height}" poster="${urls.jpg}" loop muted playsinline controls aria-label="${title}">
-<source src="${urls.webm}" type="video/webm"${media}>
+  return html`<video ${attributes} width="${width}" height="${height}" poster="${urls.webp ?? urls.jpg}" loop muted playsinline controls aria-label="${title}">
+${urls.av1 && html`<source src="${urls.av1}" type="${av1Type(clip.hasAudio)}"${media}>\n`}<source src="${urls.webm}" type="video/webm"${media}>
 <source src="${urls.mp4}" type="video/mp4"${media}>
 <a href="${urls.gif}"><img src="${urls.jpg}" width="${width}" height="${height}" loading="lazy" alt="${title}"></a>
 </video>`
 }
+
+/** Main profile of eight bits, up to level 4.0, which is the largest picture we make at its highest rate. */
+const av1Type = (hasAudio: boolean) => `video/mp4; codecs="av01.0.08M.08${hasAudio ? ', mp4a.40.2' : ''}"`
 
 function gate(content: Html, size: Size): Html {
   return html`<details class="gate">

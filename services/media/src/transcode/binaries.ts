@@ -22,6 +22,8 @@ export interface Ffmpeg {
   frameRateModeFlag: '-fps_mode' | '-vsync'
   webmVideoEncoder: 'libvpx-vp9' | 'libvpx'
   webmAudioEncoder: 'libopus' | 'libvorbis'
+  /** For the copy made in the background; null where this ffmpeg lacks it. Others take minutes for a clip. */
+  av1Encoder: 'libsvtav1' | null
   /** zscale and tonemap are both there; without them HDR comes out pale. */
   canToneMap: boolean
 }
@@ -110,6 +112,7 @@ async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
     frameRateModeFlag: major > 59 || (major === 59 && minor >= 37) ? '-fps_mode' : '-vsync',
     webmVideoEncoder: firstOf('libvpx-vp9', 'libvpx'),
     webmAudioEncoder: firstOf('libopus', 'libvorbis'),
+    av1Encoder: encoders.has('libsvtav1') ? 'libsvtav1' : null,
     canToneMap: filters.has('zscale') && filters.has('tonemap'),
   }
 }

@@ -1,11 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import type { Ffmpeg } from './binaries.ts'
-import { overviewCommand, posterCommand, renditionsCommand, smallerGifCommand, workFiles } from './ffmpeg-command.ts'
+import {
+  av1Command,
+  overviewCommand,
+  posterCommand,
+  renditionsCommand,
+  smallerGifCommand,
+  workFiles,
+} from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
 const ffmpeg: Ffmpeg = {
   ...{ path: '/usr/bin/ffmpeg', version: '5.1', origin: 'system', isOld: false, frameRateModeFlag: '-fps_mode' },
-  ...{ webmVideoEncoder: 'libvpx-vp9', webmAudioEncoder: 'libopus', canToneMap: true },
+  ...{ webmVideoEncoder: 'libvpx-vp9', webmAudioEncoder: 'libopus', canToneMap: true, av1Encoder: null },
 }
 
 const sdr: RenditionPlan = {
@@ -20,7 +27,7 @@ const sdr: RenditionPlan = {
     durationSeconds: 5,
   },
   ...{ h264Crf: 23, webmCrf: 32, overview: 'keyframes' },
-  gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6 },
+  gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6, loopCount: 0 },
 }
 const bt709: RenditionPlan = { ...sdr, color: 'bt709' }
 const hdr: RenditionPlan = { ...sdr, color: 'hlg' }
@@ -54,7 +61,7 @@ test.each([
   [
     'hdr',
     hdr,
-    '[0:0]scale=640:360:flags=bicubic,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=100,' +
+    '[0:0]scale=640:360:flags=bicubic,setparams=color_primaries=bt2020:color_trc=arib-std-b67:colorspace=bt2020nc,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=100,' +
       'format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv,' +
       `format=yuv420p,${tag},setsar=1`,
   ],
@@ -154,6 +161,7 @@ describe.each(Object.entries({ sdr, bt709, hdr, alpha, gif, still, fast }))(
       ['plain', renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'palette-inside', poster: true })],
       ['poster', posterCommand(plan, 1)],
       ['smaller gif', smallerGifCommand(plan, 1)],
+      ['AV1', av1Command(ffmpeg)],
     ])('%s', (_, command) => {
       expect(command).toContain('-nostdin')
       expect(value(command, '-max_alloc')).toBe('536870912')

@@ -59,7 +59,10 @@ function sizeAndColor(plan: RenditionPlan): string[] {
 const onWhite =
   'format=rgba,split[picture][copy];[copy]lutrgb=r=255:g=255:b=255:a=255[white];[white][picture]overlay=format=auto'
 
-/** After scaling down: the linear light is computed in floats. Input properties are spelt out, files often omit them. */
+/**
+ * After scaling down: the linear light is computed in floats. Input properties are spelt out, also on the frames: files often
+ * omit them, and what the first step does not know the second one finds no way from.
+ */
 const toneMap = {
   pq: toneMapFrom('smpte2084'),
   hlg: toneMapFrom('arib-std-b67'),
@@ -67,6 +70,7 @@ const toneMap = {
 
 function toneMapFrom(transfer: string): string[] {
   return [
+    `setparams=color_primaries=bt2020:color_trc=${transfer}:colorspace=bt2020nc`,
     `zscale=tin=${transfer}:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=100`,
     'format=gbrpf32le',
     'zscale=p=bt709',

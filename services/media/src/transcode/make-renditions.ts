@@ -6,7 +6,7 @@ import type { MediaTools } from './binaries.ts'
 import { refuseFullDisk } from './disk-full.ts'
 import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob, UnusableOutput } from './encode.ts'
 import { overviewCommand, posterCommand, renditionsCommand, smallerGifCommand, workFiles } from './ffmpeg-command.ts'
-import { isWholePoster, makePoster } from './poster.ts'
+import { isWholePoster, makePlaceholder, makePoster } from './poster.ts'
 import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
 import { hashFile, type Rendition, verifyGif, verifyVideos } from './verify-renditions.ts'
 
@@ -15,6 +15,8 @@ export interface Renditions {
   jpg: Rendition
   mp4: Rendition
   webm: Rendition
+  /** A thumbhash of the poster. */
+  placeholder: Buffer
   /** False also for a sound track of silence, which is left out. */
   hasAudio: boolean
   /** What a caller may log: the clip is served, but something was coped with. */
@@ -107,7 +109,8 @@ async function collect(job: TranscodeJob, plan: RenditionPlan, warnings: string[
     verifyVideos(tools, { directory, plan, info, signal }),
     verifyGif(inWork(job, 'gif')),
   ])
-  const [gif, jpg, mp4, webm] = await Promise.all([
+  const [placeholder, gif, jpg, mp4, webm] = await Promise.all([
+    makePlaceholder(inWork(job, 'jpg')),
     hashFile(inWork(job, 'gif')),
     hashFile(inWork(job, 'jpg')),
     hashFile(inWork(job, 'mp4')),
@@ -122,6 +125,7 @@ async function collect(job: TranscodeJob, plan: RenditionPlan, warnings: string[
     jpg: { ...jpg, ...video },
     mp4: { ...mp4, ...video },
     webm: { ...webm, ...video },
+    placeholder,
     hasAudio: plan.audioStream !== null,
     warnings: [...warnings, ...shorter],
   }

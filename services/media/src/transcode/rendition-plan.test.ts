@@ -92,6 +92,7 @@ test.each([
   ['keyframes are enough', {}, 'keyframes'],
   ['a long clip with one keyframe is sampled', { keyframes: 1, durationSeconds: 5 }, 'sampled'],
   ['a short one is not', { keyframes: 1, durationSeconds: 4 }, 'keyframes'],
+  ['one that begins after its only keyframe is', { keyframes: 0 }, 'sampled'],
   ['AV1 decoders do not skip', { codec: 'av1' }, 'sampled'],
 ])('overview: %s', (_, changes, overview) => {
   expect(plan(changes).overview).toBe(overview)

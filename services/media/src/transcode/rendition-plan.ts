@@ -30,7 +30,10 @@ export interface RenditionPlan {
   overview: 'keyframes' | 'sampled'
 }
 
-export type GifPlan = { from: 'rewrite' } | { from: 'frames'; size: Size; delayCentiseconds: number }
+export type GifPlan =
+  | { from: 'rewrite' }
+  /** `loopCount` as in the source: 0 is for ever, null plays once. */
+  | { from: 'frames'; size: Size; delayCentiseconds: number; loopCount: number | null }
 
 /** 30 fps sources and slower stay as they are; 60 only up to 720p, because 1080p60 costs 43 s where 30 fps costs 28. */
 const USUAL_FPS = 30
@@ -108,9 +111,12 @@ function alphaDecoder(codec: string): RenditionPlan['decoder'] {
   return codec === 'vp9' ? 'libvpx-vp9' : null
 }
 
-/** These decoders skip to keyframes cheaply; AV1's and libvpx decode everything first, so fewer pictures must do. */
+/**
+ * These decoders skip to keyframes cheaply; AV1's and libvpx decode everything first, so fewer pictures must do. A clip that
+ * was cut without encoding may begin after its only keyframe.
+ */
 function overviewOf(info: VideoInfo): RenditionPlan['overview'] {
-  return info.alpha || info.codec === 'av1' ? 'sampled' : 'keyframes'
+  return info.alpha || info.codec === 'av1' || info.keyframes === 0 ? 'sampled' : 'keyframes'
 }
 
 /** A file that does not say is taken as players take it: BT.709 from 720 lines on; smaller ones stay untagged. */
@@ -149,7 +155,12 @@ function slowestGifDelay(durationSeconds: number): number {
 export function planGif(info: MediaInfo, longSide: number, minDelay: number): GifPlan & { from: 'frames' } {
   const finestFps = info.type === 'gif' ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
   const sourceDelay = Math.ceil(100 / finestFps / FPS_TOLERANCE)
-  return { from: 'frames', size: fitGif(info, longSide), delayCentiseconds: Math.max(minDelay, sourceDelay) }
+  return {
+    from: 'frames',
+    size: fitGif(info, longSide),
+    delayCentiseconds: Math.max(minDelay, sourceDelay),
+    loopCount: info.type === 'gif' ? info.loopCount : 0,
+  }
 }
 
 /** The same clip by the plainest means, for a second try after ffmpeg failed: a small slow GIF needs little memory. */

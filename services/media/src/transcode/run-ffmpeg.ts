@@ -29,6 +29,8 @@ export interface RunOptions {
   /** Where relative file names are. */
   cwd: string
   signal?: AbortSignal | undefined
+  /** 10 where nothing else is said; 19 gets what nobody else wants. */
+  niceness?: number | undefined
   /** Beside what all of them get. */
   environment?: Record<string, string>
   /** More on stdout ends the program; 8 Mi if absent. */
@@ -117,12 +119,17 @@ export function runFfmpeg(path: string, args: readonly string[], options: RunOpt
  * shared machine, death with this process (a killed worker leaves no encoder behind), no way to gain rights, the sandbox,
  * and the kernel's limits.
  */
-export function limiterArgs({ limiters, limits, cwd }: Pick<RunOptions, 'limiters' | 'limits' | 'cwd'>): string[] {
+export function limiterArgs({
+  limiters,
+  limits,
+  cwd,
+  niceness = 10,
+}: Pick<RunOptions, 'limiters' | 'limits' | 'cwd' | 'niceness'>): string[] {
   const cpu = Math.ceil(limits.cpuSeconds)
   // A probe has no business in the directory where other uploads are on their way.
   const writable = limits.fileBytes > 0 ? [cwd] : []
   return [
-    ...(limiters.nice ? [limiters.nice, '-n', '10'] : []),
+    ...(limiters.nice ? [limiters.nice, '-n', String(niceness)] : []),
     ...(limiters.setpriv ? [limiters.setpriv, ...SETPRIV_ARGS] : []),
     ...(limiters.sandbox ? sandboxArgs(limiters.sandbox, { cwd, writable }) : []),
     ...(limiters.prlimit

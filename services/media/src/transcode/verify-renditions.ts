@@ -53,7 +53,8 @@ export async function verifyVideos(
   return mp4Seconds
 }
 
-async function verifyVideo(
+/** How long it lasts, in seconds. Throws UnusableOutput when it is not of this codec and size. */
+export async function verifyVideo(
   tools: MediaTools,
   path: string,
   expected: { demuxer: 'mov' | 'matroska'; codec: string; size: Size; signal?: AbortSignal | undefined },

@@ -1,0 +1,98 @@
+// Makes of a ready clip what nobody waits for: the queue's work when there is no other. The one rule: it gives way to clips,
+// before it begins and at any time after, and is dropped rather than in anybody's way. Its files: ../transcode/make-extras.ts.
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { QueueJob } from '@services/common/queue'
+import { keepFiles } from '../blobs/keep-files.ts'
+import { addExtras, findRenditions, findSource, insertRenditions } from '../clips/sources.store.ts'
+import type { ExtraKind } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { workFiles } from '../transcode/ffmpeg-command.ts'
+import type { Extra } from '../transcode/make-extras.ts'
+import { clipsAtWork, untilNextClip } from './at-work.ts'
+import { EXTRAS_QUEUE, type ExtrasJob } from './extras-queue.ts'
+import { TRANSCODE_QUEUE } from './transcode-queue.ts'
+
+const LOOK_AGAIN_SECONDS = 30
+/** Ten minutes without a quiet moment: this machine has better things to do. */
+const MOST_POSTPONEMENTS = 20
+
+/** For a clip that is ready now, where extras are wanted and not too many of them wait. */
+export async function queueExtras(deps: Deps, sourceId: string): Promise<void> {
+  const { config, queue, log } = deps
+  if (!config.worker.extras) return
+  try {
+    if ((await queue.depth(EXTRAS_QUEUE.name)) < config.worker.queueLimit) await send(deps, { sourceId })
+    else log.info({ sourceId }, 'too much to do for an AV1 copy of this clip')
+  } catch (err) {
+    log.warn({ err, sourceId }, 'extras of a clip could not be queued')
+  }
+}
+
+const send = ({ db, queue }: Deps, job: ExtrasJob, how?: { afterSeconds: number }) =>
+  db.transaction().execute((trx) => queue.send(trx, EXTRAS_QUEUE.name, job, how))
+
+export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): Promise<void> {
+  const { log, queue } = deps
+  const { sourceId } = job.data
+  const nextClip = untilNextClip()
+  if (clipsAtWork() > 0 || (await queue.waiting(TRANSCODE_QUEUE.name)) > 0) return postpone(deps, job.data)
+  const source = await findSource(deps.db, sourceId)
+  if (source?.state !== 'ready' || source.extras.length > 0) return
+  const directory = await deps.work.newDirectory()
+  try {
+    const signal = AbortSignal.any([job.signal, nextClip])
+    const extras = await makeOf(deps, sourceId, directory, signal)
+    if (extras) await storeExtras(deps, sourceId, extras)
+  } catch (err) {
+    if (job.signal.aborted) throw err
+    if (nextClip.aborted) return await postpone(deps, job.data)
+    log.warn({ err, sourceId }, 'no AV1 copy and WebP poster of a clip')
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function postpone(deps: Deps, { sourceId, postponed = 0 }: ExtrasJob): Promise<void> {
+  if (postponed < MOST_POSTPONEMENTS) {
+    await send(deps, { sourceId, postponed: postponed + 1 }, { afterSeconds: LOOK_AGAIN_SECONDS })
+  } else deps.log.info({ sourceId }, 'too much to do for an AV1 copy of this clip')
+}
+
+/** From the finished files: the original is gone by now. Undefined when they are too. */
+async function makeOf(
+  deps: Deps,
+  sourceId: string,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Partial<Record<ExtraKind, Extra>> | undefined> {
+  const { mp4, jpg, webm } = await findRenditions(deps.db, sourceId)
+  if (!mp4 || !jpg || !webm) return undefined
+  const fetched = { mp4: workFiles.input, jpg: workFiles.jpg }
+  for (const [extension, file] of Object.entries(fetched) as ['mp4' | 'jpg', string][]) {
+    const sha256 = { mp4, jpg }[extension].sha256
+    const stored = await deps.blobs.open({ sha256, extension })
+    if (!stored) return undefined
+    await pipeline(stored, createWriteStream(join(directory, file), { flags: 'wx', mode: 0o600 }), { signal })
+  }
+  const { makeExtras } = await import('../transcode/make-extras.ts')
+  const size = { width: mp4.width, height: mp4.height }
+  // One that is larger than what it stands before would only cost its viewers something.
+  return makeExtras(deps.tools, { directory, size, mostBytes: Math.min(mp4.bytes, webm.bytes), signal })
+}
+
+async function storeExtras(deps: Deps, sourceId: string, extras: Partial<Record<ExtraKind, Extra>>): Promise<void> {
+  const files = (Object.entries(extras) as [ExtraKind, Extra][]).map(([kind, file]) => ({ kind, ...file }))
+  const nameOf = ({ kind, sha256 }: { kind: ExtraKind; sha256: string }) => ({ sha256, extension: kind })
+  const kept = files.map((file) => ({ name: nameOf(file), path: file.path, bytes: file.bytes }))
+  const kinds = files.map(({ kind }) => kind)
+  await keepFiles(deps, kept, async (trx) => {
+    if (!(await addExtras(trx, sourceId, kinds))) return { references: [], result: undefined }
+    const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
+    await insertRenditions(trx, sourceId, rows)
+    return { references: files.map(nameOf), result: undefined }
+  })
+  deps.log.info({ sourceId, kinds }, 'extras of a clip made')
+}

@@ -1,0 +1,54 @@
+import { resolve } from 'node:path'
+import type { ExtraKind } from '../db/tables.ts'
+import type { MediaTools } from './binaries.ts'
+import { av1Command, workFiles } from './ffmpeg-command.ts'
+import type { Size } from './geometry.ts'
+import { makeWebp } from './poster.ts'
+import { runFfmpeg } from './run-ffmpeg.ts'
+import { hashFile, type Rendition, verifyVideo } from './verify-renditions.ts'
+
+export type Extra = Rendition
+
+interface ExtrasWork {
+  /** Holds the finished mp4 as `in.bin`, and the poster. */
+  directory: string
+  size: Size
+  /** An AV1 copy that is not smaller is none. */
+  mostBytes: number
+  signal: AbortSignal
+}
+
+/** SVT-AV1 takes no smaller picture, and a smaller clip is a few kilobytes in any format. */
+const SMALLEST_SIDE = 64
+
+/** 30 s of 1080p take two minutes of one core; below everything else on the machine it may take a while. */
+const LIMITS = { wallSeconds: 900, cpuSeconds: 600, memoryBytes: 4 * 1024 ** 3, fileBytes: 64 * 1024 ** 2 }
+
+/** An AV1 copy, where this ffmpeg can make one, and a WebP poster. Rejects with the signal's reason when aborted. */
+export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<Partial<Record<ExtraKind, Extra>>> {
+  const { directory, size } = work
+  const [jpg, webp] = [resolve(directory, workFiles.jpg), resolve(directory, workFiles.webp)]
+  await makeWebp(jpg, webp)
+  const av1 = await makeAv1(tools, work)
+  return { webp: { ...(await hashFile(webp)), ...size }, ...(av1 && { av1 }) }
+}
+
+async function makeAv1(
+  tools: MediaTools,
+  { directory, size, mostBytes, signal }: ExtrasWork,
+): Promise<Extra | undefined> {
+  if (!tools.ffmpeg.av1Encoder || Math.min(size.width, size.height) < SMALLEST_SIDE) return undefined
+  const path = resolve(directory, workFiles.av1)
+  const { limiters } = tools
+  const run = { limits: LIMITS, limiters, cwd: directory, niceness: 19, signal }
+  const outcome = await runFfmpeg(tools.ffmpeg.path, av1Command(tools.ffmpeg), run)
+  if (outcome.state !== 'done') throw new Error('ffmpeg made no AV1 copy', { cause: outcome })
+  const input = { demuxer: 'mov', size, signal } as const
+  const [before, after] = await Promise.all([
+    verifyVideo(tools, resolve(directory, workFiles.input), { ...input, codec: 'h264' }),
+    verifyVideo(tools, path, { ...input, codec: 'av1' }),
+  ])
+  if (Math.abs(after - before) > 0.1) throw new Error(`the AV1 copy lasts ${after} s and not ${before} s`)
+  const made = await hashFile(path)
+  return made.bytes < mostBytes ? { ...made, ...size } : undefined
+}
