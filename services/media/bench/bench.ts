@@ -17,6 +17,10 @@ const MiB = 1024 ** 2
 
 const AT_ONCE = 12
 
+/** About 1.4 MB, as in contract/media.md 6.5. */
+const SERVED: BenchClip = { name: 'served', file: 'served.mp4', size: '854x480', seconds: 4 }
+const PART = 'bytes=131072-196607'
+
 interface Row {
   what: string
   ours: string
@@ -66,10 +70,6 @@ async function memoryOfUpload(service: BenchService) {
   const { peak } = await service.memory()
   row('peak during a 150 MB upload | idle, MiB', peak / MiB, idle / MiB, 'difference', '≤ 64')
 }
-
-/** About 1.4 MB, as in contract/media.md 6.5. */
-const SERVED: BenchClip = { name: 'served', file: 'served.mp4', size: '854x480', seconds: 4 }
-const PART = 'bytes=131072-196607'
 
 /** One process on either side and 20 connections, in turns; the very file that is in the store. */
 async function servingAgainstNginx(service: BenchService) {

@@ -59,7 +59,7 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
   test('the player rests off screen, and where motion is unwanted until it is asked', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const blog = `<div style="height: 3000px"></div><iframe src="${service.url}/embed/${id}" width="160" height="120" allow="autoplay"></iframe>`
-    await page.setContent(blog)
+    await page.goto(await startBlog(blog))
     const video = page.frameLocator('iframe').locator('video.moving')
     const isPaused = () => video.evaluate((each) => (each as unknown as { paused: boolean }).paused)
     await page.locator('iframe').scrollIntoViewIfNeeded()
@@ -95,12 +95,7 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
   test('the embed of the result plays in a page of another site', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     const { body } = await service.get(`/media/${id}`, { token: service.token })
-    const blog = createServer((_request, response) => {
-      response.setHeader('content-type', 'text/html').end(`<h1>A blog</h1>${body.success.embed}`)
-    }).listen(0, '127.0.0.1')
-    await once(blog, 'listening')
-    onTestFinished(() => void blog.close())
-    await page.goto(`http://localhost:${(blog.address() as AddressInfo).port}/`)
+    await page.goto(await startBlog(`<h1>A blog</h1>${body.success.embed}`))
     await playing(page, 'iframe')
     expect(complaints()).toEqual([])
   })
@@ -108,6 +103,16 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
 
 interface Browserish {
   getComputedStyle(element: unknown): { backgroundImage: string }
+}
+
+/** The address of a page of another site. */
+async function startBlog(body: string): Promise<string> {
+  const blog = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html').end(body)
+  }).listen(0, '127.0.0.1')
+  await once(blog, 'listening')
+  onTestFinished(() => void blog.close())
+  return `http://localhost:${(blog.address() as AddressInfo).port}/`
 }
 
 /** Time passes in the clip. `evaluate` works without scripts of the page too. */
