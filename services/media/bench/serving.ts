@@ -9,6 +9,8 @@ import { findFreePort } from '@services/common/dev/dev-ports'
 
 const run = promisify(execFile)
 
+const NGINX = 'nginx'
+
 const SECONDS = 3
 const CONNECTIONS = 20
 
@@ -19,7 +21,7 @@ export async function missingTools(): Promise<string[]> {
       () => false,
       ({ code }) => code === 'ENOENT', // wrk says its version and exits with 1.
     )
-  const missing = await Promise.all([isMissing('nginx', '-v'), isMissing('wrk', '-v')])
+  const missing = await Promise.all([isMissing(NGINX, '-v'), isMissing('wrk', '-v')])
   return ['nginx', 'wrk'].filter((_name, index) => missing[index])
 }
 
@@ -41,7 +43,7 @@ http {
 }
 `,
   )
-  const child = spawn('nginx', ['-p', home, '-e', `${home}/error.log`, '-c', `${home}/nginx.conf`], {
+  const child = spawn(NGINX, ['-p', home, '-e', `${home}/error.log`, '-c', `${home}/nginx.conf`], {
     stdio: 'inherit',
   })
   await listening(port)
