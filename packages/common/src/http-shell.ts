@@ -95,12 +95,15 @@ export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): v
   })
 }
 
-/** Answers requests whose body does not arrive within `withinMs`. Forms may take long and watch their own speed. */
+/** Bodies that may take long, and watch their own speed: forms, and pieces of resumable uploads. */
+const LONG_BODIES = /^(multipart\/|application\/offset\+octet-stream)/i
+
+/** Answers requests whose body does not arrive within `withinMs`. */
 export function endSlowBodies(app: FastifyInstance, withinMs: number, refusal: () => ApiError): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { raw, headers } = request
     const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
-    if (hasBody && !/^multipart\//i.test(headers['content-type'] ?? '')) {
+    if (hasBody && !LONG_BODIES.test(headers['content-type'] ?? '')) {
       const timer = setTimeout(() => {
         if (!raw.complete && !reply.sent) reply.send(refusal())
       }, withinMs)

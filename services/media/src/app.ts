@@ -19,6 +19,7 @@ import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { clipRoutes } from './clips/clip.routes.ts'
+import { eventRoutes } from './clips/events.routes.ts'
 import { listRoutes } from './clips/list.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
@@ -28,12 +29,14 @@ import { healthRoute } from './http/health.routes.ts'
 import { acceptEmptyDeletes } from './http/json-body.ts'
 import { answerProblems } from './http/problem-json.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
+import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './http/tus-headers.ts'
 import { endUnreadBodies } from './http/unread-body.ts'
 import { importRoutes } from './imports/import.routes.ts'
 import { ERRORS_PATH } from './pages/errors-page.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
 import { pageRoutes } from './pages/page.routes.ts'
 import { tokenRoutes } from './tokens/token.routes.ts'
+import { tusRoutes } from './uploads/tus.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
 import { VERSION } from './version.ts'
 import { webhookRoutes } from './webhooks/webhook.routes.ts'
@@ -83,6 +86,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   endUnreadBodies(app, patience.unreadBodyMs)
   endStalledAnswers(app, patience.stalledAnswerMs)
   endSlowBodies(app, patience.slowBodyMs, () => apiError('request_too_slow'))
+  announceTus(app, config.source)
   // No cookies and no ambient rights: a page of any site can do what its token allows, and nothing without one.
   await app.register(cors, {
     origin: '*',
@@ -109,9 +113,11 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   // Callers with an API token (uploads: see UPLOAD_AUTH)
   await app.register(uploadRoutes, { deps })
+  await app.register(tusRoutes, { deps })
   await app.register(importRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
+  await app.register(eventRoutes, { deps })
   await app.register(webhookRoutes, { deps })
 
   // Callers with `admin`
@@ -128,10 +134,12 @@ const CORS_REQUEST_HEADERS = [
   'If-Modified-Since',
   'If-None-Match',
   'If-Range',
+  'Last-Event-ID',
   'Prefer',
   'Range',
   'Token',
   'X-Delete-Token',
+  ...TUS_REQUEST_HEADERS,
 ]
 
 const CORS_RESPONSE_HEADERS = [
@@ -158,4 +166,5 @@ const CORS_RESPONSE_HEADERS = [
   'X-Quota-Limit',
   'X-Quota-Remaining',
   'X-Request-Id',
+  ...TUS_RESPONSE_HEADERS,
 ]

@@ -85,6 +85,10 @@ export const variables = {
     `Largest width and height of a source in pixels, up to ${LARGEST_SIDE}; larger ones are refused before they are decoded.`,
     { default: '4096', min: 1, max: LARGEST_SIDE },
   ),
+  RESUME_WITHIN: duration('How long an unfinished resumable upload is kept, from its beginning.', {
+    default: '24h',
+    positive: true,
+  }),
   SYNC_WAIT: parsed(
     'duration',
     'How long an upload or import waits for its files before it is answered without them, up to 10m. A source must have been fetched by then, or within 10 s.',
@@ -221,6 +225,7 @@ function groupConfig(values: RawConfig, searchPath: string) {
     bootstrapToken: values.BOOTSTRAP_TOKEN,
     encryptionKey: values.ENCRYPTION_KEY,
     source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
+    resumeWithinSeconds: values.RESUME_WITHIN,
     syncWaitSeconds: values.SYNC_WAIT,
     egress: {
       allowCidrs: values.IMPORT_ALLOW_CIDRS,

@@ -9,6 +9,7 @@ import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { deleteOutcomesBefore } from './idempotency/idempotency.store.ts'
 import { rescueSource } from './jobs/rescue-source.ts'
 import { dayOf, deleteDaysBefore } from './tokens/usage.store.ts'
+import { sweepUploads } from './uploads/resumable-uploads.ts'
 import { rescueDeliveries } from './webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './webhooks/deliveries.store.ts'
 import type { EmitDeps } from './webhooks/emit-event.ts'
@@ -34,7 +35,7 @@ const LOST_AFTER_MS = 60_000
 /** So many are listed at a time. */
 const BATCH = 500
 
-type HousekeepingDeps = Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'log'> & EmitDeps
+type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'work' | 'log'> & EmitDeps
 
 /**
  * Rescues clips that lost their jobs and deletes what nothing refers to any more, soon after the start and then every few
@@ -102,6 +103,7 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   const oldestDelivery = olderThan(KEEP_DELIVERIES_MS).before
   while (!stopping?.aborted && (await deleteDeliveriesBefore(db, oldestDelivery, BATCH)) === BATCH);
   if (stopping?.aborted) return
+  await sweepUploads(deps)
   await deps.work.sweep()
   await deps.blobs.sweep()
 }

@@ -13,6 +13,8 @@ export interface Patience {
   uploadMs: number
   /** An answer of which nothing is taken for this long holds a file, a buffer and a connection for nobody. */
   stalledAnswerMs: number
+  /** An event stream on which nothing happens says so this often: well before the end of a stalled answer. */
+  heartbeatMs: number
   /** From the start of a worker to its first round of housekeeping: what a crash left does not wait for long. */
   firstHousekeepingMs: number
   housekeepingEveryMs: number
@@ -28,6 +30,7 @@ export const PATIENCE: Patience = {
   uploadWindowMs: 30_000,
   uploadMs: 3_600_000,
   stalledAnswerMs: 30_000,
+  heartbeatMs: 15_000,
   firstHousekeepingMs: 10_000,
   housekeepingEveryMs: 300_000,
   storageAnswerMs: 10_000,

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
@@ -73,6 +74,69 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     await page.goto(`${service.url}/embed/${id}`)
     expect(await page.locator('video.moving').isVisible()).toBe(false)
     expect(await page.locator('video.still').isVisible()).toBe(true)
+  })
+
+  test('somebody pastes a token, drops a file and gets links to a clip that plays, without a mouse', async () => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/`)
+    const focused = () => page.evaluate('document.activeElement.id')
+    await page.locator('#token').press('Enter')
+    expect([await page.textContent('#token-error'), await focused()]).toEqual(['Paste your token here.', 'token'])
+    await page.fill('#token', 'mh_wrong')
+    await page.setInputFiles('#file', { name: 'text.mp4', mimeType: 'video/mp4', buffer: Buffer.from('no video') })
+    await page.locator('#token').press('Enter')
+    await page.waitForSelector('#token-error:text("not known")')
+    expect(await focused()).toBe('token')
+    await page.fill('#token', service.token)
+    await page.locator('#token').press('Enter')
+    await page.waitForSelector('#file-error:text("Only GIF")')
+    expect(await focused()).toBe('file')
+
+    await page.setInputFiles('#file', await clip('silence.mp4'))
+    await page.locator('#more summary').press('Enter')
+    await page.fill('#title', 'Grüße 🎈')
+    await page.fill('#tags', 'one, two')
+    await page.locator('#nsfw').press('Space')
+    await page.locator('#send').press('Enter')
+    await page.waitForSelector('#done-title:focus')
+    const link = (await page.getAttribute('#links a', 'href')) as string
+    expect(await page.inputValue('#embed')).toContain('title="Grüße 🎈"')
+    await expect
+      .poll(() => page.$eval('#preview', (video) => (video as unknown as { currentTime: number }).currentTime), {
+        timeout: 8_000,
+      })
+      .toBeGreaterThan(0.2)
+    const details = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
+    expect(details.body.success).toMatchObject({ title: 'Grüße 🎈', tags: ['one', 'two'], nsfw: true })
+    expect(await page.evaluate('[sessionStorage.length, localStorage.length, location.href]')).toEqual([
+      0,
+      0,
+      `${service.url}/`,
+    ])
+
+    await page.locator('#another').press('Enter')
+    expect(await focused()).toBe('file')
+    await page.fill('#source', `${service.url}/f/${id}.gif`)
+    await page.locator('#send').press('Enter')
+    await page.waitForSelector('#source:focus[aria-invalid=true]')
+    const bytes = await readFile(await clip('plain.gif'))
+    const far = createServer((_request, response) => response.end(bytes)).listen(0, '127.0.0.1')
+    await once(far, 'listening')
+    onTestFinished(() => void far.close())
+    await page.fill('#source', `http://127.0.0.1:${(far.address() as AddressInfo).port}/a.gif`)
+    await page.locator('#send').press('Enter')
+    await page.waitForSelector('#done-title:focus')
+    expect(await page.textContent('#facts')).toBe('160 × 1201.5 s')
+    expect(complaints()).toEqual([])
+  }, 40_000)
+
+  test('without scripts the bare address says how else', async () => {
+    const { page } = await openPage({ javaScriptEnabled: false })
+    await page.goto(`${service.url}/`)
+    expect(await page.isVisible('#add')).toBe(false)
+    expect(await page.textContent('main')).toContain(
+      `curl -F file=@clip.mp4 -F title=Hello -H 'Token: mh_…' ${service.url}/media/upload`,
+    )
   })
 
   test('the colours of the poster are there before it, and the AV1 copy plays once it is made', async ({ skip }) => {

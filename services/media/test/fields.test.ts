@@ -67,6 +67,7 @@ test('attribution, title and unknown fields', async () => {
     ['attribution_user', 'u/ada'],
     ['attribution_url', 'https://example.com/a b'],
     ['colour', 'red'],
+    ['x'.repeat(10_000), 'a name beyond any limit'],
   ])
   expect(details).toMatchObject({
     title: 'Two lines and half a 😀',

@@ -104,13 +104,24 @@ async function makeReady({ path }: Endpoint): Promise<void> {
     )
     delivery = (await pool.query(find)).rows[0]
   }
-  const victim = path === '/tokens/{id}' ? (await service.newToken()).id : ''
+  const victim =
+    path === '/tokens/{id}' ? (await service.newToken()).id : path === '/tus/{id}' ? await beginUpload() : ''
   plausible = {
     id: () => (path.startsWith('/webhooks') ? delivery.webhook_id : victim || clip),
     delivery: () => delivery.id,
     url: () => (path.startsWith('/webhooks') ? undefined : `https://media.example/gif/${clip}`),
   }
 }
+
+async function beginUpload(): Promise<string> {
+  const headers = { token: service.token, 'tus-resumable': '1.0.0', 'upload-length': String(picture.length) }
+  const answer = await service.call('POST', '/tus', { headers })
+  return answer.headers.get('location')?.split('/').at(-1) ?? ''
+}
+
+/** Without these nothing is done under /tus. */
+const NEEDED = ['tus-resumable', 'upload-length', 'upload-offset']
+const PIECE = 'application/offset+octet-stream'
 
 const known: Record<string, readonly unknown[]> = {
   kind: ['gif', 'mp4', 'exe'],
@@ -139,6 +150,11 @@ const known: Record<string, readonly unknown[]> = {
   prefer: ['respond-async', 'wait=0', 'wait=99999999999'],
   'idempotency-key': ['a', 'x'.repeat(300)],
   'x-delete-token': ['md_0'],
+  'tus-resumable': ['1.0.0'],
+  'upload-length': ['10', '100'],
+  'upload-defer-length': ['1'],
+  'upload-metadata': ['title SGVsbG8=', 'nsfw'],
+  'upload-offset': ['0', '0', '5'],
 }
 
 type Random = ReturnType<typeof randomFrom>
@@ -153,7 +169,7 @@ function requestTo({ method, path, parameters = [], requestBody }: Endpoint, ran
   const query = names.map((name) => `${name}=${inUrl(text(name))}`).join('&')
   const headers: Record<string, string> = {}
   for (const name of [...named('header'), 'accept', 'range', 'if-none-match', 'if-modified-since', 'content-type']) {
-    if (random.chance(0.08)) headers[name] = toHeader(text(name))
+    if (random.chance(NEEDED.includes(name) ? 0.95 : 0.08)) headers[name] = toHeader(text(name))
   }
   const caller = random.chance(0.75) ? random.pick(['owner', 'admin', 'admin']) : random.pick(Object.keys(callers))
   if (random.chance(0.95)) headers.token = callers[caller] as string
@@ -186,6 +202,7 @@ const WRONG_VALUES: unknown[] = [
 
 function bodyOf(type: string, names: string[], random: Random): { type: string; payload: string | Buffer } {
   if (random.chance(0.1)) return { type, payload: random.pick(HOSTILE_BODIES) }
+  if (type === PIECE) return { type, payload: random.pick([picture, picture.subarray(0, 10)]) }
   const members = names.filter((name) => name === 'source' || name === 'file' || random.chance(0.6))
   const wrong = random.chance(0.5) ? random.pick(names) : undefined
   const value = (name: string) =>

@@ -163,8 +163,24 @@ test.concurrent('memory does not grow with the file; the largest one passes, one
     413,
     expect.objectContaining({ code: 'file_too_large', param: 'file' }),
   ])
+
+  const resumableOf = async (bytes: number) => {
+    const headers = { token: api.token, 'tus-resumable': '1.0.0' }
+    const begun = await send('POST', `${service.url}/tus`, { headers: { ...headers, 'upload-length': String(bytes) } })
+    const { pathname } = new URL(begun.headers.get('location') as string)
+    return send('PATCH', service.url + pathname, {
+      headers: { ...headers, 'upload-offset': '0', 'content-type': 'application/offset+octet-stream' },
+      body: new Uint8Array(bytes),
+    })
+  }
+  await resumableOf(MiB)
+  await resetPeak(service.pid)
+  const { now: before } = await readMemory(service.pid)
+  const whole = await resumableOf(157_286_400)
+  expect([whole.status, whole.body.error.code]).toEqual([415, 'unsupported_media_type'])
+  expect((await readMemory(service.pid)).peak - before).toBeLessThan(64 * MiB)
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
-}, 30_000)
+}, 60_000)
 
 test('a disk that refuses to be written is 503 with Retry-After, for uploads and imports', async () => {
   const api = await startApi()

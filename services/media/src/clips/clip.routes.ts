@@ -123,7 +123,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 }
 
 /** Somebody else's clip is not found: ids are public, what is known about them is not. */
-async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): Promise<Clip> {
+export async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): Promise<Clip> {
   const clip = isClipId(id) ? await findClip(db, id) : undefined
   if (!clip || !(clip.tokenId === token.id || allows(token, 'admin'))) throw apiError('not_found')
   if (clip.state === 'deleted') throw apiError('gone')

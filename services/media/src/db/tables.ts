@@ -11,6 +11,7 @@ export interface DB {
   blobs: BlobsTable
   renditions: RenditionsTable
   rate_limits: RateLimitsTable
+  resumable_uploads: ResumableUploadsTable
   token_days: TokenDaysTable
   idempotency_keys: IdempotencyKeysTable
   webhooks: WebhooksTable
@@ -24,6 +25,7 @@ export const TABLES = [
   'blobs',
   'renditions',
   'rate_limits',
+  'resumable_uploads',
   'token_days',
   'idempotency_keys',
   'webhooks',
@@ -182,4 +184,14 @@ interface RateLimitsTable {
   key: string
   points: number
   expire: number | null
+}
+
+interface ResumableUploadsTable {
+  id: string
+  token_id: string | null
+  bytes: number | null
+  metadata: string
+  clip_id: ColumnType<string | null, undefined, string>
+  created_at: Date
+  expires_at: Date
 }

@@ -12,12 +12,13 @@ import { clipPage, clipPagePolicy } from './clip-page.ts'
 import type { ClipView } from './clip-view.ts'
 import { EMBED_SCRIPT, embedPage, embedPagePolicy } from './embed-page.ts'
 import { ERRORS_PATH, errorsPage } from './errors-page.ts'
-import { homePage, homePagePolicy } from './home-page.ts'
+import { HOME_SCRIPT, homePage, homePagePolicy } from './home-page.ts'
 import { missingEmbed, missingEmbedPolicy, missingPage, missingPagePolicy } from './missing-page.ts'
+import { plainPagePolicy } from './plain-page.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
-/** What people see: no token, no cookies, no scripts but the embed's own. */
+/** What people see: no token, no cookies, no scripts but the embed's and the home page's own. */
 export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
   const scriptUrl = `${site.baseUrl}/embed.js`
@@ -34,13 +35,19 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   }
 
   app.get('/', { schema: { hide: true } }, async (_request, reply) =>
-    sendPage(reply, { html: homePage(site.name), policy: homePagePolicy, cache: 'public, max-age=3600' }),
+    sendPage(reply, {
+      html: homePage(site, { maxBytes: deps.config.source.maxBytes, needsToken: deps.config.uploadNeedsToken }),
+      policy: homePagePolicy(site),
+      cache: 'public, max-age=300',
+    }),
   )
+
+  app.get('/home.js', { schema: { hide: true } }, async (_request, reply) => sendScript(reply, HOME_SCRIPT))
 
   app.get(ERRORS_PATH, { schema: { hide: true } }, async (_request, reply) =>
     sendPage(reply, {
       html: errorsPage(site.name, errorCatalogue),
-      policy: homePagePolicy,
+      policy: plainPagePolicy,
       cache: 'public, max-age=3600',
     }),
   )
@@ -88,12 +95,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     },
   )
 
-  app.get('/embed.js', { schema: { hide: true } }, async (_request, reply) =>
-    reply
-      .headers({ 'cache-control': 'public, max-age=86400', 'cross-origin-resource-policy': 'cross-origin' })
-      .type('text/javascript; charset=utf-8')
-      .send(EMBED_SCRIPT),
-  )
+  app.get('/embed.js', { schema: { hide: true } }, async (_request, reply) => sendScript(reply, EMBED_SCRIPT))
 }
 
 /** As browsers ask, and hardly anybody else. */
@@ -128,3 +130,9 @@ function sendPage(reply: FastifyReply, { html, policy, cache }: Page) {
     .type('text/html; charset=utf-8')
     .send(html)
 }
+
+const sendScript = (reply: FastifyReply, script: string) =>
+  reply
+    .headers({ 'cache-control': 'public, max-age=86400', 'cross-origin-resource-policy': 'cross-origin' })
+    .type('text/javascript; charset=utf-8')
+    .send(script)

@@ -1,5 +1,8 @@
 import { type Html, html, toText } from './html.ts'
 
+/** Nothing is loaded and nothing runs. */
+export const plainPagePolicy = "default-src 'none'; frame-ancestors 'none'"
+
 /** A page of text alone. Nothing is loaded and nothing runs. */
 export const plainPage = (title: string, body: Html): string =>
   toText(html`<!doctype html>

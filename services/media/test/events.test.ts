@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { gif } from './gif-bytes.ts'
+import { idIn, startTestService, type TestService } from './service.ts'
+
+let service: TestService
+const later = { prefer: 'respond-async' }
+let sizes = 20
+const newClip = async () =>
+  idIn(await service.upload(gif(sizes++, 10, [{ delay: 10 }, { delay: 10, color: 1 }]), [], later))
+
+beforeAll(async () => {
+  service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { patience: { heartbeatMs: 50 } })
+})
+afterAll(() => service.close())
+
+/** What has come of a stream so far, and how it ended. */
+async function open(id: string, headers: Record<string, string> = {}, url = service.url) {
+  const client = request(`${url}/media/${id}/events`, { headers: { token: service.token, ...headers }, agent: false })
+  client.on('error', () => {})
+  client.end()
+  const [response] = await once(client, 'response')
+  const stream = { status: response.statusCode as number, headers: response.headers, text: '', isOver: false }
+  response.on('data', (bytes: Buffer) => {
+    stream.text += bytes
+  })
+  response.on('error', () => {})
+  response.on('close', () => {
+    stream.isOver = true
+  })
+  const events = () =>
+    [...stream.text.matchAll(/^event: (\w+)\ndata: (.*)$/gm)].map(([, name, data]) => [
+      name,
+      JSON.parse(data as string),
+    ])
+  return Object.assign(stream, { events, abort: () => client.destroy() })
+}
+
+const setProgress = (id: string, progress: number) =>
+  service.deps.pool.query('update sources set progress = $2 where id = (select source_id from clips where id = $1)', [
+    id,
+    progress,
+  ])
+
+test('the state comes at once, then each change; between them something that keeps the line open', async () => {
+  const id = await newClip()
+  const stream = await open(id)
+  expect([stream.status, stream.headers['content-type'], stream.headers['cache-control']]).toEqual([
+    200,
+    'text/event-stream; charset=utf-8',
+    'no-store',
+  ])
+  await expect.poll(stream.events, { timeout: 5_000 }).toEqual([['processing', { state: 'processing', progress: 0 }]])
+  expect(stream.text).toMatch(/^retry: \d+\n\n/)
+  await expect.poll(() => stream.text, { timeout: 5_000 }).toContain('\n: still here\n')
+  await setProgress(id, 0.5)
+  await expect
+    .poll(() => stream.events().at(-1), { timeout: 5_000 })
+    .toEqual(['processing', { state: 'processing', progress: 0.5 }])
+  await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+  await expect.poll(() => stream.isOver, { timeout: 5_000 }).toBe(true)
+  expect(stream.events().at(-1)).toEqual(['deleted', { state: 'deleted', progress: 0 }])
+})
+
+test('it ends with the clip: made or failed, also for who comes later, and who asks again after that gets nothing', async () => {
+  const id = await newClip()
+  const failing = await newClip()
+  const streams = [await open(id), await open(id), await open(failing)]
+  await service.deps.pool.query(
+    `update sources set state = 'failed', error_code = 'corrupt_media', finished_at = now()
+     where id = (select source_id from clips where id = $1)`,
+    [failing],
+  )
+  await service.startWorker()
+  await expect.poll(() => streams.every(({ isOver }) => isOver), { timeout: 10_000 }).toBe(true)
+  for (const stream of streams.slice(0, 2))
+    expect(stream.events().at(-1)).toEqual(['ready', { state: 'ready', progress: 1 }])
+  expect(streams[2]?.events().at(-1)).toEqual([
+    'failed',
+    { state: 'failed', progress: 0, failure: { code: 'corrupt_media', message: 'The file is damaged or incomplete.' } },
+  ])
+  const late = await service.get(`/media/${id}/events`, { token: service.token })
+  expect(late.text).toMatch(/^retry: 2000\n\nid: ready\nevent: ready\ndata: .*\n\n$/)
+  expect((await service.get(`/media/${id}/events`, { token: service.token, 'last-event-id': 'ready' })).status).toBe(
+    204,
+  )
+})
+
+test('for the owner alone', async () => {
+  const id = await newClip()
+  const { token } = await service.newToken()
+  const status = async (headers: Record<string, string>) => (await service.get(`/media/${id}/events`, headers)).status
+  expect([await status({}), await status({ token })]).toEqual([401, 404])
+  const { token: writer } = await service.newToken({ scopes: ['write'] })
+  expect(await status({ token: writer })).toBe(403)
+  expect((await service.get('/media/xxxxxxxx/events', { token })).status).toBe(404)
+})
+
+test('a token watches so many at once; who goes away is forgotten; a stop ends all', async () => {
+  const own = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const id = idIn(await own.upload(gif(20, 20, [{ delay: 10 }]), [], later))
+  const streams = []
+  for (let n = 0; n < 16; n++) streams.push(await open(id, { token: own.token }, own.url))
+  const refused = await own.get(`/media/${id}/events`, { token: own.token })
+  expect([refused.status, refused.body.error.code]).toEqual([429, 'queue_full'])
+  streams[0]?.abort()
+  const again = async () => {
+    const stream = await open(id, { token: own.token }, own.url)
+    if (stream.status === 200) streams.push(stream)
+    return stream.status
+  }
+  await expect.poll(again, { timeout: 5_000 }).toBe(200)
+  await own.close()
+  expect(streams.map(({ isOver }) => isOver)).toEqual(streams.map(() => true))
+})
