@@ -1,19 +1,25 @@
 // `pnpm bench`: each figure of design.md section 8 that applies so far, both sides measured in one run on one machine, and
 // the ratio. The service runs as a process of its own, as `pnpm start` does, on an embedded PostgreSQL.
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import { blobKey } from '../src/blobs/blob-storage.ts'
 import { compareGifs, hashFile, leastCpuByHand, runByHand } from './by-hand.ts'
 import { type BenchClip, CLIPS, makeClip } from './clips.ts'
 import { cpuSeconds } from './cpu.ts'
 import { type BenchService, download, pathWithoutSandbox, startService, upload, uploadNoise } from './service.ts'
+import { missingTools, requestRate, startNginx } from './serving.ts'
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS || 5)
 const MiB = 1024 ** 2
 
 const AT_ONCE = 12
+
+/** About 1.4 MB, as in contract/media.md 6.5. */
+const SERVED: BenchClip = { name: 'served', file: 'served.mp4', size: '854x480', seconds: 4 }
+const PART = 'bytes=131072-196607'
 
 interface Row {
   what: string
@@ -36,6 +42,7 @@ try {
     await new Promise((resolve) => setTimeout(resolve, 3_000))
     row('idle memory, MiB', (await service.memory()).now / MiB, 120, 'ratio', '≤ 1')
     await memoryOfUpload(service)
+    await servingAgainstNginx(service)
     for (const clip of CLIPS) {
       const path = await makeClip(directory, clip)
       await uploadAgainstHand(service, clip, path)
@@ -70,6 +77,37 @@ async function memoryOfUpload(service: BenchService) {
   await uploadNoise(service, 157_286_400)
   const { peak } = await service.memory()
   row('peak during a 150 MB upload | idle, MiB', peak / MiB, idle / MiB, 'difference', '≤ 64')
+}
+
+/** One process on either side and 20 connections, in turns; the very file that is in the store. */
+async function servingAgainstNginx(service: BenchService) {
+  const missing = await missingTools()
+  if (missing.length > 0) {
+    console.log(`Files against nginx: left out, because ${missing.join(' and ')} is not installed.`)
+    return
+  }
+  const { mp4 } = await upload(service, await makeClip(directory, SERVED))
+  const bytes = await download(service, mp4)
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  const nginx = await startNginx(join(directory, 'blobs'), directory)
+  try {
+    const ours = service.base + new URL(mp4).pathname
+    const theirs = `${nginx.base}/${blobKey({ sha256, extension: 'mp4' })}`
+    for (const [what, range, goal] of [
+      [`whole file of ${(bytes.length / 1e6).toFixed(1)} MB`, undefined, '≥ 0.35'],
+      ['64 KiB range of it', PART, '≥ 0.15'],
+    ] as const) {
+      const rates: { ours: number; theirs: number }[] = []
+      for (let round = 0; round <= ROUNDS; round++) {
+        rates.push({ ours: await requestRate(ours, range), theirs: await requestRate(theirs, range) })
+      }
+      const warm = rates.slice(1)
+      const side = (name: 'ours' | 'theirs') => median(warm.map((rate) => rate[name]))
+      row(`${what} | nginx, requests/s`, side('ours'), side('theirs'), 'ratio', goal)
+    }
+  } finally {
+    await nginx.stop()
+  }
 }
 
 /** Alternating, so that what else the machine does meets both; the same pictures in a file that is new each time. */

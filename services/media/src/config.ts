@@ -30,6 +30,15 @@ export const variables = {
   FILES_BASE_URL: baseUrl(
     'URL under which the files are reachable, for a CDN or a host without cookies; else BASE_URL.',
   ),
+  FILES_REDIRECT_URL: baseUrl(
+    'URL of the bucket or of BLOBS_DIR itself, at a CDN: requests for files are answered 302 to it, not with bytes.',
+  ),
+  ACCEL_PREFIX: parsed(
+    'string',
+    'Internal location of an nginx in front that has BLOBS_DIR: requests for files are answered with X-Accel-Redirect to it.',
+    {},
+    parseAccelPrefix,
+  ),
   HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8082' }),
   SITE_NAME: text('Name shown on pages and in oEmbed.', { default: 'Media' }),
@@ -185,7 +194,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
   const { values, warnings } = readVariables(all, 'MEDIA_', environment, file)
   return {
     config: groupConfig(values, environment.PATH ?? ''),
-    warnings: [...warnings, ...storageWarnings(values)],
+    warnings: [...warnings, ...storageWarnings(values), ...deliveryWarnings(values)],
   }
 }
 
@@ -195,7 +204,9 @@ function groupConfig(values: RawConfig, searchPath: string) {
       name: values.SITE_NAME,
       baseUrl: values.BASE_URL,
       filesBaseUrl: values.FILES_BASE_URL ?? values.BASE_URL,
+      filesRedirectUrl: values.ACCEL_PREFIX ? undefined : values.FILES_REDIRECT_URL,
     },
+    accelPrefix: values.ACCEL_PREFIX,
     server: {
       host: values.HOST,
       port: values.PORT,
@@ -264,6 +275,9 @@ function groupConfig(values: RawConfig, searchPath: string) {
   }
 }
 
+const deliveryWarnings = ({ ACCEL_PREFIX, FILES_REDIRECT_URL }: RawConfig): string[] =>
+  ACCEL_PREFIX && FILES_REDIRECT_URL ? ['MEDIA_FILES_REDIRECT_URL has no effect with MEDIA_ACCEL_PREFIX'] : []
+
 /** What one 1080p clip takes at its peak, and what is left for the rest (contract/media.md 5.7). */
 const BYTES_PER_CLIP = 700 * 1024 ** 2
 const BYTES_LEFT_FREE = 1024 ** 3
@@ -290,6 +304,11 @@ function parseNamespace(value: string): string {
   if (!/^([a-z][a-z0-9_]{0,30})?$/.test(value)) {
     throw new Error('must be up to 31 lower-case letters, digits and underscores, starting with a letter')
   }
+  return value
+}
+
+function parseAccelPrefix(value: string): string {
+  if (!/^(\/[\w.-]+)+$/.test(value)) throw new Error('must be a path like /blobs, without a slash at its end')
   return value
 }
 

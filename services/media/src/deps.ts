@@ -14,6 +14,7 @@ import { openResults, type Results } from './clips/results.ts'
 import { createSlots, createTurns, type Slots } from './clips/slots.ts'
 import type { Config } from './config.ts'
 import { type DB, TABLES } from './db/tables.ts'
+import { createKnownFiles, type KnownFiles } from './files/known-files.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import { EXTRAS_QUEUE } from './jobs/extras-queue.ts'
 import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
@@ -45,6 +46,7 @@ export interface Deps {
   /** What tokens did, as far as it is not written down yet. */
   requests: RequestCounts
   results: Results
+  knownFiles: KnownFiles
   /** PostgreSQL channel on which workers announce what is decided. */
   resultsChannel: string
   /** Bounds on what one process does at once beside transcoding. */
@@ -158,6 +160,7 @@ export async function openDeps(
       limits: createLimits(pool, config),
       requests,
       results,
+      knownFiles: createKnownFiles(db),
       resultsChannel,
       probes,
       // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.

@@ -41,6 +41,41 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     expect(complaints()).toEqual([])
   })
 
+  test.each(['mp4', 'webm'])('the %s plays on page and player', async (kind) => {
+    for (const path of ['gif', 'embed']) {
+      const { page } = await openPage({ javaScriptEnabled: true })
+      await page.route(
+        (url) => /(mp4|webm)$/.test(url.pathname) && url.pathname !== `/f/${id}.${kind}`,
+        (route) => route.abort(),
+      )
+      await page.goto(`${service.url}/${path}/${id}`)
+      await playing(page)
+      const source = page
+        .locator('video.moving')
+        .evaluate((video) => (video as unknown as { currentSrc: string }).currentSrc)
+      expect(await source).toBe(`${service.url}/f/${id}.${kind}`)
+    }
+  })
+
+  test('the player rests off screen, and where motion is unwanted until it is asked', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    const blog = `<div style="height: 3000px"></div><iframe src="${service.url}/embed/${id}" width="160" height="120" allow="autoplay"></iframe>`
+    await page.goto(await startBlog(blog))
+    const video = page.frameLocator('iframe').locator('video.moving')
+    const isPaused = () => video.evaluate((each) => (each as unknown as { paused: boolean }).paused)
+    await page.locator('iframe').scrollIntoViewIfNeeded()
+    await playing(page, 'iframe')
+    await page.evaluate('scrollTo(0, 0)')
+    await expect.poll(isPaused).toBe(true)
+    await page.locator('iframe').scrollIntoViewIfNeeded()
+    await expect.poll(isPaused).toBe(false)
+
+    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await page.goto(`${service.url}/embed/${id}`)
+    expect(await page.locator('video.moving').isVisible()).toBe(false)
+    expect(await page.locator('video.still').isVisible()).toBe(true)
+  })
+
   test('somebody pastes a token, drops a file and gets links to a clip that plays, without a mouse', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.goto(`${service.url}/`)
@@ -124,12 +159,7 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
   test('the embed of the result plays in a page of another site', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     const { body } = await service.get(`/media/${id}`, { token: service.token })
-    const blog = createServer((_request, response) => {
-      response.setHeader('content-type', 'text/html').end(`<h1>A blog</h1>${body.success.embed}`)
-    }).listen(0, '127.0.0.1')
-    await once(blog, 'listening')
-    onTestFinished(() => void blog.close())
-    await page.goto(`http://localhost:${(blog.address() as AddressInfo).port}/`)
+    await page.goto(await startBlog(`<h1>A blog</h1>${body.success.embed}`))
     await playing(page, 'iframe')
     expect(complaints()).toEqual([])
   })
@@ -137,6 +167,16 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
 
 interface Browserish {
   getComputedStyle(element: unknown): { backgroundImage: string }
+}
+
+/** The address of a page of another site. */
+async function startBlog(body: string): Promise<string> {
+  const blog = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html').end(body)
+  }).listen(0, '127.0.0.1')
+  await once(blog, 'listening')
+  onTestFinished(() => void blog.close())
+  return `http://localhost:${(blog.address() as AddressInfo).port}/`
 }
 
 /** Time passes in the clip. `evaluate` works without scripts of the page too. */

@@ -69,7 +69,55 @@ describe('files', () => {
     expect(bytes.equals(part)).toBe(true)
   })
 
-  test.for(['bytes=0-1,5-6', 'bytes=9-3', 'lines=1-2', 'bytes=a-b', 'bytes=-'])(
+  test.for<[string, [number, number][]]>([
+    [
+      'bytes=0-1,500-503',
+      [
+        [0, 2],
+        [500, 504],
+      ],
+    ],
+    [
+      'bytes=500-503 , 0-1,, -3',
+      [
+        [0, 2],
+        [500, 504],
+        [-3, 0],
+      ],
+    ],
+    [
+      'bytes=0-1,500-503,99999999-',
+      [
+        [0, 2],
+        [500, 504],
+      ],
+    ],
+  ])('Range: %s is sent in parts, in the order of the file', async ([range, parts], { service, id, mp4 }) => {
+    const { status, bytes, headers } = await service.get(`/f/${id}.mp4`, { range })
+    const [, boundary] = /^multipart\/byteranges; boundary=([\w-]+)$/.exec(headers.get('content-type') ?? '') ?? []
+    const expected = parts.map(([from, to]) => {
+      const [start, end] = [from < 0 ? mp4.length + from : from, to || mp4.length]
+      const head = `content-type: video/mp4\r\ncontent-range: bytes ${start}-${end - 1}/${mp4.length}`
+      return `\r\n--${boundary}\r\n${head}\r\n\r\n${mp4.toString('latin1', start, end)}`
+    })
+    expect([status, headers.get('content-range')]).toEqual([206, null])
+    expect(Number(headers.get('content-length'))).toBe(bytes.length)
+    expect(bytes.toString('latin1')).toBe(`${expected.join('')}\r\n--${boundary}--\r\n`)
+  })
+
+  test.for<[string, number, number]>([
+    ['bytes=0-9,5-14', 0, 15],
+    ['bytes=20-29,0-9', 0, 30],
+    ['bytes=0-0,0-0,0-0,0-0,0-0,0-0', 0, 1],
+    ['bytes=99999999-,3-4', 3, 5],
+  ])('Range: %s is one part: what overlaps is never sent twice', async ([range, start, end], { service, id, mp4 }) => {
+    const { status, bytes, headers } = await service.get(`/f/${id}.mp4`, { range })
+    expect([status, headers.get('content-range')]).toEqual([206, `bytes ${start}-${end - 1}/${mp4.length}`])
+    expect(bytes.equals(mp4.subarray(start, end))).toBe(true)
+  })
+
+  const SEVENTEEN = Array.from({ length: 17 }, (_, index) => `${index * 200}-${index * 200}`).join()
+  test.for(['bytes=9-3', 'bytes=0-1,9-3', 'bytes=0-1,x', `bytes=${SEVENTEEN}`, 'lines=1-2', 'bytes=a-b', 'bytes=-'])(
     'Range: %s is ignored',
     async (range, { service, id, mp4 }) => {
       const { status, bytes } = await service.get(`/f/${id}.mp4`, { range })
@@ -77,10 +125,13 @@ describe('files', () => {
     },
   )
 
-  test.for(['bytes=99999999-', 'bytes=-0'])('Range: %s cannot be', async (range, { service, id, mp4 }) => {
-    const { status, headers, bytes } = await service.get(`/f/${id}.mp4`, { range })
-    expect([status, headers.get('content-range'), bytes.length]).toEqual([416, `bytes */${mp4.length}`, 0])
-  })
+  test.for(['bytes=99999999-', 'bytes=-0', 'bytes=-0,99999999-'])(
+    'Range: %s cannot be',
+    async (range, { service, id, mp4 }) => {
+      const { status, headers, bytes } = await service.get(`/f/${id}.mp4`, { range })
+      expect([status, headers.get('content-range'), bytes.length]).toEqual([416, `bytes */${mp4.length}`, 0])
+    },
+  )
 
   test('what a client has is not sent again, what it has of another file is not continued', async ({
     service,
@@ -131,10 +182,11 @@ describe('files', () => {
     const failures = [await service.get(`/f/${id}.mp4`, { range: 'bytes=99999999-' })]
     await rm(path)
     failures.push(await service.get(`/f/${id}.mp4`), await service.call('HEAD', `/f/${id}.mp4`))
+    failures.push(await service.get(`/f/${id}.mp4`, { range: 'bytes=0-1,500-501' }))
     // A directory can be opened and then not be read: a volume that goes away in between.
     await mkdir(path)
     failures.push(await service.get(`/f/${id}.mp4`), await service.get(`/f/${id}.mp4`, { range: 'bytes=0-1' }))
-    expect(failures.map(({ status }) => status)).toEqual([416, 500, 500, 500, 500])
+    expect(failures.map(({ status }) => status)).toEqual([416, 500, 500, 500, 500, 500])
     for (const { headers, body } of failures) {
       expect(headers.get('cache-control')).toBe('no-store')
       for (const name of ['etag', 'last-modified', 'content-disposition']) expect(headers.get(name)).toBeNull()
@@ -305,11 +357,26 @@ describe('details and deletion', () => {
 
   test('a deleted clip is gone everywhere, and what its owner wrote with it', async ({ service }) => {
     const id = idIn(await service.upload(await clip('plain.gif'), [['title', 'secret']]))
+    // Files that were asked for a moment ago are remembered: not beyond the deletion.
+    expect((await service.get(`/f/${id}.gif`)).status).toBe(200)
     const remove = () => service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
     expect(await remove()).toMatchObject({ status: 204, text: '' })
     expect((await remove()).status).toBe(410)
     for (const path of [`/f/${id}.gif`, `/gif/${id}`, `/embed/${id}`, `/oembed/${id}`]) {
       expect(await service.get(path)).toMatchObject({ status: 410, body: { error: { code: 'gone' } } })
+    }
+    // A person is told in words, in a frame too.
+    for (const [path, frames] of [
+      [`/gif/${id}`, "'none'"],
+      [`/embed/${id}`, '*'],
+    ] as const) {
+      const { status, text, headers } = await service.get(path, { accept: 'text/html,*/*;q=0.8' })
+      expect([status, headers.get('content-type')]).toEqual([410, 'text/html; charset=utf-8'])
+      expect(text).toContain('This media item was removed.')
+      expect(headers.get('content-security-policy')).toMatch(
+        new RegExp(`^default-src 'none'; .*frame-ancestors ${frames.replace('*', '\\*')}$`),
+      )
+      expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['no-store', 'Accept'])
     }
     expect((await service.get(`/media/${id}`, { token: service.token })).status).toBe(410)
     const { rows } = await service.deps.pool.query('select * from clips where id = $1', [id])

@@ -211,6 +211,7 @@ describe.each([
       const name = await put('0123456789')
       const stream = await blobs.open(name, range)
       expect(stream && (await text(stream))).toBe(expected)
+      if (range && blobs.readPart) expect(String(await blobs.readPart(name, range))).toBe(expected)
     })
 
     test('gives large blobs whole, and in parts', async () => {
@@ -224,6 +225,7 @@ describe.each([
 
     test('a missing blob is undefined, for open and for stat', async () => {
       expect(await blobs.open(nameOf('missing'))).toBeUndefined()
+      expect(await blobs.readPart?.(nameOf('missing'), { start: 0, end: 1 })).toBeUndefined()
       expect(await blobs.stat(nameOf('missing'))).toBeUndefined()
     })
 

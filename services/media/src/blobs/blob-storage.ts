@@ -35,6 +35,8 @@ export interface BlobStorage {
   put: (name: BlobName, path: string) => Promise<void>
   /** Undefined when there is no such blob. The range must lie within it. The stream must be read or destroyed. */
   open: (name: BlobName, range?: ByteRange) => Promise<Readable | undefined>
+  /** Where it costs less than a stream: at most SMALL_PART bytes, in one piece. Throws when the blob is shorter. */
+  readPart?: (name: BlobName, range: ByteRange) => Promise<Buffer | undefined>
   stat: (name: BlobName) => Promise<Omit<StoredBlob, 'name'> | undefined>
   /** Deleting what is not there is fine. A stream that is already open stays readable. */
   delete: (name: BlobName) => Promise<void>
@@ -45,6 +47,9 @@ export interface BlobStorage {
   sweep: () => Promise<void>
   close: () => Promise<void>
 }
+
+/** What a stalled reader may keep in memory anyway; for so little a stream costs more than it saves. */
+export const SMALL_PART = 64 * 1024
 
 /** No upload takes longer (patience.ts), and a put takes seconds: what is unfinished for so long was left by a killed process. */
 export const LEFTOVER_AGE_MS = 60 * 60 * 1000

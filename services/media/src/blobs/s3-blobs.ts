@@ -44,6 +44,8 @@ const CONTENT_TYPES: Record<string, string> = {
   jpg: 'image/jpeg',
   mp4: 'video/mp4',
   webm: 'video/webm',
+  webp: 'image/webp',
+  av1: 'video/mp4',
 }
 
 interface Bucket {
@@ -118,7 +120,7 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
       Body: file,
       ContentLength: size,
       ContentType: type ?? 'application/octet-stream',
-      // What is not one of the four is an original, which nobody is given.
+      // What is none of these is an original, which nobody is given.
       CacheControl: type ? 'public, max-age=31536000, immutable' : 'private, no-store',
     },
     partSize: PART_BYTES,

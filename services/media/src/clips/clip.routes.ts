@@ -113,7 +113,9 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         const { id } = request.params
         if (request.apiToken) await findOwnClip(deps.db, request.apiToken, id)
         else await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
-        if (!(await deleteClip(deps, id))) throw apiError('gone')
+        const isDeleted = await deleteClip(deps, id)
+        deps.knownFiles.forget(id)
+        if (!isDeleted) throw apiError('gone')
         return reply.code(204).send()
       },
     )

@@ -34,7 +34,7 @@ export function toResult(clip: Clip, site: Site): Result {
 }
 
 /** What the pages show. All addresses are known from the id alone, long before there are files. */
-export function toView(clip: Clip, { name, baseUrl, filesBaseUrl }: Site): ClipView {
+export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectUrl }: Site): ClipView {
   const file = (ending: string) => `${filesBaseUrl}/f/${clip.id}.${ending}`
   const has = (extra: ExtraKind) => clip.state === 'ready' && clip.extras.includes(extra)
   return {
@@ -62,6 +62,7 @@ export function toView(clip: Clip, { name, baseUrl, filesBaseUrl }: Site): ClipV
       av1: has('av1') ? file('av1.mp4') : undefined,
       webp: has('webp') ? file('webp') : undefined,
     },
+    filesRedirectUrl,
     siteName: name,
     siteUrl: `${baseUrl}/`,
     oembedEndpoint: `${baseUrl}/oembed`,

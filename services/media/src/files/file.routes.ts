@@ -1,15 +1,15 @@
-import type { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { ByteRange } from '../blobs/blob-storage.ts'
+import { type BlobName, type ByteRange, blobKey } from '../blobs/blob-storage.ts'
 import { isClipId } from '../clips/clip-id.ts'
-import { type FoundFile, findFile } from '../clips/clips.store.ts'
+import type { FoundFile } from '../clips/clips.store.ts'
 import type { RenditionKind } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { errorResponses } from '../http/shapes.ts'
-import { parseRange } from './byte-range.ts'
+import { parseRanges } from './byte-range.ts'
+import { openRange, openRanges } from './open-ranges.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
 
 /** By the ending of an address. */
@@ -51,7 +51,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       const [, id = '', ending = ''] = /^([^.]*)\.(.*)$/.exec(`${request.params.id}.${request.params.kind}`) ?? []
       const found = Object.hasOwn(FILES, ending) ? FILES[ending] : undefined
       if (!isClipId(id) || !found) throw apiError('not_found')
-      const file = await findFile(deps.db, id, found.kind)
+      const file = await deps.knownFiles.find(id, found.kind)
       if (!file || file.state === 'failed') throw apiError('not_found')
       if (file.state === 'deleted') throw apiError('gone')
       if (file.state === 'processing') {
@@ -76,6 +76,14 @@ interface Wanted {
 
 async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, wanted: Wanted) {
   const { file } = wanted
+  const { accelPrefix, site } = deps.config
+  if (accelPrefix) return letServerSend(reply, wanted, `${accelPrefix}/${blobKey(nameOf(wanted))}`)
+  // Nobody else knows how to name what is saved. The clip may be gone tomorrow: the redirect is not for keeping.
+  if (site.filesRedirectUrl && !wanted.download) {
+    return reply
+      .header('cross-origin-resource-policy', 'cross-origin')
+      .redirect(`${site.filesRedirectUrl}/${blobKey(nameOf(wanted))}`, 302)
+  }
   const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
   if (!mayProceed(headers, validators)) return reply.code(412).header('content-length', 0).send()
   if (isNotModified(headers, validators)) {
@@ -83,36 +91,66 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
     return reply.code(304).send()
   }
   const asked = method === 'GET' && mayContinue(headers, validators) ? headers.range : undefined
-  const range = parseRange(asked, file.bytes)
-  if (range === 'unsatisfiable') {
+  const ranges = parseRanges(asked, file.bytes)
+  if (ranges === 'unsatisfiable') {
     return reply
       .code(416)
       .headers({ 'content-range': `bytes */${file.bytes}`, 'content-length': 0 })
       .send()
   }
-  // Opened first: what is said of the file, above all that it may be kept for ever, must not be said of a failure.
-  const stream = await openFile(deps, wanted, { method, range })
-  const { start, end } = range ?? { start: 0, end: file.bytes - 1 }
-  describeFile(reply, wanted)
-  if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.bytes}`)
-  reply.header('content-length', end - start + 1)
-  return reply.send(stream)
+  if (method === 'HEAD') return describeWithout(deps, reply, wanted)
+  return ranges && ranges.length > 1
+    ? sendParts(deps, reply, { ...wanted, ranges })
+    : sendPart(deps, reply, { ...wanted, range: ranges?.[0] })
 }
 
-/** Undefined for HEAD, which says what GET would say and therefore looks too. */
-async function openFile(
-  { blobs }: Deps,
-  { id, kind, file }: Wanted,
-  { method, range }: { method: string; range: ByteRange | undefined },
-): Promise<Readable | undefined> {
-  const name = { sha256: file.sha256, extension: kind }
-  // All of it is a range too: a store that has less than we are about to announce says so before we do.
-  const whole = { start: 0, end: file.bytes - 1 }
-  const stream = method === 'GET' ? await blobs.open(name, range ?? whole) : undefined
-  const isThere = stream || (method === 'HEAD' && (await blobs.stat(name))?.bytes === file.bytes)
-  if (!isThere) throw new Error(`the ${kind} of clip ${id} is not in the store`)
-  return stream
+/** The web server in front has ranges, conditions and an ETag of its own; ours would not fit to them. */
+function letServerSend(reply: FastifyReply, wanted: Wanted, path: string) {
+  describeFile(reply, wanted)
+  for (const name of ['etag', 'last-modified', 'accept-ranges']) reply.removeHeader(name)
+  return reply.header('x-accel-redirect', path).send()
 }
+
+/** HEAD says what GET would say, and therefore looks too. */
+async function describeWithout({ blobs }: Deps, reply: FastifyReply, wanted: Wanted) {
+  const { file } = wanted
+  if ((await blobs.stat(nameOf(wanted)))?.bytes !== file.bytes) throw notInStore(wanted)
+  describeFile(reply, wanted)
+  return reply.header('content-length', file.bytes).send()
+}
+
+// Opened first: what is said of the file, above all that it may be kept for ever, must not be said of a failure.
+
+async function sendPart({ blobs }: Deps, reply: FastifyReply, { range, ...wanted }: Wanted & { range?: ByteRange }) {
+  const { bytes } = wanted.file
+  // All of it is a range too: a store that has less than we are about to announce says so before we do.
+  const { start, end } = range ?? { start: 0, end: bytes - 1 }
+  const part = await openRange(blobs, nameOf(wanted), { start, end })
+  if (!part) throw notInStore(wanted)
+  describeFile(reply, wanted)
+  if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${bytes}`)
+  return reply.header('content-length', part.length).send(part.body)
+}
+
+async function sendParts(
+  { blobs, newId }: Deps,
+  reply: FastifyReply,
+  { ranges, ...wanted }: Wanted & { ranges: ByteRange[] },
+) {
+  const { bytes } = wanted.file
+  const boundary = newId()
+  const parts = await openRanges(blobs, nameOf(wanted), { ranges, bytes, type: wanted.type, boundary })
+  if (!parts) throw notInStore(wanted)
+  describeFile(reply, wanted)
+  return reply
+    .code(206)
+    .headers({ 'content-type': `multipart/byteranges; boundary=${boundary}`, 'content-length': parts.length })
+    .send(parts.body)
+}
+
+const nameOf = ({ kind, file }: Wanted): BlobName => ({ sha256: file.sha256, extension: kind })
+
+const notInStore = ({ id, kind }: Wanted) => new Error(`the ${kind} of clip ${id} is not in the store`)
 
 function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted) {
   reply.headers({

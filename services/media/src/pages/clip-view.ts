@@ -32,6 +32,8 @@ export interface ClipView {
     av1?: string
     webp?: string
   }
+  /** Where the files' addresses lead, if elsewhere. */
+  filesRedirectUrl?: string
   siteName: string
   /** Home of the service; the provider's address in oEmbed. */
   siteUrl: string

@@ -34,7 +34,8 @@ ${player(clip, clip)}
 /** Pauses the clip while less than a quarter of it is seen, and goes on only if it was this script that paused it. */
 export const EMBED_SCRIPT = `for (const video of document.querySelectorAll('video')) {
   let pausedHere = false
-  new IntersectionObserver(([entry]) => {
+  new IntersectionObserver((entries) => {
+    const entry = entries.at(-1)
     if (entry.isIntersecting && pausedHere) { pausedHere = false; video.play().catch(() => {}) }
     if (!entry.isIntersecting && !video.paused) { pausedHere = true; video.pause() }
   }, { threshold: 0.25 }).observe(video)

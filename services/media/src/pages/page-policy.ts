@@ -16,11 +16,11 @@ export interface PagePolicy {
 export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView, scriptUrl?: string) => string {
   const styleHash = hashOf(css)
   return (clip, scriptUrl) => {
-    const { urls } = clip
+    const { gif, jpg, mp4, webm } = clip.urls
     const placeholder = placeholderCss(clip)
-    const fileOrigins = [...new Set([urls.gif, urls.jpg, urls.mp4, urls.webm].map((url) => new URL(url).origin))].join(
-      ' ',
-    )
+    // A policy looks at where a redirect leads too.
+    const fileUrls = [gif, jpg, mp4, webm, ...(clip.filesRedirectUrl ? [clip.filesRedirectUrl] : [])]
+    const fileOrigins = [...new Set(fileUrls.map((url) => new URL(url).origin))].join(' ')
     return [
       "default-src 'none'",
       `style-src ${styleHash}${placeholder ? ` ${hashOf(placeholder)}` : ''}`,
@@ -33,5 +33,9 @@ export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView
     ].join('; ')
   }
 }
+
+/** Of a page that shows nothing but text. */
+export const textPolicy = ({ css, frameAncestors }: PagePolicy): string =>
+  `default-src 'none'; style-src ${hashOf(css)}; base-uri 'none'; form-action 'none'; frame-ancestors ${frameAncestors}`
 
 const hashOf = (css: string) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ApiError } from '@services/common/errors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findPublicClip } from '../clips/find-public-clip.ts'
@@ -12,6 +13,7 @@ import type { ClipView } from './clip-view.ts'
 import { EMBED_SCRIPT, embedPage, embedPagePolicy } from './embed-page.ts'
 import { ERRORS_PATH, errorsPage } from './errors-page.ts'
 import { HOME_SCRIPT, homePage, homePagePolicy } from './home-page.ts'
+import { missingEmbed, missingEmbedPolicy, missingPage, missingPagePolicy } from './missing-page.ts'
 import { plainPagePolicy } from './plain-page.ts'
 
 const Params = Type.Object({ id: Type.String() })
@@ -20,6 +22,17 @@ const Params = Type.Object({ id: Type.String() })
 export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { site } = deps.config
   const scriptUrl = `${site.baseUrl}/embed.js`
+  const about = { siteName: site.name, siteUrl: `${site.baseUrl}/` }
+
+  /** Programs get the one form of errors; to people who open the address it says nothing. */
+  async function findView({ params, headers }: FastifyRequest<{ Params: { id: string } }>) {
+    try {
+      return toView(await findPublicClip(deps.db, params.id), site)
+    } catch (error) {
+      if (error instanceof ApiError && ACCEPTS_HTML.test(headers.accept ?? '')) return error
+      throw error
+    }
+  }
 
   app.get('/', { schema: { hide: true } }, async (_request, reply) =>
     sendPage(reply, {
@@ -43,7 +56,12 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     '/gif/:id',
     { schema: { tags: ['pages'], summary: 'The page of a clip', params: Params, response: errorResponses(404, 410) } },
     async (request, reply) => {
-      const view = toView(await findPublicClip(deps.db, request.params.id), site)
+      reply.header('vary', 'Accept')
+      const view = await findView(request)
+      if (view instanceof ApiError) {
+        const html = missingPage({ ...about, message: view.message })
+        return sendPage(reply.code(view.status), { html, policy: missingPagePolicy, cache: 'no-store' })
+      }
       reply.code(statusOf(view))
       const page = { html: clipPage(view), policy: clipPagePolicy(view), cache: cacheOf(view) }
       return sendUnlessKnown(request, reply, page)
@@ -61,7 +79,12 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       },
     },
     async (request, reply) => {
-      const view = toView(await findPublicClip(deps.db, request.params.id), site)
+      reply.header('vary', 'Accept')
+      const view = await findView(request)
+      if (view instanceof ApiError) {
+        const html = missingEmbed({ ...about, message: view.message })
+        return sendPage(reply.code(view.status), { html, policy: missingEmbedPolicy, cache: 'no-store' })
+      }
       const page = {
         html: embedPage(view, { scriptUrl }),
         policy: embedPagePolicy(view, scriptUrl),
@@ -74,6 +97,9 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 
   app.get('/embed.js', { schema: { hide: true } }, async (_request, reply) => sendScript(reply, EMBED_SCRIPT))
 }
+
+/** As browsers ask, and hardly anybody else. */
+const ACCEPTS_HTML = /\btext\/html\b/i
 
 /** A page without a clip is not found, however nicely it says so. */
 const statusOf = ({ state }: ClipView) => (state === 'failed' ? 404 : 200)

@@ -1,0 +1,58 @@
+import { type FileHandle, open } from 'node:fs/promises'
+
+/** Players ask for one part of a file after another; to open it each time costs as much as to read. */
+const KEPT_MS = 1_000
+const MOST_KEPT = 64
+
+interface OpenFile {
+  handle: Promise<FileHandle>
+  readers: number
+  isKept: boolean
+}
+
+/** Files that stay open for a second after they were opened, for whoever reads next. */
+export function createOpenFiles() {
+  const kept = new Map<string, OpenFile>()
+
+  const keep = (path: string): OpenFile => {
+    const file: OpenFile = { handle: open(path), readers: 0, isKept: kept.size < MOST_KEPT }
+    if (file.isKept) {
+      kept.set(path, file)
+      setTimeout(() => letGo(path, file), KEPT_MS).unref()
+    }
+    return file
+  }
+
+  const letGo = (path: string, file: OpenFile) => {
+    if (!file.isKept) return
+    file.isKept = false
+    kept.delete(path)
+    if (file.readers === 0) void close(file)
+  }
+
+  return {
+    /** Throws what `open` throws. */
+    read: async <T>(path: string, read: (handle: FileHandle) => Promise<T>): Promise<T> => {
+      const file = kept.get(path) ?? keep(path)
+      file.readers++
+      try {
+        return await read(await file.handle)
+      } catch (error) {
+        letGo(path, file)
+        throw error
+      } finally {
+        if (--file.readers === 0 && !file.isKept) await close(file)
+      }
+    },
+    close: () => {
+      for (const [path, file] of kept) letGo(path, file)
+    },
+  }
+}
+
+/** What was never opened, or is closed, needs no closing. */
+const close = (file: OpenFile): Promise<void> =>
+  file.handle.then(
+    (handle) => handle.close().catch(() => {}),
+    () => {},
+  )
