@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { findFreePort } from '@services/common/dev/dev-ports'
 import { expect, vi } from 'vitest'
 import { startFlags } from './start-flags.ts'
 
@@ -17,24 +16,23 @@ export interface ServiceProcess {
 export const eventually = (read: () => unknown, expected: unknown, timeout = 5_000) =>
   vi.waitFor(async () => expect(await read()).toEqual(expected), { timeout, interval: 50 })
 
-/** `serve` in a process of its own. */
+/** `serve` in a process of its own, on a port the system gives it: one that is free now may be another test's by then. */
 export async function startServe(
   settings: Record<string, string>,
   limits: ProcessLimits = {},
 ): Promise<ServiceProcess> {
-  const port = await findFreePort()
-  const url = `http://127.0.0.1:${port}`
-  const started = run(['src/main.ts'], { ...settings, MEDIA_HOST: '127.0.0.1', MEDIA_PORT: String(port) }, limits)
-  const isReady = () =>
-    fetch(`${url}/health/ready`).then(
-      (answer) => answer.status,
-      () => 0,
-    )
-  await eventually(isReady, 200, 20_000).catch((error) => {
-    started.child.kill('SIGKILL')
-    throw error
+  const listening = { MEDIA_HOST: '127.0.0.1', MEDIA_PORT: '0', MEDIA_LOG_LEVEL: 'info' }
+  const started = run(['src/main.ts'], { ...settings, ...listening }, limits)
+  let output = ''
+  started.child.stdout?.on('data', (chunk) => {
+    output = (output + chunk).slice(-10_000)
   })
-  return { ...started, url }
+  const url = () => /listening at (http:[^"]+)"/.exec(output)?.[1]
+  await eventually(() => url() !== undefined, true, 20_000).catch((error) => {
+    started.child.kill('SIGKILL')
+    throw new Error(`the service did not start: ${output}`, { cause: error })
+  })
+  return { ...started, url: url() as string }
 }
 
 /** `worker` in a process of its own. */
@@ -51,8 +49,10 @@ function run(args: string[], settings: Record<string, string>, { fileBlocks }: P
   const child = spawn('sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
     cwd: new URL('..', import.meta.url).pathname,
     env: { ...process.env, ...settings },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
+  // Read by whoever listens, and never in the way of who writes.
+  child.stdout?.resume()
   const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
   return { child, pid: child.pid as number, url: '', ended }
 }
