@@ -16,11 +16,6 @@ export type Decision =
 export interface Results {
   /** The decision, or undefined when the signal aborts first. */
   wait(sourceId: string, signal: AbortSignal): Promise<Decision | undefined>
-  /**
-   * Calls `tell` with each progress of the source, from 0 to 1, at most once a second, wherever it is transcoded; the
-   * decision is for `wait`. One that is lost while the connection is replaced is made up for by the next. Returns what ends it.
-   */
-  follow(sourceId: string, tell: (progress: number) => void): () => void
   close(): Promise<void>
 }
 
@@ -31,7 +26,6 @@ const RECONNECT_AFTER_MS = 1_000
 export function openResults(options: { db: Kysely<DB>; url: string; channel: string; log: Logger }): Results {
   const { db, log } = options
   const waiting = new Map<string, Set<(decision: Decision) => void>>()
-  const following = new Map<string, Set<(progress: number) => void>>()
   let isClosed = false
   let isLooking = false
   let client: pg.Client | undefined
@@ -69,8 +63,6 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
     next.on('end', () => lost())
     next.on('notification', ({ payload = '' }) => {
       if (waiting.has(payload)) void lookQuietly([payload])
-      const [sourceId = '', progress] = payload.split(' ')
-      if (progress) for (const tell of following.get(sourceId) ?? []) tell(Number(progress))
     })
     try {
       await next.connect()
@@ -99,14 +91,6 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
         signal.removeEventListener('abort', giveUp)
         others.delete(tell)
         if (others.size === 0) waiting.delete(sourceId)
-      }
-    },
-    follow: (sourceId, tell) => {
-      const others = following.get(sourceId) ?? new Set()
-      following.set(sourceId, others.add(tell))
-      return () => {
-        others.delete(tell)
-        if (others.size === 0 && following.get(sourceId) === others) following.delete(sourceId)
       }
     },
     close: async () => {

@@ -180,26 +180,14 @@ export async function countRequeue(trx: Transaction<DB>, id: string): Promise<vo
   await trx.updateTable('sources').set({ requeue_count: sql`requeue_count + 1` }).where('id', '=', id).execute()
 }
 
-/**
- * Notes how far a source is, from 0 to 1 and only ever more, and announces it: `<source id> <progress>` on the channel of
- * results.
- */
-export async function setProgress(
-  db: Kysely<DB>,
-  { id, progress, channel }: { id: string; progress: number; channel: string },
-): Promise<void> {
+/** Notes how far a source is, from 0 to 1 and only ever more. */
+export async function setProgress(db: Kysely<DB>, id: string, progress: number): Promise<void> {
   await db
-    .with('moved', (cte) =>
-      cte
-        .updateTable('sources')
-        .set({ progress })
-        .where('id', '=', id)
-        .where('state', '=', 'processing')
-        .where('progress', '<', progress)
-        .returning('id'),
-    )
-    .selectFrom('moved')
-    .select(sql`pg_notify(${channel}, moved.id || ' ' || ${progress}::text)`.as('notified'))
+    .updateTable('sources')
+    .set({ progress })
+    .where('id', '=', id)
+    .where('state', '=', 'processing')
+    .where('progress', '<', progress)
     .execute()
 }
 

@@ -134,14 +134,12 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
   return isFirst
 }
 
-function reportProgress({ db, resultsChannel: channel, log }: Deps, id: string): (fraction: number) => void {
+function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number) => void {
   let lastAt = Date.now()
   return (fraction) => {
     const now = Date.now()
     if (now - lastAt < PROGRESS_EVERY_MS) return
     lastAt = now
-    setProgress(db, { id, progress: fraction, channel }).catch((err) =>
-      log.debug({ err }, 'progress could not be noted'),
-    )
+    setProgress(db, sourceId, fraction).catch((err) => log.debug({ err }, 'progress could not be noted'))
   }
 }
