@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Multipart } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
+import { createMeasure } from '../blobs/measure.ts'
 import type { ReceivedFile } from '../clips/accept-clip.ts'
 import { invalidField } from '../clips/clip-fields.ts'
 import { apiError } from '../errors.ts'
@@ -96,18 +96,9 @@ async function writeFile(
   path: string,
   { maxBytes, signal }: { path: string; maxBytes: number; signal: AbortSignal },
 ): Promise<ReceivedFile> {
-  const hash = createHash('sha256')
-  let bytes = 0
-  const measured = async function* (chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
-      bytes += chunk.length
-      if (bytes > maxBytes) throw fileTooLarge(maxBytes)
-      hash.update(chunk)
-      yield chunk
-    }
-  }
-  await pipeline(source, measured, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
-  return { path, bytes, sha256: hash.digest('hex') }
+  const measure = createMeasure({ maxBytes, refuse: () => fileTooLarge(maxBytes) })
+  await pipeline(source, measure.pass, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
+  return { path, ...measure.end() }
 }
 
 function toField(part: { fieldname: string; value: unknown; valueTruncated?: boolean }): FormField {

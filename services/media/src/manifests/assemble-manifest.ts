@@ -4,10 +4,8 @@
  * The one rule: a manifest is a stranger's list of orders, and each is checked before any is followed.
  * Reading it: read-manifests.ts, hls.ts, dash.ts. Its pieces: download-tracks.ts. What becomes of them: remux.ts.
  */
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
-import { pipeline } from 'node:stream/promises'
+import { hashFile } from '../blobs/measure.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { readBody } from '../remote/read-body.ts'
@@ -48,7 +46,7 @@ export async function assembleManifest(
     const { tracks, mayVisit } = await findTracks(deps, source, job)
     const files = await downloadTracks(deps, tracks, { ...job, maxBytes, mayVisit })
     const made = await remux(deps, files, { directory, maxBytes, signal })
-    const file = await measure(made, maxBytes, signal)
+    const file = await describe(made, maxBytes, signal)
     await rename(made, path)
     return file
   } finally {
@@ -131,19 +129,8 @@ async function fetchManifest(
   })
 }
 
-async function measure(path: string, maxBytes: number, signal: AbortSignal): Promise<FetchedFile> {
-  const hash = createHash('sha256')
-  let bytes = 0
-  await pipeline(
-    createReadStream(path),
-    async (chunks: AsyncIterable<Buffer>) => {
-      for await (const chunk of chunks) {
-        hash.update(chunk)
-        bytes += chunk.length
-      }
-    },
-    { signal },
-  )
+async function describe(made: string, maxBytes: number, signal: AbortSignal): Promise<FetchedFile> {
+  const { bytes, sha256 } = await hashFile(made, signal)
   if (bytes > maxBytes) throw apiError('file_too_large', { details: { limit: maxBytes } })
-  return { bytes, sha256: hash.digest('hex'), contentType: path.endsWith('webm') ? 'video/webm' : 'video/mp4' }
+  return { bytes, sha256, contentType: made.endsWith('webm') ? 'video/webm' : 'video/mp4' }
 }

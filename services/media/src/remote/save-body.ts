@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
+import { createMeasure, type Measured } from '../blobs/measure.ts'
 import { apiError } from '../errors.ts'
 
-export interface FetchedFile {
-  bytes: number
-  /** Hex. */
-  sha256: string
+export interface FetchedFile extends Measured {
   /** What the server claims, without parameters, in lower case. Never to be trusted: sniff. */
   contentType: string | undefined
 }
@@ -28,18 +25,9 @@ export function refuseLargeBody({ headers }: Pick<Body, 'headers'>, maxBytes: nu
 /** Hashes the body on its way to the disk. Throws file_too_large. */
 export async function writeBody(file: NewFile, { headers, chunks }: Body, maxBytes: number): Promise<FetchedFile> {
   refuseLargeBody({ headers }, maxBytes)
-  const hash = createHash('sha256')
-  let bytes = 0
-  const measured = async function* () {
-    for await (const chunk of chunks) {
-      bytes += chunk.length
-      if (bytes > maxBytes) throw tooLarge(maxBytes)
-      hash.update(chunk)
-      yield chunk
-    }
-  }
-  await file.writeFile(measured())
-  return { bytes, sha256: hash.digest('hex'), contentType: contentTypeOf(headers) }
+  const measure = createMeasure({ maxBytes, refuse: () => tooLarge(maxBytes) })
+  await file.writeFile(measure.pass(chunks))
+  return { ...measure.end(), contentType: contentTypeOf(headers) }
 }
 
 /**

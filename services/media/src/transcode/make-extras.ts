@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
+import { hashFile } from '../blobs/measure.ts'
 import type { ExtraKind } from '../db/tables.ts'
 import type { MediaTools } from './binaries.ts'
 import { av1Command, workFiles } from './ffmpeg-command.ts'
 import type { Size } from './geometry.ts'
 import { makeWebp } from './poster.ts'
 import { runFfmpeg } from './run-ffmpeg.ts'
-import { hashFile, type Rendition, verifyVideo } from './verify-renditions.ts'
+import { type Rendition, verifyVideo } from './verify-renditions.ts'
 
 export type Extra = Rendition
 

@@ -1,5 +1,6 @@
 import { rename, rm, stat, symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { hashFile } from '../blobs/measure.ts'
 import { rewriteGif } from '../probe/gif-rewrite.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { MediaTools } from './binaries.ts'
@@ -8,7 +9,7 @@ import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob, UnusableOutput
 import { overviewCommand, posterCommand, renditionsCommand, smallerGifCommand, workFiles } from './ffmpeg-command.ts'
 import { isWholePoster, makePlaceholder, makePoster } from './poster.ts'
 import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
-import { hashFile, type Rendition, verifyGif, verifyVideos } from './verify-renditions.ts'
+import { type Rendition, verifyGif, verifyVideos } from './verify-renditions.ts'
 
 export interface Renditions {
   gif: Rendition

@@ -1,7 +1,4 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
 import { apiError } from '../errors.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
@@ -90,11 +87,4 @@ function unreadable(path: string, cause: unknown): Error {
   return isFault
     ? new UnusableOutput(`${path} cannot be read`, { cause })
     : new Error(`${path} cannot be read`, { cause })
-}
-
-export async function hashFile(path: string): Promise<{ path: string; bytes: number; sha256: string }> {
-  const hash = createHash('sha256')
-  const file = createReadStream(path)
-  await pipeline(file, hash)
-  return { path, bytes: file.bytesRead, sha256: hash.digest('hex') }
 }

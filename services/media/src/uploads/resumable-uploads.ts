@@ -1,12 +1,12 @@
 // Uploads that come in pieces (tus), from the first byte to the clip. The one rule: only what is copied and hashed by the
 // request that finishes it becomes a clip, so that whoever writes on in the meantime changes nothing but his own upload.
 // The protocol: tus-protocol.ts. Who may: tus.routes.ts. What becomes of the file: ../clips/accept-clip.ts.
-import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
+import { createMeasure } from '../blobs/measure.ts'
 import { acceptClip, type ReceivedFile } from '../clips/accept-clip.ts'
 import type { ClipFields } from '../clips/clip-fields.ts'
 import { type Clip, findClip } from '../clips/clips.store.ts'
@@ -109,17 +109,9 @@ async function findFinished(deps: Deps, clipId: string): Promise<Clip> {
 }
 
 async function copyHashed(from: string, to: string): Promise<ReceivedFile> {
-  const hash = createHash('sha256')
-  let bytes = 0
-  const measured = async function* (chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
-      bytes += chunk.length
-      hash.update(chunk)
-      yield chunk
-    }
-  }
-  await pipeline(createReadStream(from), measured, createWriteStream(to, { flags: 'wx', mode: 0o600 }))
-  return { path: to, bytes, sha256: hash.digest('hex') }
+  const measure = createMeasure()
+  await pipeline(createReadStream(from), measure.pass, createWriteStream(to, { flags: 'wx', mode: 0o600 }))
+  return { path: to, ...measure.end() }
 }
 
 /** A file is there a moment before its row. */
