@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { Upload, type UploadOptions } from 'tus-js-client'
@@ -9,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
-import { type Answer, startTestService, type TestService } from './service.ts'
+import { type Answer, createDatabase, startTestService, type TestService } from './service.ts'
 import { startServe } from './service-process.ts'
 
 let sizes = 20
@@ -402,6 +403,28 @@ test('a caller has so many uploads at once and so many unfinished ones; a piece 
   expect((await service.call('HEAD', path, { headers: anybody })).status).toBe(404)
   await service.close()
 })
+
+test('an upload that two processes finish at once is one clip, and counts once', async () => {
+  const database = await createDatabase()
+  const workDir = await mkdtemp(join(tmpdir(), 'media-tus-test-'))
+  const settings = { ...noWorkers, MEDIA_DATABASE_URL: database.url, MEDIA_WORK_DIR: workDir }
+  const services = await Promise.all([startTestService(settings), startTestService(settings)])
+  const [first, second] = services as [TestService, TestService]
+  const bytes = newGif()
+  const path = await tusOf(first).begin(bytes.length)
+  await tusOf(first).send(path, 0, bytes.subarray(0, -1))
+  const last = [path, bytes.length - 1, bytes.subarray(-1)] as const
+  const answers = await Promise.all([tusOf(first).send(...last), tusOf(second, first.token).send(...last)])
+  expect(answers.map(({ status }) => status)).toEqual([204, 204])
+  expect(new Set(answers.map(({ headers }) => headers.get('x-media-id'))).size).toBe(1)
+  const { rows: clips } = await first.deps.pool.query('select id from clips')
+  expect(clips).toHaveLength(1)
+  const { rows: days } = await first.deps.pool.query('select sum(bytes)::int as bytes from token_days')
+  expect(days).toEqual([{ bytes: bytes.length }])
+  for (const service of services) await service.close()
+  await database.drop()
+  await rm(workDir, { recursive: true, force: true })
+}, 40_000)
 
 test('what a killed process has taken is there for the next one', async () => {
   const service = await startTestService(noWorkers)

@@ -6,11 +6,12 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
+import type { Transaction } from 'kysely'
 import { createMeasure } from '../blobs/measure.ts'
 import { acceptClip, type ReceivedFile } from '../clips/accept-clip.ts'
 import type { ClipFields } from '../clips/clip-fields.ts'
 import { type Clip, findClip } from '../clips/clips.store.ts'
-import { forgetClip } from '../clips/remove-clip.ts'
+import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import {
@@ -85,21 +86,36 @@ export async function finishUpload(
 
 export const emptyFile = () => apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
 
+/** Clip and note of it become true together: a process that dies in between leaves an upload that can still be finished. */
 async function accept(
   deps: Deps,
   { id, tokenId }: ResumableUpload,
   input: { file: ReceivedFile; fields: ClipFields },
 ): Promise<Clip> {
-  const clip = await acceptClip(deps, { ...input, tokenId, origin: { kind: 'upload' }, signal: deps.hurry })
-  const isNoted = await setUploadClip(deps.db, id, clip.id)
-  const other = isNoted ? null : ((await findUpload(deps.db, id))?.clipId ?? null)
-  if (other !== null) {
-    // Another process was first.
-    await forgetClip(deps, clip.id)
-    return findFinished(deps, other)
+  const alongside = async (trx: Transaction<DB>, clip: Clip) => {
+    if (await setUploadClip(trx, id, clip.id)) return
+    const other = (await findUpload(trx, id))?.clipId ?? null
+    if (other !== null) throw new FinishedElsewhere(other)
   }
-  await rm(partialPath(deps, id), { force: true })
-  return clip
+  try {
+    const origin = { kind: 'upload' } as const
+    const clip = await acceptClip(deps, { ...input, tokenId, origin, signal: deps.hurry, alongside })
+    await rm(partialPath(deps, id), { force: true })
+    return clip
+  } catch (error) {
+    if (error instanceof FinishedElsewhere) return findFinished(deps, error.clipId)
+    throw error
+  }
+}
+
+/** By another process, whose transaction was first. */
+class FinishedElsewhere extends Error {
+  readonly clipId: string
+
+  constructor(clipId: string) {
+    super('the upload was finished by another process')
+    this.clipId = clipId
+  }
 }
 
 async function findFinished(deps: Deps, clipId: string): Promise<Clip> {
