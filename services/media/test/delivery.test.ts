@@ -30,8 +30,8 @@ test('with a CDN of the stored files they are redirected to, until the clip is d
   expect([headers.get('cache-control'), headers.get('access-control-allow-origin')]).toEqual(['no-store', '*'])
   // A name to save it under is something the CDN does not know.
   expect((await ask(`/f/${id}.mp4?download=1`)).status).toBe(206)
-  for (const page of ['gif', 'embed']) {
-    const policy = (await service.get(`/${page}/${id}`)).headers.get('content-security-policy')
+  for (const page of [`gif/${id}`, `embed/${id}`, '']) {
+    const policy = (await service.get(`/${page}`)).headers.get('content-security-policy')
     expect(policy).toContain('media-src https://files.example https://cdn.example;')
   }
   await remove(service, id)

@@ -3,28 +3,26 @@ import { readFileSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import { homePageCss } from './home-styles.ts'
 import { html, raw, toText } from './html.ts'
+import { contentPolicy, styleSource } from './page-policy.ts'
 
 /** What the page's script does: assets/home.js, plain JavaScript as browsers read it. */
 export const HOME_SCRIPT = readFileSync(new URL('assets/home.js', import.meta.url), 'utf8')
 
-const hashOf = (text: string) => createHash('sha256').update(text).digest('base64')
 const scriptVersion = createHash('sha256').update(HOME_SCRIPT).digest('hex').slice(0, 12)
 
-type Site = Pick<Config['site'], 'name' | 'baseUrl' | 'filesBaseUrl'>
+type Site = Pick<Config['site'], 'name' | 'baseUrl' | 'filesBaseUrl' | 'filesRedirectUrl'>
+
+const style = styleSource(homePageCss)
 
 /** The Content-Security-Policy that goes with `homePage`: our style, our script, calls to this service, files to look at. */
-export const homePagePolicy = ({ baseUrl, filesBaseUrl }: Site): string =>
-  [
-    "default-src 'none'",
-    `style-src 'sha256-${hashOf(homePageCss)}'`,
-    `script-src ${baseUrl}/home.js`,
-    "connect-src 'self'",
-    `img-src ${new URL(filesBaseUrl).origin}`,
-    `media-src ${new URL(filesBaseUrl).origin}`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
+export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site): string =>
+  contentPolicy({
+    styles: [style],
+    files: [filesBaseUrl, filesRedirectUrl],
+    script: `${baseUrl}/home.js`,
+    connect: "'self'",
+    frameAncestors: "'none'",
+  })
 
 /** The bare address: to try the service by hand. Without scripts it says how to do so from a command line. */
 export function homePage(site: Site, { maxBytes, needsToken }: { maxBytes: number; needsToken: boolean }): string {

@@ -14,28 +14,50 @@ export interface PagePolicy {
  * files are, and nothing else, so that markup that slipped in could not run, load, submit or restyle anything.
  */
 export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView, scriptUrl?: string) => string {
-  const styleHash = hashOf(css)
+  const style = styleSource(css)
   return (clip, scriptUrl) => {
-    const { gif, jpg, mp4, webm } = clip.urls
+    const { urls, filesRedirectUrl } = clip
     const placeholder = placeholderCss(clip)
-    // A policy looks at where a redirect leads too.
-    const fileUrls = [gif, jpg, mp4, webm, ...(clip.filesRedirectUrl ? [clip.filesRedirectUrl] : [])]
-    const fileOrigins = [...new Set(fileUrls.map((url) => new URL(url).origin))].join(' ')
-    return [
-      "default-src 'none'",
-      `style-src ${styleHash}${placeholder ? ` ${hashOf(placeholder)}` : ''}`,
-      `img-src ${fileOrigins}${placeholder ? ' data:' : ''}`,
-      `media-src ${fileOrigins}`,
-      ...(scriptUrl ? [`script-src ${scriptUrl}`] : []),
-      "base-uri 'none'",
-      "form-action 'none'",
-      `frame-ancestors ${frameAncestors}`,
-    ].join('; ')
+    return contentPolicy({
+      styles: placeholder ? [style, styleSource(placeholder)] : [style],
+      files: [urls.gif, urls.jpg, urls.mp4, urls.webm, filesRedirectUrl],
+      inlineImages: placeholder !== undefined,
+      script: scriptUrl,
+      frameAncestors,
+    })
   }
 }
 
 /** Of a page that shows nothing but text. */
 export const textPolicy = ({ css, frameAncestors }: PagePolicy): string =>
-  `default-src 'none'; style-src ${hashOf(css)}; base-uri 'none'; form-action 'none'; frame-ancestors ${frameAncestors}`
+  contentPolicy({ styles: [styleSource(css)], frameAncestors })
 
-const hashOf = (css: string) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`
+interface Content extends Pick<PagePolicy, 'frameAncestors'> {
+  /** As `styleSource` makes them. */
+  styles: readonly string[]
+  /** Where pictures and videos are, and where their redirects lead: a policy looks at that too. */
+  files?: readonly (string | undefined)[]
+  /** Pictures that are written in the page itself. */
+  inlineImages?: boolean
+  script?: string | undefined
+  /** Whom scripts may call. */
+  connect?: "'self'"
+}
+
+/** What is not named is not allowed. */
+export function contentPolicy({ styles, files = [], inlineImages, script, connect, frameAncestors }: Content): string {
+  const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))].join(' ')
+  return [
+    "default-src 'none'",
+    `style-src ${styles.join(' ')}`,
+    ...(origins ? [`img-src ${origins}${inlineImages ? ' data:' : ''}`, `media-src ${origins}`] : []),
+    ...(script ? [`script-src ${script}`] : []),
+    ...(connect ? [`connect-src ${connect}`] : []),
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${frameAncestors}`,
+  ].join('; ')
+}
+
+/** Allows exactly this inline stylesheet. */
+export const styleSource = (css: string) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`
