@@ -6,11 +6,13 @@
 
 import { type ClipView, formatSeconds, titleOf } from './clip-view.ts'
 import { creditOf } from './credit.ts'
+import { htmlDocument } from './document.ts'
 import { embedSnippet, type Size } from './embed-snippet.ts'
 import { headTags } from './head-tags.ts'
-import { type Html, html, raw, toText } from './html.ts'
+import { type Html, html } from './html.ts'
 import { pagePolicy } from './page-policy.ts'
-import { placeholderStyle, player, refreshTag } from './player.ts'
+import { placeholderCss } from './placeholder.ts'
+import { player, refreshTag } from './player.ts'
 import { clipPageCss } from './styles.ts'
 
 /** The box a clip is shown in on a large screen; smaller screens shrink it by CSS. */
@@ -23,18 +25,12 @@ const MAX_ENLARGEMENT = 2
 export const clipPagePolicy = pagePolicy({ css: clipPageCss, frameAncestors: "'none'" })
 
 /** The HTML document at /gif/{id}, in every state of the clip. */
-export function clipPage(clip: ClipView): string {
-  return toText(html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${titleOf(clip)} · ${clip.siteName}</title>
-${refreshTag(clip)}${headTags(clip)}<style>${raw(clipPageCss)}</style>${placeholderStyle(clip)}
-</head>
-<body>
-<header><a href="${clip.siteUrl}">${clip.siteName}</a></header>
+export const clipPage = (clip: ClipView): string =>
+  htmlDocument({
+    title: `${titleOf(clip)} · ${clip.siteName}`,
+    head: html`${refreshTag(clip)}${headTags(clip)}`,
+    styles: [clipPageCss, placeholderCss(clip)],
+    body: html`<header><a href="${clip.siteUrl}">${clip.siteName}</a></header>
 <main>
 <article>
 <div class="stage">
@@ -46,11 +42,8 @@ ${player(clip, displaySize(clip))}
 ${tagList(clip)}${clip.state === 'ready' && share(clip)}
 </div>
 </article>
-</main>
-</body>
-</html>
-`)
-}
+</main>`,
+  })
 
 function facts(clip: ClipView): Html {
   const date = html`<time datetime="${clip.createdAt.toISOString()}">${dateFormat.format(clip.createdAt)}</time>`

@@ -1,7 +1,9 @@
 import { type ClipView, titleOf } from './clip-view.ts'
-import { html, raw, toText } from './html.ts'
+import { htmlDocument } from './document.ts'
+import { html } from './html.ts'
 import { pagePolicy } from './page-policy.ts'
-import { placeholderStyle, player, refreshTag } from './player.ts'
+import { placeholderCss } from './placeholder.ts'
+import { player, refreshTag } from './player.ts'
 import { embedPageCss } from './styles.ts'
 
 /** The Content-Security-Policy that goes with `embedPage`; pass the same `scriptUrl`. Any site may frame the player. */
@@ -11,25 +13,17 @@ export const embedPagePolicy = pagePolicy({ css: embedPageCss, frameAncestors: '
  * The HTML document at /embed/{id}: the clip fills whatever frame it is given. With a `scriptUrl` (which must serve
  * `EMBED_SCRIPT`) the clip also rests while it is off screen; it works all the same without.
  */
-export function embedPage(clip: ClipView, { scriptUrl }: { scriptUrl?: string } = {}): string {
-  return toText(html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="dark">
-<meta name="robots" content="noindex">
-<title>${titleOf(clip)} · ${clip.siteName}</title>
-<link rel="canonical" href="${clip.urls.page}">
-${refreshTag(clip)}<style>${raw(embedPageCss)}</style>${placeholderStyle(clip)}
-${scriptUrl && html`<script src="${scriptUrl}" defer></script>\n`}</head>
-<body>
-${player(clip, clip)}
-<a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>
-</body>
-</html>
-`)
-}
+export const embedPage = (clip: ClipView, { scriptUrl }: { scriptUrl?: string } = {}): string =>
+  htmlDocument({
+    title: `${titleOf(clip)} · ${clip.siteName}`,
+    colorScheme: 'dark',
+    noindex: true,
+    head: html`<link rel="canonical" href="${clip.urls.page}">
+${refreshTag(clip)}${scriptUrl && html`<script src="${scriptUrl}" defer></script>\n`}`,
+    styles: [embedPageCss, placeholderCss(clip)],
+    body: html`${player(clip, clip)}
+<a class="home" href="${clip.urls.page}" target="_blank" rel="noopener" dir="auto">${titleOf(clip)}</a>`,
+  })
 
 /** Pauses the clip while less than a quarter of it is seen, and goes on only if it was this script that paused it. */
 export const EMBED_SCRIPT = `for (const video of document.querySelectorAll('video')) {

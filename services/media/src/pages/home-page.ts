@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config.ts'
+import { htmlDocument } from './document.ts'
 import { homePageCss } from './home-styles.ts'
-import { html, raw, toText } from './html.ts'
+import { html, raw } from './html.ts'
 import { contentPolicy, styleSource } from './page-policy.ts'
 
 /** What the page's script does: assets/home.js, plain JavaScript as browsers read it. */
@@ -28,19 +29,12 @@ export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site
 export function homePage(site: Site, { maxBytes, needsToken }: { maxBytes: number; needsToken: boolean }): string {
   const megabytes = Math.floor(maxBytes / 1024 ** 2)
   const limits = `GIF, MP4 or WebM, up to 30 seconds${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
-  return toText(html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="robots" content="noindex">
-<title>Add a clip · ${site.name}</title>
-<style>${raw(homePageCss)}</style>
-<script src="${site.baseUrl}/home.js?v=${scriptVersion}" defer></script>
-</head>
-<body>
-<header class="bar"><a href="${site.baseUrl}/">${site.name}</a><nav aria-label="Documentation"><a href="docs">API</a><a href="docs/errors">Errors</a></nav></header>
+  return htmlDocument({
+    title: `Add a clip · ${site.name}`,
+    noindex: true,
+    head: html`<script src="${site.baseUrl}/home.js?v=${scriptVersion}" defer></script>\n`,
+    styles: [homePageCss],
+    body: html`<header class="bar"><a href="${site.baseUrl}/">${site.name}</a><nav aria-label="Documentation"><a href="docs">API</a><a href="docs/errors">Errors</a></nav></header>
 <main>
 <noscript><article class="about"><h1>Add a clip</h1>
 <p>This page needs JavaScript. Without it, clips are added from a command line:</p>
@@ -102,8 +96,6 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_…' ${sit
 </div>
 </article>
 <p id="live" class="unseen" role="status" aria-live="polite"></p>
-</main>
-</body>
-</html>
-`)
+</main>`,
+  })
 }

@@ -1,16 +1,9 @@
 import { type ClipView, titleOf } from './clip-view.ts'
 import type { Size } from './embed-snippet.ts'
 import { type Html, html, raw } from './html.ts'
-import { placeholderCss } from './placeholder.ts'
 
 /** Seconds until a page that waits for its clip looks again. */
 const REFRESH_SECONDS = 3
-
-/** Goes into the head, after the page's own stylesheet. */
-export function placeholderStyle(clip: ClipView): Html | undefined {
-  const css = placeholderCss(clip)
-  return css ? html`<style>${raw(css)}</style>` : undefined
-}
 
 /** Reloads the page while the clip is being made; goes into the head. */
 export function refreshTag({ state }: ClipView): Html | false {
