@@ -9,6 +9,7 @@ import { deleteFactors, type Factor, insertFactor, listFactors } from '../factor
 import { makeTotp } from '../factors/totp.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import { parsePhone } from '../users/phone-number.ts'
+import { requireRoomToProve, tooManyFactors } from './factor-room.ts'
 import { requireEnrollEnabled } from './factor-switches.ts'
 import { withLockedCaller } from './locked-caller.ts'
 
@@ -124,9 +125,6 @@ function requireRoom({ config: { mfa } }: Deps, factors: Factor[], friendlyName:
       message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
     })
   }
-  const verified = factors.filter(({ status }) => status === 'verified')
-  if (factors.length < mfa.maxEnrolled && verified.length < mfa.maxVerified) return
-  throw apiError('too_many_enrolled_mfa_factors', {
-    message: 'Maximum number of verified factors reached, unenroll to continue',
-  })
+  if (factors.length >= mfa.maxEnrolled) throw tooManyFactors()
+  requireRoomToProve(mfa, factors)
 }

@@ -12,6 +12,7 @@ import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { answerSession } from '../sessions/answer-session.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
+import { requireRoomToProve } from './factor-room.ts'
 import { requireVerifyEnabled } from './factor-switches.ts'
 import { requireFactor, requireMayProve } from './find-factor.ts'
 import { withLockedCaller } from './locked-caller.ts'
@@ -108,7 +109,8 @@ async function complete(
   const { ip, acceptLanguage } = given
   const isFirst = factor.status === 'unverified'
   if (isFirst) {
-    requireRoom(deps, user)
+    // Again: several may have been begun while there was room for one.
+    requireRoomToProve(deps.config.mfa, user.factors ?? [])
     await changeFactor(trx, factor, { status: 'verified' }, deps.now())
     // Whoever asked for another address before had not proven as much as is needed from now on.
     await endTokens(trx, user.id, 'changes', deps.now())
@@ -122,13 +124,4 @@ async function complete(
   const ids = { userId: user.id, sessionId: session.id, factorId: factor.id }
   const raised = await raise(deps, trx, ids, SECOND_METHODS[factor.factor_type])
   return { ...raised, recoveryCodes }
-}
-
-/** Again: several may have been begun while there was room for one. */
-function requireRoom({ config: { mfa } }: Deps, { factors }: Pick<LiveCaller['user'], 'factors'>): void {
-  const verified = factors?.filter(({ status }) => status === 'verified') ?? []
-  if (verified.length < mfa.maxVerified) return
-  throw apiError('too_many_enrolled_mfa_factors', {
-    message: 'Maximum number of verified factors reached, unenroll to continue',
-  })
 }
