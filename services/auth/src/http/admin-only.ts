@@ -10,6 +10,7 @@ import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
 import { findSessionWithUser } from '../sessions/sessions.store.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { sessionIdOf, verifyBearer } from './authenticate.ts'
 
 export interface AdminDeps {
@@ -66,7 +67,7 @@ async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<void> 
   if (!claims.sub || !UUID.test(claims.sub)) throw apiError('bad_jwt')
   const session = await findSessionWithUser(deps.db, sessionId, deps.config.sessions)
   if (!session || session.user_id !== claims.sub) throw apiError('session_not_found')
-  if (session.banned_until && session.banned_until > deps.now()) throw apiError('user_banned')
+  if (isBanned(session, deps.now())) throw apiError('user_banned')
   // A token outlives the role it was issued with.
   if (session.role !== claims.role) throw apiError('not_admin')
   if (whyEnded(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })

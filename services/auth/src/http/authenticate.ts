@@ -8,6 +8,7 @@ import type { SigningKeys } from '../jwks/signing-keys.ts'
 import type { Caller, LiveCaller } from '../sessions/caller.ts'
 import { type SessionLimits, whyEnded } from '../sessions/session-limits.ts'
 import { findCaller } from '../sessions/sessions.store.ts'
+import { isBanned } from '../users/is-banned.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -42,7 +43,7 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
   const caller = await findCaller(deps.db, claims.sub, liveId, deps.config.sessions)
   if (!caller) throw apiError('user_not_found')
   const { user, session } = caller
-  if (user.banned_until && user.banned_until > deps.now()) throw apiError('user_banned')
+  if (isBanned(user, deps.now())) throw apiError('user_banned')
   const isLive = session && !whyEnded(session, deps.config.sessions, deps.now())
   return {
     user,

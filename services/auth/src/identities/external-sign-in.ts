@@ -10,6 +10,7 @@ import type { LinkMailDeps, MailContext } from '../one-time-messages/link-mail.t
 import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
 import { lockExternalAccount } from './external-user.store.ts'
 import {
@@ -49,8 +50,7 @@ export async function signInExternally<Admitted>(
   }
   const { user, isNew, isAnother, admitted } = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
-    const { banned_until: bannedUntil } = found.user
-    if (!found.isAnother && bannedUntil && bannedUntil > deps.now()) throw apiError('user_banned')
+    if (!found.isAnother && isBanned(found.user, deps.now())) throw apiError('user_banned')
     return { ...found, admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user) } }
   })
   if (isNew) countSignUp(provider.name)

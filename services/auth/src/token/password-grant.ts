@@ -7,6 +7,7 @@ import { reportWeaknesses } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { Address } from '../users/address.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { findPasswordHash, findUserByAddress, replaceHash, type UserWithPassword } from '../users/users.store.ts'
 
 export interface PasswordGrantInput {
@@ -37,7 +38,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   if (!found || !matches) throw apiError('invalid_credentials')
   const user = withoutHash(found)
   const now = deps.now()
-  if (user.banned_until && user.banned_until > now) throw apiError('user_banned', { status: 400 })
+  if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
   if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
 
   const hash = found.password_hash as string

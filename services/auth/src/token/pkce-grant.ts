@@ -8,6 +8,7 @@ import { apiError } from '../errors.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { findUserById, lockUser } from '../users/users.store.ts'
 
 /**
@@ -37,7 +38,7 @@ export async function exchangeAuthCode(
     if (!(await takeAuthCode(trx, codeHash))) throw apiError('flow_state_not_found')
     const user = await findUserById(trx, found.user_id)
     if (!user) throw apiError('flow_state_not_found')
-    if (user.banned_until && user.banned_until > now) throw apiError('user_banned', { status: 400 })
+    if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
     const tokens = found.provider_tokens && unsealTokens(deps, found.provider_tokens)
     const traits = { provider_type: tokens ? tokens.provider : 'email' }
     const entry = auditEntry(deps, log, { action: 'login', actor: user, traits })

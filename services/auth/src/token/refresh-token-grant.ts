@@ -11,6 +11,7 @@ import { whyEnded } from '../sessions/session-limits.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { endReusedSession, findSessionWithUser } from '../sessions/sessions.store.ts'
 import type { Client } from '../sessions/start-session.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { lockUser } from '../users/users.store.ts'
 
 /** A session that keeps moving between refusal and look-up is under fire from elsewhere; then the caller may retry. */
@@ -54,7 +55,7 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   const now = deps.now()
   const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
-  if (session.banned_until && session.banned_until > now) throw apiError('user_banned', { status: 400 })
+  if (isBanned(session, now)) throw apiError('user_banned', { status: 400 })
   const end = whyEnded(session, deps.config.sessions, now)
   if (end === 'inactive') {
     throw apiError('session_expired', { message: 'The session has expired after inactivity, sign in again' })

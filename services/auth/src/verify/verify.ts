@@ -18,6 +18,7 @@ import {
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { lockUser } from '../users/users.store.ts'
 import { confirm } from './confirm.ts'
 
@@ -101,7 +102,7 @@ async function redeem(
     const user = await lockUser(trx, userId)
     const token = await take(trx)
     if (!user || !token) throw apiError('otp_expired')
-    if (user.banned_until && user.banned_until > now) throw apiError('user_banned')
+    if (isBanned(user, now)) throw apiError('user_banned')
     if (token.expires_at <= now) throw apiError('otp_expired')
     const confirmed = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage })
     if (!confirmed) return { awaitsOtherAddress: true }
