@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 
 /**
@@ -56,8 +57,16 @@ async function createTemplate(
   await admin.query(`alter database ${draft} rename to ${name}`)
 }
 
+/**
+ * Pools call themselves closed before the server has read their goodbyes. Cut off in that moment, a connection tells an error
+ * that nobody listens to any more, which would end the run; so it gets a moment. What is left open after that is cut off.
+ */
 async function dropDatabase(serverUrl: string, name: string) {
-  await adminsOf(serverUrl).query(`drop database if exists ${name} with (force)`)
+  const admins = adminsOf(serverUrl)
+  const isInUse = async () =>
+    (await admins.query('select 1 from pg_stat_activity where datname = $1 limit 1', [name])).rowCount === 1
+  for (let looks = 0; looks < 20 && (await isInUse()); looks++) await setTimeout(25)
+  await admins.query(`drop database if exists ${name} with (force)`)
 }
 
 function databaseUrl(serverUrl: string, name: string): string {
