@@ -9,7 +9,7 @@ import Fastify from 'fastify'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { SMTPServer } from 'smtp-server'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { openDatabase } from './database.ts'
 import { answerWithin } from './deadline.ts'
 import { startEmbeddedPostgres } from './dev/embedded-postgres.ts'
@@ -25,11 +25,23 @@ test('connections that are closed are not lost: a server that stops at the same 
     return database
   }
   const [leaving, staying] = await Promise.all([open(), open()])
-  await Promise.all([leaving.db.destroy(), postgres.stop()])
+  await Promise.all([leaving.close(), postgres.stop()])
   await expect.poll(() => lines).toEqual(Array.from({ length: 20 }, () => 'database connection lost'))
-  await staying.db.destroy()
+  await staying.close()
   await rm(dataDir, { recursive: true, force: true })
 }, 30_000)
+
+test('closing ends connections that no built query has used', async () => {
+  const { pool, close } = openDatabase({
+    url: inject('databaseServerUrl'),
+    maxPoolSize: 1,
+    applicationName: 'test',
+    log: pino({ level: 'silent' }),
+  })
+  await pool.query('select 1')
+  await close()
+  expect(pool.totalCount).toBe(0)
+})
 
 describe('a statement that its request no longer waits for', () => {
   test.for<[string, string, (url: string) => Promise<Detour>]>([
@@ -82,7 +94,7 @@ async function abandonedOn(query: string, open: (url: string) => Promise<Detour>
     },
     async [Symbol.asyncDispose]() {
       await app.close()
-      await Promise.all([through.db.destroy(), beside.db.destroy()])
+      await Promise.all([through.close(), beside.close()])
       detour.close()
       await postgres.stop()
       await rm(dataDir, { recursive: true, force: true })

@@ -29,8 +29,15 @@ const CONNECT_WITHIN_MS = 5_000
 /** Ends a statement the server would otherwise run on after the caller gave up; no query of ours needs a second. */
 const STATEMENT_WITHIN_MS = 15_000
 
+export interface Database<DB> {
+  db: Kysely<DB>
+  pool: pg.Pool
+  /** Ends the pool too where no query was built, which the query builder alone would leave open. */
+  close(): Promise<void>
+}
+
 /** A pool and its query builder. The pool replaces broken connections by itself, so a restarted server needs nothing. */
-export function openDatabase<DB>(options: DatabaseOptions): { db: Kysely<DB>; pool: pg.Pool } {
+export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   const { statementWithinMs = STATEMENT_WITHIN_MS } = options
   const pool = new pg.Pool({
     connectionString: options.url,
@@ -61,7 +68,15 @@ export function openDatabase<DB>(options: DatabaseOptions): { db: Kysely<DB>; po
       options.log.warn({ err }, 'a statement could not be cancelled')
   })
   const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
-  return { db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins }), pool }
+  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins })
+  return {
+    db,
+    pool,
+    close: async () => {
+      await db.destroy()
+      if (!pool.ending) await pool.end()
+    },
+  }
 }
 
 /** Runs `work` on a database that is closed afterwards: what a command does. */
@@ -69,11 +84,11 @@ export async function withDatabase<DB, Result>(
   options: DatabaseOptions,
   work: (db: Kysely<DB>) => Promise<Result>,
 ): Promise<Result> {
-  const { db } = openDatabase<DB>(options)
+  const { db, close } = openDatabase<DB>(options)
   try {
     return await work(db)
   } finally {
-    await db.destroy()
+    await close()
   }
 }
 

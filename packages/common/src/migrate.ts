@@ -23,12 +23,12 @@ export async function onMigrationConnection(
   folder: string,
   work: (migrations: MigrateOptions) => Promise<void>,
 ): Promise<void> {
-  const { db, pool } = openDatabase({ ...database, maxPoolSize: 2, statementWithinMs: 0 })
+  const { db, pool, close } = openDatabase({ ...database, maxPoolSize: 2, statementWithinMs: 0 })
   try {
     await waitForDatabase(pool, database.log)
     await work({ db, folder, namespace: database.namespace })
   } finally {
-    await db.destroy()
+    await close()
   }
 }
 

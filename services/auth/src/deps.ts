@@ -89,7 +89,7 @@ export async function openDeps(
   overrides: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database } = config
-  const { db, pool } = openDatabase<DB>({ ...database, applicationName: 'auth', log, tables: TABLES })
+  const { db, pool, close } = openDatabase<DB>({ ...database, applicationName: 'auth', log, tables: TABLES })
   try {
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
@@ -122,10 +122,10 @@ export async function openDeps(
       random: randomBytes,
       isStopping: () => false,
       ...overrides,
-      close: () => inOrder(log, [() => queue.stop(5_000), () => db.destroy()]),
+      close: () => inOrder(log, [() => queue.stop(5_000), close]),
     }
   } catch (error) {
-    await db.destroy()
+    await close()
     throw error
   }
 }

@@ -116,7 +116,7 @@ export async function openDeps(
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage, ffmpeg } = config
   const { parallel } = config.limits
-  const { db, pool } = openDatabase<DB>({ ...database, applicationName: 'media', log, tables: TABLES })
+  const { db, pool, close } = openDatabase<DB>({ ...database, applicationName: 'media', log, tables: TABLES })
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
   const patience = { ...PATIENCE, ...overrides.patience }
@@ -178,11 +178,11 @@ export async function openDeps(
           () => remote.close(),
           () => work.close(),
           () => blobs.close(),
-          () => db.destroy(),
+          close,
         ]),
     }
   } catch (error) {
-    await db.destroy()
+    await close()
     throw error
   }
 }
