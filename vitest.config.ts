@@ -22,6 +22,17 @@ export default defineConfig({
         extends: true,
         test: { name: 'media', root: 'services/media', include: ['{src,test}/**/*.test.ts'], ...WAITING },
       },
+      // What kills, fills and starves: minutes of waiting, so a command of its own (`pnpm test:faults`).
+      {
+        extends: true,
+        test: {
+          name: 'faults',
+          include: ['services/*/faults/**/*.test.ts'],
+          maxWorkers: 1,
+          isolate: true,
+          sequence: { groupOrder: 2 },
+        },
+      },
     ],
   },
 })

@@ -1,64 +1,29 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { processEnvironment } from './process-environment.ts'
 import { createDatabase, linkPath } from './service.ts'
+import { openProcesses, signUp } from './service-process.ts'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 let database: Awaited<ReturnType<typeof createDatabase>>
 let mailbox: Mailbox
-const children: ChildProcess[] = []
+let processes: ReturnType<typeof openProcesses>
 
 beforeEach(async () => {
   ;[database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
+  processes = openProcesses({ AUTH_DATABASE_URL: database.url, AUTH_SMTP_PORT: String(mailbox.port) })
 })
 
 afterEach(async () => {
-  for (const child of children.splice(0)) {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    }
-  }
+  await processes.end()
   await mailbox.close()
   await database.drop()
 })
 
-function start(args: string[], settings: Record<string, string | undefined> = {}) {
-  const child = spawn(process.execPath, args, {
-    cwd: root,
-    env: processEnvironment({
-      AUTH_DATABASE_URL: database.url,
-      AUTH_SMTP_PORT: String(mailbox.port),
-      ...settings,
-    }),
-  })
-  children.push(child)
-  let output = ''
-  const collect = (chunk: Buffer) => {
-    output += chunk
-  }
-  child.stdout.on('data', collect)
-  child.stderr.on('data', collect)
-  const until = (pattern: RegExp) => expect.poll(() => output.match(pattern)?.[1], { timeout: 10_000 }).toBeTruthy()
-  return { child, exit: once(child, 'exit'), output: () => output, until }
-}
+const start = (...args: Parameters<typeof processes.start>) => processes.start(...args)
+const serve = (...args: Parameters<typeof processes.serve>) => processes.serve(...args)
 
 type SignInAnswer = Record<'access_token' | 'refresh_token', string>
-
-const LISTENING = /Server listening at (http:[^"]+)"/
-
-async function serve(settings = {}) {
-  const service = start(['src/main.ts'], settings)
-  await service.until(LISTENING)
-  return { ...service, base: LISTENING.exec(service.output())?.[1] as string }
-}
-
-const signUp = (base: string, email: string) =>
-  fetch(`${base}/signup`, { method: 'POST', body: JSON.stringify({ email, password: 'correct horse' }) })
 
 test('SIGTERM lets requests in flight finish or answers them a clear 503, and exits 0 beside connections without one', async () => {
   const { base, child, exit } = await serve({ AUTH_PASSWORD_HASH_MEMORY_KIB: '32768' })
@@ -81,18 +46,6 @@ test('SIGTERM lets requests in flight finish or answers them a clear 503, and ex
   openedAheadOfNeed.destroy()
 }, 40_000)
 
-test('a mail accepted by a service that is killed at once is delivered by the next', async () => {
-  await mailbox.refuse()
-  const first = await serve()
-  expect((await signUp(first.base, 'killed@example.com')).status).toBe(200)
-  first.child.kill('SIGKILL')
-  await first.exit
-  await mailbox.accept()
-  await serve()
-  // The job may have been running when its process died; then it is taken over once its heartbeat is missed.
-  await mailbox.waitFor('killed@example.com', { timeoutMs: 25_000 })
-}, 40_000)
-
 test('a service without workers leaves the mail to a worker process', async () => {
   const { base } = await serve({ AUTH_WORKERS_ENABLED: 'false' })
   await signUp(base, 'worker@example.com')
@@ -111,18 +64,6 @@ test('an older version starts on a database that a newer one has migrated', asyn
   const { base } = await serve()
   expect((await signUp(base, 'rollback@example.com')).status).toBe(200)
 }, 30_000)
-
-test('two replicas starting at once on an empty database both serve', async () => {
-  const { default: pg } = await import('pg')
-  const admin = new pg.Client({ connectionString: database.url })
-  await admin.connect()
-  await admin.query('drop schema public cascade; create schema public; drop schema auth_queue cascade')
-  await admin.end()
-  const replicas = await Promise.all([serve(), serve()])
-  for (const [index, { base }] of replicas.entries()) {
-    expect((await signUp(base, `replica-${index}@example.com`)).status).toBe(200)
-  }
-}, 40_000)
 
 test('WEB_CONCURRENCY serves from several processes on one port and stops them all', async () => {
   const { base, child, exit, output } = await serve({ AUTH_WEB_CONCURRENCY: '2', AUTH_PORT: '18381' })

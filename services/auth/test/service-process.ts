@@ -1,0 +1,47 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import { processEnvironment } from './process-environment.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const LISTENING = /Server listening at (http:[^"]+)"/
+
+/** Processes of the service with these settings; `end` kills those that still run. */
+export function openProcesses(common: Record<string, string>) {
+  const children: ChildProcess[] = []
+
+  function start(args: string[], settings: Record<string, string | undefined> = {}) {
+    const child = spawn(process.execPath, args, { cwd: root, env: processEnvironment({ ...common, ...settings }) })
+    children.push(child)
+    let output = ''
+    const collect = (chunk: Buffer) => {
+      output += chunk
+    }
+    child.stdout.on('data', collect)
+    child.stderr.on('data', collect)
+    const until = (pattern: RegExp) => expect.poll(() => output.match(pattern)?.[1], { timeout: 10_000 }).toBeTruthy()
+    return { child, exit: once(child, 'exit'), output: () => output, until }
+  }
+
+  return {
+    start,
+    /** `pnpm start`, once it listens. */
+    async serve(settings: Record<string, string | undefined> = {}) {
+      const service = start(['src/main.ts'], settings)
+      await service.until(LISTENING)
+      return { ...service, base: LISTENING.exec(service.output())?.[1] as string }
+    },
+    async end() {
+      for (const child of children.splice(0)) {
+        if (child.exitCode === null && child.signalCode === null) {
+          child.kill('SIGKILL')
+          await once(child, 'exit')
+        }
+      }
+    },
+  }
+}
+
+export const signUp = (base: string, email: string) =>
+  fetch(`${base}/signup`, { method: 'POST', body: JSON.stringify({ email, password: 'correct horse' }) })
