@@ -134,15 +134,18 @@ describe('a database that hangs', () => {
       await holder.query(`begin; lock table ${lock}`)
       return await work()
     } finally {
-      const others = `select from pg_stat_activity where datname = current_database() and state = 'active'
+      const others = `select query from pg_stat_activity where datname = current_database() and state = 'active'
         and application_name = 'auth' and pid <> pg_backend_pid()`
       const none = (which = '') =>
-        expect.poll(async () => (await service.deps.pool.query(others + which)).rowCount).toBe(0)
-      // What was answered has been ended by then; only counters wait for their table, and gaps that are given back.
-      await none(` and query not like 'delete from "send_gaps"%' and query not like '%rate_limits%'`)
-      await holder.query('rollback')
+        expect.poll(async () => (await service.deps.pool.query(others + which)).rows, { timeout: 8_000 }).toEqual([])
+      try {
+        // What was answered has been ended by then; only counters wait for their table, and gaps that are given back.
+        await none(` and query not like 'delete from "send_gaps"%' and query not like '%rate_limits%'`)
+      } finally {
+        await holder.query('rollback')
+        holder.release()
+      }
       await none()
-      holder.release()
     }
   }
 
