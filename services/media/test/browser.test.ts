@@ -57,6 +57,25 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     }
   })
 
+  test.each(['mp4', 'webm'])('the address of the %s itself plays, and obeys the mouse', async (kind) => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/f/${id}.${kind}`)
+    await playing(page, { video: 'video' })
+    await page.hover('video')
+    // The button of the browser's own controls.
+    await page.click('video', { position: { x: 25, y: 95 } })
+    await expect.poll(() => page.$eval('video', (each) => (each as unknown as { paused: boolean }).paused)).toBe(true)
+    expect(complaints()).toEqual([])
+  })
+
+  test.each(['gif', 'jpg'])('the address of the %s itself shows the picture', async (kind) => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/f/${id}.${kind}`)
+    const width = () => page.$eval('img', (image) => (image as unknown as { naturalWidth: number }).naturalWidth)
+    await expect.poll(width).toBeGreaterThan(0)
+    expect(complaints()).toEqual([])
+  })
+
   test('the player rests off screen, and where motion is unwanted until it is asked', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     const blog = `<div style="height: 3000px"></div><iframe src="${service.url}/embed/${id}" width="160" height="120" allow="autoplay"></iframe>`
@@ -64,7 +83,7 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     const video = page.frameLocator('iframe').locator('video.moving')
     const isPaused = () => video.evaluate((each) => (each as unknown as { paused: boolean }).paused)
     await page.locator('iframe').scrollIntoViewIfNeeded()
-    await playing(page, 'iframe')
+    await playing(page, { frame: 'iframe' })
     await page.evaluate('scrollTo(0, 0)')
     await expect.poll(isPaused).toBe(true)
     await page.locator('iframe').scrollIntoViewIfNeeded()
@@ -160,7 +179,7 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     const { body } = await service.get(`/media/${id}`, { token: service.token })
     await page.goto(await startBlog(`<h1>A blog</h1>${body.success.embed}`))
-    await playing(page, 'iframe')
+    await playing(page, { frame: 'iframe' })
     expect(complaints()).toEqual([])
   })
 })
@@ -180,9 +199,9 @@ async function startBlog(body: string): Promise<string> {
 }
 
 /** Time passes in the clip. `evaluate` works without scripts of the page too. */
-async function playing(page: Page, frame?: string): Promise<void> {
+async function playing(page: Page, { frame, video = 'video.moving' }: { frame?: string; video?: string } = {}) {
   const root = frame ? page.frameLocator(frame) : page
   const time = () =>
-    root.locator('video.moving').evaluate((video) => (video as unknown as { currentTime: number }).currentTime)
+    root.locator(video).evaluate((video) => (video as unknown as { currentTime: number }).currentTime)
   await expect.poll(time, { timeout: 8_000 }).toBeGreaterThan(0.2)
 }

@@ -35,7 +35,8 @@ describe('files', () => {
       etag: `"${createHash('sha256').update(mp4).digest('hex')}"`,
       'accept-ranges': 'bytes',
       'content-disposition': `inline; filename="${id}.mp4"`,
-      'content-security-policy': "default-src 'none'; sandbox",
+      'content-security-policy':
+        "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts",
       'x-content-type-options': 'nosniff',
       'cross-origin-resource-policy': 'cross-origin',
       'access-control-allow-origin': '*',

@@ -26,6 +26,14 @@ const FILES: Record<string, { kind: RenditionKind; type: string }> = {
 const PROCESSING_RETRY_SECONDS = 2
 
 /**
+ * Nothing is loaded but, by the document that a browser builds around a file whose address is opened, that file and the
+ * document's own styles. No source of scripts is allowed and the origin is nobody's; `allow-scripts` is for the browser's
+ * controls, whose buttons Chromium does not let work without it. The README tells CDNs to send the same.
+ */
+const FILE_POLICY =
+  "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts"
+
+/**
  * GET and HEAD /f/{id}.{kind}: the files, for any site to use. They are our own bytes, yet a browser is told to trust
  * nothing in them (contract/media.md 4.8). What is ready never changes, hence `immutable`.
  */
@@ -160,7 +168,7 @@ function describeFile(reply: FastifyReply, { id, ending, type, file, download }:
     'last-modified': file.readyAt.toUTCString(),
     'accept-ranges': 'bytes',
     'content-disposition': `${download ? 'attachment' : 'inline'}; filename="${id}.${ending}"`,
-    'content-security-policy': "default-src 'none'; sandbox",
+    'content-security-policy': FILE_POLICY,
     'cross-origin-resource-policy': 'cross-origin',
   })
 }
