@@ -201,7 +201,6 @@ async function startBlog(body: string): Promise<string> {
 /** Time passes in the clip. `evaluate` works without scripts of the page too. */
 async function playing(page: Page, { frame, video = 'video.moving' }: { frame?: string; video?: string } = {}) {
   const root = frame ? page.frameLocator(frame) : page
-  const time = () =>
-    root.locator(video).evaluate((video) => (video as unknown as { currentTime: number }).currentTime)
+  const time = () => root.locator(video).evaluate((video) => (video as unknown as { currentTime: number }).currentTime)
   await expect.poll(time, { timeout: 8_000 }).toBeGreaterThan(0.2)
 }

@@ -93,6 +93,18 @@ test.for<[string, FormFields, string]>([
   ['a title of 201 characters', [['title', 'x'.repeat(201)]], 'title'],
   ['31 tags', [['tags', Array.from({ length: 31 }, (_, n) => n).join()]], 'tags'],
   ['a tag of 51 characters', [['tags', 'x'.repeat(51)]], 'tags'],
+  // Empty tags and repeated ones are free, but not without end: to look at them takes time that all others wait.
+  ['a field of 1001 empty tags', [['tags', ','.repeat(1_000)]], 'tags'],
+  ['an array of 1001 empty tags', [['tags', JSON.stringify(Array(1_001).fill(''))]], 'tags'],
+  [
+    'one tag 1001 times, in two fields',
+    [
+      ['tags', 'a,'.repeat(500)],
+      ['tags', 'a,'.repeat(500)],
+    ],
+    'tags',
+  ],
+  ['a tag of invisible characters without end', [['tags', '\u200b'.repeat(501)]], 'tags'],
   ['an attribution without a site', [['attribution_user', 'ada']], 'attribution_site'],
   ['a site that is no URL', [['attribution_site', 'javascript:alert(1)']], 'attribution_site'],
   [
@@ -108,6 +120,24 @@ test.for<[string, FormFields, string]>([
   const { status, body } = await service.upload(newGif(), fields)
   expect(status).toBe(422)
   expect(body.error).toMatchObject({ code: 'invalid_field', param })
+})
+
+test('1000 tags that come down to 30 are 30 tags', async () => {
+  const { tags } = await detailsAfter([['tags', Array.from({ length: 1_000 }, (_, n) => (n % 2 ? n % 60 : '')).join()]])
+  expect(tags).toHaveLength(30)
+})
+
+test.for([
+  ['POST', '/media/import', { source: 'http://127.0.0.1:1/' }],
+  ['PATCH', '/media/{id}', {}],
+] as const)('%s %s with 1001 tags is 422 and names the field', async ([method, path, fields]) => {
+  const id = idIn(await service.upload(newGif()))
+  const { status, body } = await service.call(method, path.replace('{id}', id), {
+    headers: { token: service.token, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...fields, tags: Array(1_001).fill('') }),
+  })
+  expect(status).toBe(422)
+  expect(body.error).toMatchObject({ code: 'invalid_field', param: 'tags' })
 })
 
 test.for([

@@ -15,6 +15,12 @@ export interface ClipFields {
 const MAX_TITLE = 200
 const MAX_TAGS = 30
 const MAX_TAG = 50
+/**
+ * How many texts are looked at for those tags, and how long each may be as it was sent. Cleaning 64 KiB of empty tags takes
+ * 60 ms, a form has room for sixty times as much, and all others wait meanwhile.
+ */
+export const MAX_TAG_TEXTS = 1_000
+const MAX_TAG_UNITS = 500
 const MAX_USER = 100
 const MAX_URL = 2048
 
@@ -111,16 +117,22 @@ export const tagKey = (tag: string): string => tag.toLowerCase()
 
 /** Two spellings of one tag are one; the first one stays. */
 function cleanTags(texts: readonly string[]): string[] {
+  if (texts.length > MAX_TAG_TEXTS) throw tooManyTags()
   const tags = new Map<string, string>()
   for (const text of texts) {
-    const tag = oneLine(text)
-    if (lengthOf(tag) > MAX_TAG) throw invalidField('tags', `must be at most ${MAX_TAG} characters each`)
+    const tag = text.length > MAX_TAG_UNITS ? undefined : oneLine(text)
+    if (tag === undefined || lengthOf(tag) > MAX_TAG) {
+      throw invalidField('tags', `must be at most ${MAX_TAG} characters each`)
+    }
     const key = tagKey(tag)
-    if (tag && !tags.has(key)) tags.set(key, tag)
+    if (!tag || tags.has(key)) continue
+    if (tags.size === MAX_TAGS) throw tooManyTags()
+    tags.set(key, tag)
   }
-  if (tags.size > MAX_TAGS) throw invalidField('tags', `must be at most ${MAX_TAGS}`)
   return [...tags.values()]
 }
+
+const tooManyTags = () => invalidField('tags', `must be at most ${MAX_TAGS}`)
 
 function cleanAttribution(raw: NonNullable<RawFields['attribution']>, prefix: string): Attribution {
   const { site = '', user = '', url = '' } = raw
@@ -148,6 +160,7 @@ const DISGUISES =
 
 /** NFC, without control characters, disguises and half characters, runs of white space as one blank. */
 export function oneLine(text: string): string {
+  if (text === '') return ''
   const line = text
     .toWellFormed()
     .normalize('NFC')

@@ -11,7 +11,7 @@ import { AttributionShape, errorResponses, TOKEN_SECURITY } from '../http/shapes
 import { hashToken } from '../tokens/api-token.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
 import { DetailsShape, toDetails } from './clip-details.ts'
-import { type ClipFields, cleanFields } from './clip-fields.ts'
+import { type ClipFields, cleanFields, MAX_TAG_TEXTS } from './clip-fields.ts'
 import { isClipId } from './clip-id.ts'
 import { type Clip, findClip, findDeleteTokenHash, listFiles, updateClip } from './clips.store.ts'
 import { deleteClip } from './remove-clip.ts'
@@ -24,7 +24,7 @@ const orNull = <Shape extends Parameters<typeof Type.Union>[0][number]>(shape: S
 /** Null removes; what is not there stays as it is. */
 const PatchBody = Type.Object({
   title: orNull(Type.String()),
-  tags: orNull(Type.Array(Type.String())),
+  tags: orNull(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
   nsfw: orNull(Type.Boolean()),
   attribution: orNull(AttributionShape),
 })

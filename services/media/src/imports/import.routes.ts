@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { type NewClipInput, refuseWhenBusy } from '../clips/accept-clip.ts'
 import { ResultOrDetailsShape } from '../clips/clip-details.ts'
-import { cleanFields, cleanUrl } from '../clips/clip-fields.ts'
+import { cleanFields, cleanUrl, MAX_TAG_TEXTS } from '../clips/clip-fields.ts'
 import type { Deps } from '../deps.ts'
 import { checkAllowance } from '../http/allowance-headers.ts'
 import { answerClip } from '../http/answer-clip.ts'
@@ -17,7 +17,7 @@ import { importClip } from './import-clip.ts'
 const ImportBody = Type.Object({
   source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
   title: Type.Optional(Type.String()),
-  tags: Type.Optional(Type.Array(Type.String())),
+  tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
   nsfw: Type.Optional(Type.Boolean()),
   attribution: Type.Optional(AttributionShape),
 })

@@ -1,4 +1,4 @@
-import { type ClipFields, cleanFields, invalidField } from '../clips/clip-fields.ts'
+import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../clips/clip-fields.ts'
 import type { FormField } from '../http/receive-form.ts'
 
 /** The fields of an upload; unknown ones are ignored. Throws invalid_field. */
@@ -14,12 +14,22 @@ export function readFormFields(fields: readonly FormField[]): ClipFields {
   return cleanFields(
     {
       title: lastOf('title'),
-      tags: allOf('tags', 'tags[]').flatMap(splitTags),
+      tags: readTags(allOf('tags', 'tags[]')),
       nsfw: parseBoolean('nsfw', lastOf('nsfw')),
       ...(hasAttribution ? { attribution } : {}),
     },
     'attribution_',
   )
+}
+
+/** Stops where there are more than `cleanFields` looks at, which it then refuses. */
+function readTags(values: readonly string[]): string[] {
+  const tags: string[] = []
+  for (const value of values) {
+    tags.push(...splitTags(value).slice(0, MAX_TAG_TEXTS + 1))
+    if (tags.length > MAX_TAG_TEXTS) break
+  }
+  return tags
 }
 
 /** A JSON array of strings, or a list with commas: `tags=awesome, cool, fun, gnarly` (contract/media.md 2.3). */
@@ -32,7 +42,7 @@ function splitTags(value: string): string[] {
       // A tag may begin with a bracket.
     }
   }
-  return value.split(',')
+  return value.split(',', MAX_TAG_TEXTS + 1)
 }
 
 /** contract/media.md 2.4: what forms and scripts send for yes and no. */
