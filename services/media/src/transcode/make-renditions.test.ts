@@ -10,10 +10,12 @@ import { clip, embeddedTools, rotatedClip, tools, trimmedClip, written } from '.
 import { gif } from '../../test/gif-bytes.ts'
 import { brightness, inspect } from '../../test/inspect.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
+import { defaultProbeLimits } from '../probe/limits.ts'
 import type { MediaInfo, VideoInfo } from '../probe/media-info.ts'
 import { probe } from '../probe/probe.ts'
 import type { MediaTools } from './binaries.ts'
 import { isDiskFull } from './disk-full.ts'
+import { LARGEST_SIDE } from './hardening.ts'
 import { makeRenditions, type TranscodeOptions } from './make-renditions.ts'
 import { runFfmpeg } from './run-ffmpeg.ts'
 
@@ -94,6 +96,13 @@ describe.each([
       const made = await make(anyTools, await written('pixel.gif', gif(1, 1, [{ delay: 500 }])))
       expect(made).toMatchObject({ gif: { width: 1, height: 1 }, mp4: { width: 2, height: 2 } })
       expect(await expectSound(made)).toMatchObject({ seconds: 1, frames: '10' })
+    })
+
+    test('of a gif as large as an operator may allow, which is kept as it is', async () => {
+      const path = await written('wide.gif', gif(LARGEST_SIDE, 8, [{ delay: 10 }, { delay: 10, color: 1 }]))
+      const info = await probe(anyTools, path, { limits: { ...defaultProbeLimits, side: LARGEST_SIDE } })
+      const made = await makeRenditions(anyTools, { path, info }, { workDirectory: await workDirectory(), threads: 2 })
+      expect(made.gif).toMatchObject({ width: LARGEST_SIDE, height: 8 })
     })
 
     test('of a see-through gif and webm: white behind', async () => {

@@ -10,6 +10,7 @@ import type { MediaTools } from './binaries.ts'
 import { troubleOfOurs, UnusableOutput } from './encode.ts'
 import { workFiles } from './ffmpeg-command.ts'
 import type { Size } from './geometry.ts'
+import { LARGEST_SIDE } from './hardening.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
 export interface Rendition extends Size {
@@ -71,9 +72,9 @@ export async function verifyVideo(
   return Number.parseFloat(video.duration ?? report.format?.duration ?? '0') || 0
 }
 
-/** The GIF's size, from its blocks. Throws UnusableOutput when it is not a whole GIF. */
+/** The GIF's size, from its blocks: how large it may be was for the source's probe to say. Throws UnusableOutput when it is not a whole GIF. */
 export async function verifyGif(path: string): Promise<Size> {
-  const { width, height } = await measureGif(path, { ...defaultProbeLimits, frames: 10_000 }).catch((cause) => {
+  const { width, height } = await measureGif(path, { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }).catch((cause) => {
     throw unreadable(path, cause)
   })
   return { width, height }
