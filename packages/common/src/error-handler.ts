@@ -87,6 +87,8 @@ const SAID_OF_THE_ANSWER = ['etag', 'last-modified', 'content-range', 'content-d
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, answers: ErrorAnswers) {
   reply.header('cache-control', 'no-store')
   for (const name of SAID_OF_THE_ANSWER) {
+    // With this status it is said of the refusal (RFC 9110 15.5.17).
+    if (name === 'content-range' && error.status === 416) continue
     reply.removeHeader(name)
     // A stream that fails at its first byte does so after the headers were handed to Node.
     reply.raw.removeHeader(name)

@@ -121,6 +121,8 @@ async function beginUpload(): Promise<string> {
 
 /** Without these nothing is done under /tus. */
 const NEEDED = ['tus-resumable', 'upload-length', 'upload-offset']
+const ABOUT_FILES = ['range', 'if-match']
+const ANYWHERE = ['accept', 'if-none-match', 'if-modified-since', 'content-type']
 const PIECE = 'application/offset+octet-stream'
 
 const known: Record<string, readonly unknown[]> = {
@@ -147,6 +149,8 @@ const known: Record<string, readonly unknown[]> = {
   maxwidth: ['100', '-1'],
   download: ['1'],
   include: ['details'],
+  range: ['bytes=0-0', 'bytes=99999999-'],
+  'if-match': ['*', '"x"'],
   prefer: ['respond-async', 'wait=0', 'wait=99999999999'],
   'idempotency-key': ['a', 'x'.repeat(300)],
   'x-delete-token': ['md_0'],
@@ -168,8 +172,9 @@ function requestTo({ method, path, parameters = [], requestBody }: Endpoint, ran
   const names = [...named('query'), 'unknown'].filter(() => random.chance(0.4))
   const query = names.map((name) => `${name}=${inUrl(text(name))}`).join('&')
   const headers: Record<string, string> = {}
-  for (const name of [...named('header'), 'accept', 'range', 'if-none-match', 'if-modified-since', 'content-type']) {
-    if (random.chance(NEEDED.includes(name) ? 0.95 : 0.08)) headers[name] = toHeader(text(name))
+  for (const name of [...named('header'), ...ANYWHERE, ...ABOUT_FILES]) {
+    const chance = NEEDED.includes(name) ? 0.95 : ABOUT_FILES.includes(name) ? 0.25 : 0.08
+    if (random.chance(chance)) headers[name] = toHeader(text(name))
   }
   const caller = random.chance(0.75) ? random.pick(['owner', 'admin', 'admin']) : random.pick(Object.keys(callers))
   if (random.chance(0.95)) headers.token = callers[caller] as string
@@ -242,7 +247,9 @@ function checkOf({ method, responses }: Endpoint) {
     if (!isFine && method !== 'HEAD') return `status is not documented: ${shown}`
     if (INNARDS.test(body)) return `tells of the inside: ${shown}`
     const validator = validators.get(status)
-    if (!validator || !isJson || method === 'HEAD') return undefined
+    if (!validator || method === 'HEAD') return undefined
+    if (body === '' && !validator.Check(null)) return `has no body though one is documented: ${shown}`
+    if (!isJson) return undefined
     const value = JSON.parse(body)
     return validator.Check(value)
       ? undefined

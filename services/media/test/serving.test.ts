@@ -129,8 +129,9 @@ describe('files', () => {
   test.for(['bytes=99999999-', 'bytes=-0', 'bytes=-0,99999999-'])(
     'Range: %s cannot be',
     async (range, { service, id, mp4 }) => {
-      const { status, headers, bytes } = await service.get(`/f/${id}.mp4`, { range })
-      expect([status, headers.get('content-range'), bytes.length]).toEqual([416, `bytes */${mp4.length}`, 0])
+      const { status, headers, body } = await service.get(`/f/${id}.mp4`, { range })
+      expect([status, headers.get('content-range')]).toEqual([416, `bytes */${mp4.length}`])
+      expect(body.error).toMatchObject({ code: 'range_not_satisfiable', details: { bytes: mp4.length } })
     },
   )
 
@@ -168,6 +169,10 @@ describe('files', () => {
     ] as const) {
       expect(await statusWith({ range: 'bytes=0-0', 'if-range': condition })).toBe(status)
     }
+    const refused = await service.get(`/f/${id}.mp4`, { 'if-match': '"x"' })
+    expect([refused.body.error.code, refused.headers.get('etag')]).toEqual(['precondition_failed', null])
+    const asked = await service.call('HEAD', `/f/${id}.mp4`, { headers: { 'if-match': '"x"' } })
+    expect([asked.status, asked.bytes.length]).toEqual([412, 0])
     expect(mp4.length).toBeGreaterThan(0)
   })
 

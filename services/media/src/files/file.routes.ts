@@ -93,7 +93,7 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
       .redirect(`${site.filesRedirectUrl}/${blobKey(nameOf(wanted))}`, 302)
   }
   const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
-  if (!mayProceed(headers, validators)) return reply.code(412).header('content-length', 0).send()
+  if (!mayProceed(headers, validators)) throw apiError('precondition_failed')
   if (isNotModified(headers, validators)) {
     describeFile(reply, wanted)
     return reply.code(304).send()
@@ -101,10 +101,8 @@ async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: 
   const asked = method === 'GET' && mayContinue(headers, validators) ? headers.range : undefined
   const ranges = parseRanges(asked, file.bytes)
   if (ranges === 'unsatisfiable') {
-    return reply
-      .code(416)
-      .headers({ 'content-range': `bytes */${file.bytes}`, 'content-length': 0 })
-      .send()
+    reply.header('content-range', `bytes */${file.bytes}`)
+    throw apiError('range_not_satisfiable', { details: { bytes: file.bytes } })
   }
   if (method === 'HEAD') return describeWithout(deps, reply, wanted)
   return ranges && ranges.length > 1

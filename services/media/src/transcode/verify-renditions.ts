@@ -74,9 +74,11 @@ export async function verifyVideo(
 
 /** The GIF's size, from its blocks: how large it may be was for the source's probe to say. Throws UnusableOutput when it is not a whole GIF. */
 export async function verifyGif(path: string): Promise<Size> {
-  const { width, height } = await measureGif(path, { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }).catch((cause) => {
-    throw unreadable(path, cause)
-  })
+  const { width, height } = await measureGif(path, { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }).catch(
+    (cause) => {
+      throw unreadable(path, cause)
+    },
+  )
   return { width, height }
 }
 
