@@ -6,6 +6,7 @@ import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Browser, isBrowserThere, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { clip, impatientTools, tools } from './clips.ts'
+import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
 describe.skipIf(!isBrowserThere)('in a browser', () => {
@@ -148,6 +149,22 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     expect(await page.textContent('#facts')).toBe('160 × 1201.5 s')
     expect(complaints()).toEqual([])
   }, 40_000)
+
+  test('a token that may not read waits for its clip also where files are redirected to a CDN', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.route(/\/f\/\w+\.jpg$/, async (route) => {
+      const response = await route.fetch()
+      if (response.status() !== 200) return route.fulfill({ response })
+      await route.fulfill({ status: 302, headers: { location: 'http://localhost:1/a.jpg' } })
+    })
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', (await service.newToken({ scopes: ['write'] })).token)
+    const buffer = gif(30, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
+    await page.setInputFiles('#file', { name: 'a.gif', mimeType: 'image/gif', buffer })
+    await page.locator('#send').press('Enter')
+    await page.waitForSelector('#done-title:focus', { timeout: 8_000 })
+    expect(await page.textContent('#facts')).toContain('30 × 20')
+  })
 
   test('without scripts the bare address says how else', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })
