@@ -5,11 +5,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent } from 'undici'
 import { type RemoteTimeouts, startDeadlines } from './deadlines.ts'
-import { guardedConnector, type Resolve, resolveWithSystem } from './guarded-connector.ts'
+import { guardedConnector } from './guarded-connector.ts'
 import { limitCrumbs } from './limit-crumbs.ts'
 import { discard, type OpenOptions, openResponse, type RemoteResponse } from './open-response.ts'
 import { type PostOptions, postRemote } from './post-remote.ts'
 import { requireOk, requirePlain } from './require-file.ts'
+import { type Resolve, resolveName } from './resolve-name.ts'
 import { type FetchedFile, withNewFile, writeBody } from './save-body.ts'
 import { createGuard, type GuardOptions } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'
@@ -17,7 +18,7 @@ import { toUpstreamFailure } from './translate-error.ts'
 export interface RemoteOptions extends GuardOptions {
   userAgent?: string
   timeouts?: Partial<RemoteTimeouts>
-  /** Replaces the system's resolver; tests play a hostile name server with it. */
+  /** Replaces ours; tests play a hostile name server with it. */
   resolve?: Resolve
   /** Addresses to use for a host instead of its own, without a slash at the end. */
   standIns?: ReadonlyMap<string, string>
@@ -72,7 +73,7 @@ export function createRemote(options: RemoteOptions = {}): Remote {
   const guard = createGuard(options)
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const agent = new Agent({
-    connect: guardedConnector(guard, options.resolve ?? resolveWithSystem, timeouts.connectMs),
+    connect: guardedConnector(guard, options.resolve ?? resolveName, timeouts.connectMs),
     headersTimeout: timeouts.headersMs,
     bodyTimeout: timeouts.idleMs,
     maxHeaderSize: 16_384,

@@ -1,13 +1,8 @@
-import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { apiError } from '../errors.ts'
+import type { Resolve } from './resolve-name.ts'
 import type { Guard, Target } from './ssrf-guard.ts'
-
-/** All addresses of a name, as `dns.lookup(name, { all: true })` gives them. */
-export type Resolve = (hostname: string) => Promise<{ address: string; family: number }[]>
-
-export const resolveWithSystem: Resolve = (hostname) => systemLookup(hostname, { all: true })
 
 /**
  * Connects only where the guard permits, and fails with ApiError source_forbidden elsewhere. The answer that is checked
@@ -42,7 +37,7 @@ function guardedLookup(guard: Guard, resolve: Resolve, target: Target): LookupFu
       const answers = await resolve(hostname)
       const [first] = answers
       if (!first || !answers.every(({ address }) => guard.permits(target, address))) throw refused()
-      if (options.all) callback(null, answers)
+      if (options.all) callback(null, [...answers])
       else callback(null, first.address, first.family)
     } catch (error) {
       callback(error as Error, '')

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { resolveWithSystem } from '../remote/guarded-connector.ts'
+import { resolveName } from '../remote/resolve-name.ts'
 import { createGuard, type GuardOptions } from '../remote/ssrf-guard.ts'
 import { type ProxyOptions, startGuardProxy } from './guard-proxy.ts'
 
@@ -12,7 +12,7 @@ async function start({
   guard = LOOPBACK,
   ...options
 }: { guard?: GuardOptions } & Partial<Omit<ProxyOptions, 'guard'>> = {}) {
-  const proxy = await startGuardProxy({ guard: createGuard(guard), resolve: resolveWithSystem, ...options })
+  const proxy = await startGuardProxy({ guard: createGuard(guard), resolve: resolveName, ...options })
   onTestFinished(proxy.close)
   return proxy
 }

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { guardedConnector, type Resolve } from '../remote/guarded-connector.ts'
+import { guardedConnector } from '../remote/guarded-connector.ts'
+import type { Resolve } from '../remote/resolve-name.ts'
 import type { Guard } from '../remote/ssrf-guard.ts'
 
 export interface ProxyOptions {

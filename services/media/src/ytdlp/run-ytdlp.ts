@@ -1,7 +1,7 @@
 import { copyFile, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Resolve, resolveWithSystem } from '../remote/guarded-connector.ts'
+import { type Resolve, resolveName } from '../remote/resolve-name.ts'
 import type { Guard } from '../remote/ssrf-guard.ts'
 import type { MediaTools } from '../transcode/binaries.ts'
 import { type RunLimits, type RunOutcome, runFfmpeg as runConfined } from '../transcode/run-ffmpeg.ts'
@@ -43,7 +43,7 @@ export async function runYtdlp(
   url: string,
   { directory, signal, wallSeconds }: { directory: string; signal: AbortSignal; wallSeconds: number },
 ): Promise<YtdlpOutcome> {
-  const { path, cookies, guard, resolve = resolveWithSystem, limiters, maxSeconds, maxBytes } = options
+  const { path, cookies, guard, resolve = resolveName, limiters, maxSeconds, maxBytes } = options
   const isSealed = limiters.sandbox?.kind === 'bwrap'
   const cookiesPath = cookies && join(directory, 'cookies')
   if (cookies && cookiesPath) await copyFile(cookies, cookiesPath)
