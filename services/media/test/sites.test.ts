@@ -694,6 +694,11 @@ describe('instagram', () => {
     ['refused', row(status(403), login)],
   ])('%s', ([, given]) => holds(plain, given))
 
+  // All others wait while one page is read. This one took 13 s.
+  test('a page of quotes without end is read in no time', { timeout: 5_000 }, () =>
+    holds(plain, row(html(`"video_url":"a${'\\'.repeat(4_100)}b`.repeat(480)), login)),
+  )
+
   test('the login, where everybody is sent', () =>
     holds(plain, {
       source,

@@ -44,8 +44,13 @@ function about(html: string, page: Page, code: string): Omit<Found, 'sources'> {
   return { title: metaOf(page, 'og:title'), attribution }
 }
 
-/** The page's data is JSON inside a JSON string inside a script, so its quotes are escaped once, twice or not at all. */
+/**
+ * The page's data is JSON inside a JSON string inside a script, so its quotes are escaped once, twice or not at all. No
+ * two repetitions here may match the same character, nor may one begin within a run of its own: a page can be all
+ * backslashes.
+ */
 function memberOf(html: string, name: string): string | undefined {
-  const found = new RegExp(`"${name}\\\\*"\\s*:\\s*(?:\\\\*"([^"]{1,4000}?)\\\\*"|(true|false))`).exec(html)
-  return found?.[2] ?? found?.[1]?.replaceAll(/\\+u0026/g, '&').replaceAll(/\\+(?=\/)/g, '')
+  const found = new RegExp(`"${name}\\\\*"\\s*:\\s*(?:\\\\*"([^"]{1,4000})"|(true|false))`).exec(html)
+  const text = found?.[1]?.replace(/(?<!\\)\\+$/, '')
+  return found?.[2] ?? text?.replaceAll(/(?<!\\)\\+u0026/g, '&').replaceAll(/(?<!\\)\\+(?=\/)/g, '')
 }
