@@ -318,6 +318,9 @@ describe('oEmbed', () => {
       `https://media.example/gif/${id}`,
       `https://media.example/embed/${id}?x=1`,
       `https://files.example/f/${id}.webm`,
+      // People type addresses, and old pages have them without the s.
+      `http://media.example/gif/${id}`,
+      `http://files.example/f/${id}.av1.mp4`,
     ]
     for (const url of addresses) {
       expect((await service.get(`/oembed?url=${encodeURIComponent(url)}`)).body).toMatchObject({ type: 'video' })
@@ -329,6 +332,8 @@ describe('oEmbed', () => {
     ['/oembed?url=', 400],
     ['/oembed?url=nonsense', 404],
     ['/oembed?url=https%3A%2F%2Felsewhere.example%2Fgif%2FID', 404],
+    ['/oembed?url=https%3A%2F%2Fmedia.example:444%2Fgif%2FID', 404],
+    ['/oembed?url=ftp%3A%2F%2Fmedia.example%2Fgif%2FID', 404],
     ['/oembed?url=https%3A%2F%2Fmedia.example%2Fgif%2F00000000', 404],
     ['/oembed/ID?format=yaml', 501],
   ])('%s is %i', async ([path, status], { service, id }) => {

@@ -84,15 +84,18 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
   }
 }
 
-/** The clip that an address of ours is about; people paste pages, players and files alike. */
+/**
+ * The clip that an address of ours is about; people paste pages, players and files alike, and old or typed addresses have
+ * the other scheme.
+ */
 function clipIdIn(address: string, { baseUrl, filesBaseUrl }: Config['site']): string | undefined {
   const url = URL.parse(address)
-  if (!url) return undefined
-  const plain = `${url.origin}${url.pathname}`
+  if (!url || !/^https?:$/.test(url.protocol)) return undefined
   const pathUnder = (base: string) => {
-    const start = new URL(base).href.replace(/\/$/, '')
-    return plain.startsWith(`${start}/`) ? plain.slice(start.length) : undefined
+    const { host, pathname } = new URL(base)
+    const start = pathname.replace(/\/$/, '')
+    return url.host === host && url.pathname.startsWith(`${start}/`) ? url.pathname.slice(start.length) : undefined
   }
   const onPages = /^\/(?:gif|embed)\/([0-9A-Za-z]+)\/?$/.exec(pathUnder(baseUrl) ?? '')?.[1]
-  return onPages ?? /^\/f\/([0-9A-Za-z]+)\.\w+$/.exec(pathUnder(filesBaseUrl) ?? '')?.[1]
+  return onPages ?? /^\/f\/([0-9A-Za-z]+)\.[\w.]+$/.exec(pathUnder(filesBaseUrl) ?? '')?.[1]
 }
