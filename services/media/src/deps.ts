@@ -211,7 +211,6 @@ function openRemoteWhenUsed(options: RemoteOptions): Remote {
   }
   return {
     fetch: async (...args) => (await open()).fetch(...args),
-    fetchToFile: async (...args) => (await open()).fetchToFile(...args),
     post: async (...args) => (await open()).post(...args),
     checkUrl: async (url) => (await open()).checkUrl(url),
     close: async () => (await opened)?.close(),

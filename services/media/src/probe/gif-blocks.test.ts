@@ -22,18 +22,13 @@ describe('measuring', () => {
   test('delays are told as browsers show them: 0 and 1 become 10', async () => {
     const frames = [{ delay: 0 }, { delay: 1 }, { delay: 2 }, { delay: 250 }]
     const measures = await measure(await file(gif(3, 2, frames, 7)))
-    expect(measures).toMatchObject({ width: 3, height: 2, loopCount: 7, transparent: false, framesInsideCanvas: true })
+    expect(measures).toMatchObject({ width: 3, height: 2, loopCount: 7, framesInsideCanvas: true })
     expect(measures.delaysCentiseconds).toEqual([10, 10, 2, 250])
   })
 
   test('a delay counts for the next picture only, comments in between do not matter', async () => {
     const path = await file(screen(1, 1), control({ delay: 50 }), comment('hi'), image({}), image({}), trailer)
     expect(await measure(path)).toMatchObject({ delaysCentiseconds: [50, 10], loopCount: null })
-  })
-
-  test('a colour declared see-through makes the file transparent', async () => {
-    const path = await file(gif(1, 1, [{ delay: 5 }, { delay: 5, transparent: 1 }]))
-    expect(await measure(path)).toMatchObject({ transparent: true })
   })
 
   test('a frame beyond the canvas is noticed', async () => {

@@ -7,7 +7,7 @@ import { apiError } from '../errors.ts'
  */
 export type GifBlock = { start: number; end: number } & (
   | { kind: 'screen'; width: number; height: number }
-  | { kind: 'graphic-control'; delayCentiseconds: number; disposal: number; transparent: boolean }
+  | { kind: 'graphic-control'; delayCentiseconds: number }
   | { kind: 'image'; left: number; top: number; width: number; height: number }
   | { kind: 'loop'; loopCount: number }
   | { kind: 'text' }
@@ -78,10 +78,8 @@ async function readExtension(bytes: ByteReader, start: number): Promise<GifBlock
 
   if (label === GRAPHIC_CONTROL && firstSize === 4) {
     await bytes.skipSubBlocks()
-    const flags = first.readUInt8(0)
     const delayCentiseconds = first.readUInt16LE(1)
-    const [disposal, transparent] = [(flags >> 2) & 7, (flags & 1) === 1]
-    return { kind: 'graphic-control', start, end: bytes.position(), delayCentiseconds, disposal, transparent }
+    return { kind: 'graphic-control', start, end: bytes.position(), delayCentiseconds }
   }
   if (label === APPLICATION && /^(NETSCAPE2\.0|ANIMEXTS1\.0)$/.test(first.toString('latin1'))) {
     const size = (await bytes.take(1)).readUInt8(0)

@@ -10,7 +10,6 @@ export interface GifMeasures {
   delaysCentiseconds: number[]
   /** 0 is for ever; null when the file does not say, which plays once. */
   loopCount: number | null
-  transparent: boolean
   /** False when a frame reaches over the canvas: such a file is not handed on as it is. */
   framesInsideCanvas: boolean
 }
@@ -33,7 +32,6 @@ export async function measureGif(path: string, limits: ProbeLimits): Promise<Gif
     height: 0,
     delaysCentiseconds: [],
     loopCount: null,
-    transparent: false,
     framesInsideCanvas: true,
   }
   let nextDelay = 0
@@ -45,10 +43,7 @@ export async function measureGif(path: string, limits: ProbeLimits): Promise<Gif
       gif.height = block.height
     }
     if (block.kind === 'loop') gif.loopCount ??= block.loopCount
-    if (block.kind === 'graphic-control') {
-      nextDelay = block.delayCentiseconds
-      gif.transparent ||= block.transparent
-    }
+    if (block.kind === 'graphic-control') nextDelay = block.delayCentiseconds
     if (block.kind === 'text') nextDelay = 0
     if (block.kind !== 'image') continue
 

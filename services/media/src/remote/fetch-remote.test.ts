@@ -9,6 +9,8 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createRemote, type FetchOptions, type RemoteAnswer, type RemoteOptions } from './fetch-remote.ts'
 import { guardedConnector } from './guarded-connector.ts'
+import { requireOk, requirePlain } from './require-file.ts'
+import { withNewFile, writeBody } from './save-body.ts'
 import { createGuard } from './ssrf-guard.ts'
 
 const LOOPBACK = { allowCidrs: ['127.0.0.0/8'] }
@@ -374,7 +376,10 @@ describe('our side', () => {
   test('a path that exists is neither written nor removed', async () => {
     const site = await serve((_, res) => res.end('new'))
     await writeFile(path, 'old')
-    await expect(createTestRemote().fetchToFile(site.url, path, { maxBytes: 10 })).rejects.toThrow('EEXIST')
+    const fetched = withNewFile(path, (file) =>
+      createTestRemote().fetch(site.url, {}, (answer) => writeBody(file, answer, 10)),
+    )
+    await expect(fetched).rejects.toThrow('EEXIST')
     expect(await readFile(path, 'utf8')).toBe('old')
     expect(site.requests()).toBe(0)
   })
@@ -386,14 +391,20 @@ function createTestRemote(options: RemoteOptions = {}) {
   return remote
 }
 
-/** Fetches, and holds every failure to its promise: no file is left. */
+/** Fetches a file as imports do, and holds every failure to its promise: no file is left. */
 async function fetchToFile(
   url: string,
-  fetch: Partial<Parameters<ReturnType<typeof createRemote>['fetchToFile']>[2]> = {},
-  options: RemoteOptions = {},
+  { maxBytes = 10_000_000, ...options }: FetchOptions & { maxBytes?: number } = {},
+  remote: RemoteOptions = {},
 ) {
   try {
-    return await createTestRemote(options).fetchToFile(url, path, { maxBytes: 10_000_000, ...fetch })
+    return await withNewFile(path, (file) =>
+      createTestRemote(remote).fetch(url, options, async (answer) => {
+        requireOk(answer)
+        requirePlain(answer)
+        return writeBody(file, answer, maxBytes)
+      }),
+    )
   } catch (error) {
     expect(await readdir(dir)).toEqual([])
     throw error

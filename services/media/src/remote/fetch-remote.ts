@@ -9,9 +9,7 @@ import { guardedConnector } from './guarded-connector.ts'
 import { limitCrumbs } from './limit-crumbs.ts'
 import { discard, type OpenOptions, openResponse, type RemoteResponse } from './open-response.ts'
 import { type PostOptions, postRemote } from './post-remote.ts'
-import { requireOk, requirePlain } from './require-file.ts'
 import { type Resolve, resolveName } from './resolve-name.ts'
-import { type FetchedFile, withNewFile, writeBody } from './save-body.ts'
 import { createGuard, type GuardOptions } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'
 
@@ -47,11 +45,6 @@ export interface Remote {
    * Throws ApiError source_forbidden and source_fetch_failed (`details.upstream`), and what `read` throws.
    */
   fetch: <T>(url: string, options: FetchOptions, read: (answer: RemoteAnswer) => Promise<T>) => Promise<T>
-  /**
-   * Streams a URL into a new file and hashes it; the path must not exist, and no file is left on failure. Throws ApiError source_forbidden, source_fetch_failed (`details.upstream`)
-   * or file_too_large.
-   */
-  fetchToFile: (url: string, path: string, options: FetchOptions & { maxBytes: number }) => Promise<FetchedFile>
   /** Sends a body and tells the status of the answer; follows nothing. Throws as `fetch` does. */
   post: (url: string, options: PostOptions) => Promise<{ status: number }>
   /** Throws source_forbidden where the address alone tells that nothing would be sent there. */
@@ -106,14 +99,6 @@ export function createRemote(options: RemoteOptions = {}): Remote {
 
   return {
     fetch,
-    fetchToFile: (url, path, { maxBytes, ...options }) =>
-      withNewFile(path, (file) =>
-        fetch(url, options, async (answer) => {
-          requireOk(answer)
-          requirePlain(answer)
-          return writeBody(file, answer, maxBytes)
-        }),
-      ),
     post: (url, options) =>
       postRemote(egress, guard, url, {
         ...options,
