@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { isUuid } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { allows, requireToken, tokenOf } from '../http/authenticate.ts'
 import { cutPage, linkToNext, pageQuery, readPage } from '../http/cursor.ts'
 import { errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
-import { isTokenId } from '../tokens/api-token.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
 import { DetailsShape, toDetails } from './clip-details.ts'
 import { invalidField, oneLine, tagKey } from './clip-fields.ts'
@@ -72,6 +72,6 @@ function whose(caller: ApiToken, asked: string | undefined): string | null | und
     throw apiError('insufficient_scope', { details: { scope: 'admin' } })
   }
   if (asked === 'none') return null
-  if (asked !== undefined && !isTokenId(asked)) throw invalidField('token', 'must be the id of a token, or none')
+  if (asked !== undefined && !isUuid(asked)) throw invalidField('token', 'must be the id of a token, or none')
   return asked
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Deps } from '../deps.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
-import { type RunLimits, runFfmpeg } from '../transcode/run-ffmpeg.ts'
+import { type RunLimits, runConfined } from '../transcode/run-confined.ts'
 import { type ManifestLimits, type Reading, refuseManifest } from './manifest.ts'
 
 export interface ManifestText {
@@ -40,7 +40,7 @@ export async function readManifests(
 ): Promise<Reading[]> {
   await writeFile(join(directory, INPUT), JSON.stringify({ sources, limits } satisfies ReaderInput))
   const args = [`--max-old-space-size=${HEAP_MIB}`, '--disable-warning=ExperimentalWarning', READER, INPUT]
-  const outcome = await runFfmpeg(process.execPath, args, {
+  const outcome = await runConfined(process.execPath, args, {
     ...{ limits: runLimits, limiters: tools.limiters, cwd: directory, signal },
   })
   if (outcome.state !== 'done') throw refuseManifest('unreadable', outcome)

@@ -5,7 +5,8 @@ import { apiError } from '../errors.ts'
 import { refusalOf } from '../probe/ffprobe.ts'
 import { isDiskFull } from '../transcode/disk-full.ts'
 import { hardenedGlobals, hardenedInput, type StreamDemuxer } from '../transcode/hardening.ts'
-import { type RunLimits, type RunOutcome, runFfmpeg } from '../transcode/run-ffmpeg.ts'
+import { busyAfterKill, wasKilled } from '../transcode/killed.ts'
+import { type RunLimits, type RunOutcome, runConfined } from '../transcode/run-confined.ts'
 import { refuseManifest } from './manifest.ts'
 
 /** Copies 150 MB in half a second. */
@@ -28,7 +29,7 @@ export async function remux(
   const path = join(directory, `out.${output}`)
   const limits = { ...timeLimits, fileBytes: maxBytes + ROOM_BYTES }
   const ffmpeg = (args: string[]) =>
-    runFfmpeg(tools.ffmpeg.path, args, { limits, limiters: tools.limiters, cwd: directory, signal })
+    runConfined(tools.ffmpeg.path, args, { limits, limiters: tools.limiters, cwd: directory, signal })
   const run = async () => {
     const delays = inputs.length > 1 ? delaysIn(await ffmpeg(describeCommand(inputs)), inputs) : [0]
     return ffmpeg(remuxCommand(inputs, delays, output, path))
@@ -95,13 +96,10 @@ async function demuxerFor(path: string): Promise<StreamDemuxer> {
   throw refuseManifest('unreadable', 'segments of an unknown kind')
 }
 
-/** When a machine that ran out of memory may have some again. */
-const KILLED_RETRY_SECONDS = 10
-
 function failureOf(outcome: Exclude<RunOutcome, { state: 'done' }>): Error {
   if (outcome.state === 'timed-out') return apiError('processing_timeout', { cause: outcome })
   if (isDiskFull(outcome)) return new Error('the disk is full', { cause: outcome })
   if (outcome.state === 'too-much-output') return apiError('corrupt_media', { cause: outcome })
-  if (outcome.signal === 'SIGKILL') return apiError('busy', { retryAfterSeconds: KILLED_RETRY_SECONDS, cause: outcome })
+  if (wasKilled(outcome)) return busyAfterKill(outcome)
   return refusalOf(outcome.stderr)
 }

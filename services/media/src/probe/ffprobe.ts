@@ -2,7 +2,8 @@ import { dirname, resolve } from 'node:path'
 import { apiError } from '../errors.ts'
 import type { MediaTools } from '../transcode/binaries.ts'
 import { hardenedGlobals, hardenedInput, refusedDecoder, refusedPicture } from '../transcode/hardening.ts'
-import { type RunLimits, type RunOutcome, runFfmpeg } from '../transcode/run-ffmpeg.ts'
+import { busyAfterKill, wasKilled } from '../transcode/killed.ts'
+import { type RunLimits, runConfined } from '../transcode/run-confined.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './limits.ts'
 import type { Demuxer } from './sniff.ts'
 
@@ -72,13 +73,12 @@ export async function runFfprobe(
     ...['-of', 'json=compact=1', '-i', absolutePath],
   ]
   const run = () =>
-    runFfmpeg(tools.ffprobe.path, args, {
+    runConfined(tools.ffprobe.path, args, {
       ...{ limits: runLimits, limiters: tools.limiters, cwd: dirname(absolutePath), signal: options.signal },
     })
   const first = await run()
-  // A signal is rarely the file's doing: the memory killer sends one.
   const outcome = wasKilled(first) ? await run() : first
-  if (wasKilled(outcome)) throw apiError('busy', { retryAfterSeconds: KILLED_RETRY_SECONDS, cause: outcome })
+  if (wasKilled(outcome)) throw busyAfterKill(outcome)
   if (outcome.state === 'too-much-output') throw apiError('too_many_frames')
   if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
   const { limits = defaultProbeLimits } = options
@@ -99,11 +99,6 @@ function refuseHugePicture(limits: ProbeLimits, stderr: string): void {
   const [, width, height] = refusedPicture.exec(stderr) ?? []
   if (width) refuseLargePicture(limits, Number(width), Number(height))
 }
-
-/** When a machine that ran out of memory may have some again. */
-const KILLED_RETRY_SECONDS = 10
-
-const wasKilled = (outcome: RunOutcome) => outcome.state === 'failed' && outcome.signal === 'SIGKILL'
 
 /** What the words of either program about a file that it could not open come to. */
 export function refusalOf(stderr: string) {

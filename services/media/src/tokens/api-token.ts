@@ -28,9 +28,6 @@ export function isWellFormed(token: string): boolean {
   return /^mh_[0-9A-Za-z]{28}$/.test(token) && token.endsWith(checksumOf(body))
 }
 
-/** Ids of tokens are UUIDs; PostgreSQL refuses to compare anything else with them. */
-export const isTokenId = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
-
 export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest()
 
 /** What lists show; too little to be of use to anybody. */

@@ -3,8 +3,8 @@ import { command, printResult, UsageError } from '@services/common/cli'
 import { withDatabase } from '@services/common/database'
 import type { Kysely } from 'kysely'
 import { type DB, TABLES } from '../db/tables.ts'
+import { isUuid } from '../db/uuid.ts'
 import { startUp } from '../start.ts'
-import { isTokenId } from './api-token.ts'
 import { createToken, USUAL_SCOPES } from './create-token.ts'
 import { LIMITS_EXAMPLE, readTokenOptions } from './token-options.ts'
 import { type ApiToken, listTokens, revokeToken, updateToken } from './tokens.store.ts'
@@ -52,7 +52,7 @@ const tokensUpdate = command({
   run: async ({ operands: [id = ''], options, json }) => {
     const changes = readTokenOptions(options, new Date())
     if (Object.keys(changes).length === 0) throw new UsageError('needs something to change')
-    const token = isTokenId(id) ? await onDatabase((db) => updateToken(db, id, changes)) : undefined
+    const token = isUuid(id) ? await onDatabase((db) => updateToken(db, id, changes)) : undefined
     if (!token) throw new UsageError(`no token of this id, or it is revoked: ${id}`)
     printResult(json, toJson(token), `${token.id} (${token.name}) is changed`)
   },
@@ -63,7 +63,7 @@ const tokensRevoke = command({
   summary: 'end a token at once',
   operands: ['ID'],
   run: async ({ operands: [id = ''], json }) => {
-    const token = isTokenId(id) ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
+    const token = isUuid(id) ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
     if (!token) throw new UsageError(`no token of this id is good: ${id}`)
     printResult(json, toJson(token), `${token.id} (${token.name}) is revoked`)
   },
@@ -74,7 +74,7 @@ const tokensUsage = command({
   summary: 'what tokens keep, and what they did today and in thirty days (of UTC)',
   operands: ['[ID]'],
   run: async ({ operands: [id], json }) => {
-    if (id !== undefined && !isTokenId(id)) throw new UsageError(`no token of this id: ${id}`)
+    if (id !== undefined && !isUuid(id)) throw new UsageError(`no token of this id: ${id}`)
     const usages = await onDatabase((db) => listUsage(db, id, new Date()))
     if (id !== undefined && usages.length === 0) throw new UsageError(`no token of this id: ${id}`)
     if (json || usages.length > 0) printResult(json, usages, usages.map(toUsageLine).join('\n'))

@@ -2,11 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { invalidField, oneLine } from '../clips/clip-fields.ts'
 import { TOKEN_LIMITS, type TokenLimits } from '../db/tables.ts'
+import { isUuid } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requireToken } from '../http/authenticate.ts'
 import { errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
-import { isTokenId } from './api-token.ts'
 import { ALL_SCOPES } from './bootstrap-token.ts'
 import { createToken, USUAL_SCOPES } from './create-token.ts'
 import { LONGEST_LIFE_SECONDS } from './token-options.ts'
@@ -112,7 +112,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     },
     async (request, reply) => {
       const { id } = request.params
-      const revoked = isTokenId(id) && (await revokeToken(deps.db, id, deps.now()))
+      const revoked = isUuid(id) && (await revokeToken(deps.db, id, deps.now()))
       if (!revoked) throw apiError('not_found')
       return reply.code(204).send()
     },

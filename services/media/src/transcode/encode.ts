@@ -4,7 +4,7 @@ import type { MediaInfo } from '../probe/media-info.ts'
 import type { MediaTools } from './binaries.ts'
 import { isDiskFull } from './disk-full.ts'
 import { runLimits } from './rendition-plan.ts'
-import { type RunOutcome, runFfmpeg } from './run-ffmpeg.ts'
+import { type RunOutcome, runConfined } from './run-confined.ts'
 
 /** One clip on its way: what every step needs. */
 export interface TranscodeJob {
@@ -27,7 +27,7 @@ const [ENCODE_FROM, ENCODE_TO] = [0.05, 0.95]
  */
 export async function encode(job: TranscodeJob, args: string[]): Promise<string> {
   const { tools, info, threads, signal, onProgress } = job
-  const outcome = await runFfmpeg(tools.ffmpeg.path, args, {
+  const outcome = await runConfined(tools.ffmpeg.path, args, {
     limits: runLimits(info, threads),
     limiters: tools.limiters,
     cwd: job.workDirectory,

@@ -5,7 +5,7 @@ import type { MediaTools } from './binaries.ts'
 import { av1Command, workFiles } from './ffmpeg-command.ts'
 import type { Size } from './geometry.ts'
 import { makeWebp } from './poster.ts'
-import { runFfmpeg } from './run-ffmpeg.ts'
+import { runConfined } from './run-confined.ts'
 import { type Rendition, verifyVideo } from './verify-renditions.ts'
 
 export type Extra = Rendition
@@ -42,7 +42,7 @@ async function makeAv1(
   const path = resolve(directory, workFiles.av1)
   const { limiters } = tools
   const run = { limits: LIMITS, limiters, cwd: directory, niceness: 19, signal }
-  const outcome = await runFfmpeg(tools.ffmpeg.path, av1Command(tools.ffmpeg), run)
+  const outcome = await runConfined(tools.ffmpeg.path, av1Command(tools.ffmpeg), run)
   if (outcome.state !== 'done') throw new Error('ffmpeg made no AV1 copy', { cause: outcome })
   const input = { demuxer: 'mov', size, signal } as const
   const [before, after] = await Promise.all([

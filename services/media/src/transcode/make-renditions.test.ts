@@ -17,7 +17,7 @@ import type { MediaTools } from './binaries.ts'
 import { isDiskFull } from './disk-full.ts'
 import { LARGEST_SIDE } from './hardening.ts'
 import { makeRenditions, type TranscodeOptions } from './make-renditions.ts'
-import { runFfmpeg } from './run-ffmpeg.ts'
+import { runConfined } from './run-confined.ts'
 
 const workDirectory = () => mkdtemp(join(tmpdir(), 'renditions-'))
 
@@ -349,7 +349,7 @@ describe('a playlist that got past the sniffing never leads to another file', ()
     const limits = { wallSeconds: 10, cpuSeconds: 10, memoryBytes: 2 * 1024 ** 3, fileBytes: 0 }
     const unprotected = ['-v', 'error', '-i', 'in.bin', '-f', 'null', '-']
     const { limiters } = withoutSandbox(tools)
-    await runFfmpeg(embeddedTools.ffmpeg.path, unprotected, { limits, limiters, cwd: directory })
+    await runConfined(embeddedTools.ffmpeg.path, unprotected, { limits, limiters, cwd: directory })
     expect((await stat(canary)).atime.getFullYear()).not.toBe(2020)
   })
 })

@@ -1,7 +1,7 @@
 import type { GifInfo, MediaInfo, VideoInfo } from '../probe/media-info.ts'
 import { type Demuxer, demuxerOf } from '../probe/sniff.ts'
 import { fitGif, fitVideo, type Size } from './geometry.ts'
-import type { RunLimits } from './run-ffmpeg.ts'
+import type { RunLimits } from './run-confined.ts'
 
 /** Every decision about one clip, made once from what was probed; `ffmpeg-command.ts` only spells it out. */
 export interface RenditionPlan {

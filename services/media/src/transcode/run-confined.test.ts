@@ -7,15 +7,15 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { tools } from '../../test/clips.ts'
 import { allowsSandbox, machine } from '../../test/machine.ts'
-import { type Limiters, type RunOptions, runFfmpeg } from './run-ffmpeg.ts'
+import { type Limiters, type RunOptions, runConfined } from './run-confined.ts'
 import { SANDBOX_PROGRAMS, SANDBOXES, sandboxArgs } from './sandbox.ts'
 
-const cwd = await mkdtemp(join(tmpdir(), 'run-ffmpeg-'))
+const cwd = await mkdtemp(join(tmpdir(), 'run-confined-'))
 const limits = { wallSeconds: 10, cpuSeconds: 10, memoryBytes: 2 * 1024 ** 3, fileBytes: 1024 * 1024 }
 
 /** A shell script stands for ffmpeg, so that it does exactly what the rule is about. */
 const script = (text: string, options: Partial<RunOptions> = {}) =>
-  runFfmpeg('/bin/sh', ['-c', text], { limits, limiters: tools.limiters, cwd, ...options })
+  runConfined('/bin/sh', ['-c', text], { limits, limiters: tools.limiters, cwd, ...options })
 
 /** Once a script has got so far as to write this file. */
 const isThere = (file: string) => expect.poll(() => readFile(join(cwd, file), 'utf8').catch(() => '')).toMatch(/\d/)
@@ -64,7 +64,7 @@ test.each(sandboxes)(
     require('node:net').connect(${port}, '127.0.0.1')
       .on('connect', () => { console.log('connected'); process.exit() }).on('error', () => console.log('no network'))`
     const look = (used: Limiters) =>
-      runFfmpeg(process.execPath, ['-e', probe], {
+      runConfined(process.execPath, ['-e', probe], {
         ...{ limits: { ...limits, memoryBytes: 64 * 1024 ** 3 }, limiters: used, cwd },
       })
     expect(await look({ ...tools.limiters, sandbox: null })).toMatchObject({ stdout: 'seen\nconnected\n' })
@@ -142,17 +142,17 @@ test('lines arrive as they are printed', async () => {
 
 test('a program that is not there is an error', async () => {
   const noLimiters = { nice: null, prlimit: null, setpriv: null, sandbox: null }
-  const running = runFfmpeg('/nowhere/ffmpeg', [], { limits, limiters: noLimiters, cwd })
+  const running = runConfined('/nowhere/ffmpeg', [], { limits, limiters: noLimiters, cwd })
   await expect(running).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
 test.skipIf(!machine.setpriv)('a killed worker leaves no program behind', async () => {
   const worker = join(cwd, 'worker.ts')
-  const source = `import { runFfmpeg } from '${join(import.meta.dirname, 'run-ffmpeg.ts')}'
-    runFfmpeg('/bin/sh', ['-c', 'echo $$ > orphan; exec sleep 604'], ${JSON.stringify({ limits, limiters: tools.limiters, cwd })})`
+  const source = `import { runConfined } from '${join(import.meta.dirname, 'run-confined.ts')}'
+    runConfined('/bin/sh', ['-c', 'echo $$ > orphan; exec sleep 604'], ${JSON.stringify({ limits, limiters: tools.limiters, cwd })})`
   await writeFile(worker, source)
   const abort = new AbortController()
-  const running = runFfmpeg(process.execPath, [worker], {
+  const running = runConfined(process.execPath, [worker], {
     ...{ limits: { ...limits, memoryBytes: 64 * 1024 ** 3 }, cwd, signal: abort.signal },
     // Not in a sandbox itself, whose end would be the end of all in it.
     limiters: { ...tools.limiters, sandbox: null },

@@ -3,7 +3,8 @@ import { constants } from 'node:os'
 import { type Sandbox, sandboxArgs } from './sandbox.ts'
 
 /**
- * The one place that starts ffmpeg and ffprobe. They get no environment, no terminal and no user's file name, run in a
+ * The one place that starts programs that read what strangers sent: ffmpeg, ffprobe, yt-dlp, and Node for parsers that may
+ * not end. They get no environment, no terminal and no user's file name, run in a
  * process group of their own, and never outlive their limits, their caller's signal or this process. Without network and
  * apart from other processes they are where a sandbox works: see sandbox.ts.
  */
@@ -46,7 +47,7 @@ export type RunOutcome =
   | { state: 'timed-out'; stderr: string }
   | { state: 'too-much-output' }
 
-/** Neither program needs more, and a broken decoder shall find nothing of ours (tokens, database address) in it. */
+/** None of them needs more, and a broken decoder shall find nothing of ours (tokens, database address) in it. */
 export const isolatedEnvironment = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' }
 
 /** Enough for the end of a log, which tells the reason; a hostile file can make ffmpeg write megabytes. */
@@ -55,10 +56,10 @@ const STDERR_TAIL_CHARACTERS = 16_384
 const STDOUT_CHARACTERS = 8 * 1024 * 1024
 
 /**
- * Runs ffmpeg or ffprobe to its end. Every end of the program is an outcome; it rejects only when the program cannot
+ * Runs a program to its end. Every end of the program is an outcome; it rejects only when the program cannot
  * be started, or with the signal's reason, and then the program is gone already.
  */
-export function runFfmpeg(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
+export function runConfined(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
   const { signal, onLine } = options
   signal?.throwIfAborted()
   const [command, ...commandArgs] = [...limiterArgs(options), path, ...args] as [string]

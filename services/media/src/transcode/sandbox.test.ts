@@ -7,7 +7,7 @@ import { allowsSandbox } from '../../test/machine.ts'
 import { probe } from '../probe/probe.ts'
 import type { MediaTools } from './binaries.ts'
 import { makeRenditions } from './make-renditions.ts'
-import { runFfmpeg } from './run-ffmpeg.ts'
+import { runConfined } from './run-confined.ts'
 import { SANDBOX_PROGRAMS, SANDBOXES, type Sandbox } from './sandbox.ts'
 
 const directory = await mkdtemp(join(tmpdir(), 'sandbox-'))
@@ -38,7 +38,7 @@ test('in the sandbox of bwrap nothing can be written but the work directory, and
   const foreign = join(directory, 'foreign')
   await writeFile(foreign, 'untouched')
   const write = (fileBytes: number) =>
-    runFfmpeg('/bin/sh', ['-c', `echo x > ${foreign}; echo x > /tmp/foreign; echo x > own; cat ${foreign}`], {
+    runConfined('/bin/sh', ['-c', `echo x > ${foreign}; echo x > /tmp/foreign; echo x > own; cat ${foreign}`], {
       limits: { wallSeconds: 10, cpuSeconds: 10, memoryBytes: 2 * 1024 ** 3, fileBytes },
       // The kernel's limit on files would hide what the sandbox lets through.
       limiters: { ...tools.limiters, prlimit: null, sandbox },

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import type { Logger } from '@services/common/logger'
 import type { MediaTools } from '../transcode/binaries.ts'
-import { runFfmpeg as runConfined } from '../transcode/run-ffmpeg.ts'
+import { runConfined } from '../transcode/run-confined.ts'
 
 /** Sites change, and it follows within weeks: what is older fails on most of them. */
 const OLD_AFTER_DAYS = 180

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type Resolve, resolveName } from '../remote/resolve-name.ts'
 import type { Guard } from '../remote/ssrf-guard.ts'
 import type { MediaTools } from '../transcode/binaries.ts'
-import { type RunLimits, type RunOutcome, runFfmpeg as runConfined } from '../transcode/run-ffmpeg.ts'
+import { type RunLimits, type RunOutcome, runConfined } from '../transcode/run-confined.ts'
 import { type GuardProxy, startGuardProxy } from './guard-proxy.ts'
 import { ytdlpCommand } from './ytdlp-command.ts'
 
