@@ -1,0 +1,92 @@
+// Starts what an image starts as an engine would with --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import type { Image } from './build-root.ts'
+
+export interface Container {
+  /** Of the first process inside, as this machine numbers it. */
+  pid: number
+  log(): string
+  /** Sends the image's STOPSIGNAL and answers the exit code and how long it took. */
+  stop(): Promise<{ code: number | null; milliseconds: number }>
+}
+
+export interface Mount {
+  from: string
+  to: string
+}
+
+/** The image's command, or another one in its place. */
+export async function startContainer(
+  image: Image,
+  env: Record<string, string>,
+  mounts: Mount[] = [],
+  command = image.command,
+): Promise<Container> {
+  const child = spawnIn(image, env, mounts, [...image.entrypoint, ...command])
+  let log = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (log += chunk))
+  const pid = await readPid(child)
+  return {
+    pid,
+    log: () => log,
+    stop: async () => {
+      const started = performance.now()
+      const exit = once(child, 'exit')
+      if (child.exitCode === null) process.kill(pid, image.stopSignal as NodeJS.Signals)
+      const late = setTimeout(() => process.kill(pid, 'SIGKILL'), 15_000)
+      const [code] = child.exitCode === null ? await exit : [child.exitCode]
+      clearTimeout(late)
+      return { code, milliseconds: performance.now() - started }
+    },
+  }
+}
+
+/** Runs a command to its end, without the entrypoint, as HEALTHCHECK and `docker exec` do. */
+export async function runInside(
+  image: Image,
+  env: Record<string, string>,
+  mounts: Mount[],
+  command: string[],
+): Promise<{ code: number | null; output: string; errors: string; milliseconds: number }> {
+  const started = performance.now()
+  const child = spawnIn(image, env, mounts, command)
+  let output = ''
+  let errors = ''
+  child.stdout?.on('data', (chunk) => (output += chunk))
+  child.stderr?.on('data', (chunk) => (errors += chunk))
+  const [code] = await once(child, 'close')
+  return { code, output, errors, milliseconds: performance.now() - started }
+}
+
+function spawnIn(image: Image, env: Record<string, string>, mounts: Mount[], command: string[]): ChildProcess {
+  const [uid = '', gid = ''] = image.user.split(':')
+  const args = [
+    ...['--ro-bind', image.root, '/', '--dev', '/dev', '--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp'],
+    ...mounts.flatMap(({ from, to }) => ['--bind', from, to]),
+    ...['--unshare-pid', '--as-pid-1', '--die-with-parent', '--cap-add', 'ALL', '--clearenv', '--info-fd', '3'],
+    ...Object.entries({ ...image.env, ...env }).flatMap((pair) => ['--setenv', ...pair]),
+    ...['--chdir', image.workdir, '--', 'setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'],
+    ...['--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--', ...command],
+  ]
+  return spawn('bwrap', args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+}
+
+async function readPid(child: ChildProcess): Promise<number> {
+  const stream = child.stdio[3] as Readable
+  let text = ''
+  for await (const chunk of stream) {
+    text += chunk
+    const found = /"child-pid":\s*(\d+)/.exec(text)?.[1]
+    if (found) return Number(found)
+  }
+  throw new Error('the container did not start')
+}
+
+/** What the kernel says of a process: `Uid`, `CapEff`, `NoNewPrivs`, `VmRSS`, `VmHWM`. */
+export function processFacts(pid: number): Record<string, string> {
+  const lines = readFileSync(`/proc/${pid}/status`, 'utf8').split('\n')
+  return Object.fromEntries(lines.map((line) => line.split(/:\s*/) as [string, string]))
+}
