@@ -22,6 +22,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'media', root: 'services/media', include: ['{src,test}/**/*.test.ts'], ...WAITING },
       },
+      { extends: true, test: { name: 'infra', root: 'infra', include: ['**/*.test.ts'], ...WAITING } },
     ],
   },
 })

@@ -56,7 +56,8 @@ function buildStage(stage: Stage, built: Map<string, Building>, options: BuildOp
   const below = built.get(stage.from)
   const base = below?.root ?? baseRoot(stage.from, options.repository, options.folder)
   // A stage that only names another one is not copied.
-  const root = stage.instructions.length === 0 ? base : join(options.folder, `${basename(options.dockerfile)}-${stage.name}`)
+  const root =
+    stage.instructions.length === 0 ? base : join(options.folder, `${basename(options.dockerfile)}-${stage.name}`)
   options.log(`FROM ${stage.from.slice(0, 40)} → ${stage.name}`)
   if (root !== base) {
     rmSync(root, { recursive: true, force: true })
@@ -112,13 +113,20 @@ function perform(step: Instruction, image: Building, built: Map<string, Building
       image.ports = text.split(/\s+/).map(Number)
       return
     case 'COPY':
-      return copy(step, image, built, options)
+      copy(step, image, built, options)
+      return
     case 'RUN':
-      return execute(step, image, options)
+      execute(step, image, options)
+      return
   }
 }
 
-function copy({ text, flags }: Instruction, image: Building, built: Map<string, Building>, options: BuildOptions): void {
+function copy(
+  { text, flags }: Instruction,
+  image: Building,
+  built: Map<string, Building>,
+  options: BuildOptions,
+): void {
   const operands = text.split(/\s+/)
   const destination = operands.pop() as string
   const target = join(image.root, resolve(image.workdir, destination))
@@ -136,7 +144,11 @@ function copy({ text, flags }: Instruction, image: Building, built: Map<string, 
     const folder = lstatSync(join(options.repository, operand)).isDirectory()
     for (const file of contextFiles(options.repository, operand)) {
       // The content of a folder goes into the destination, a file goes into it where it ends with a slash.
-      const inside = folder ? file.slice(operand.replace(/\/?$/, '/').length) : destination.endsWith('/') ? basename(file) : ''
+      const inside = folder
+        ? file.slice(operand.replace(/\/?$/, '/').length)
+        : destination.endsWith('/')
+          ? basename(file)
+          : ''
       cpSync(join(options.repository, file), join(target, inside))
     }
   }
@@ -152,7 +164,10 @@ function execute({ text, flags, line }: Instruction, image: Building, options: B
       ...machine.args,
       ...cacheArgs(flags.mount, options.folder),
       ...['--chdir', image.workdir],
-      ...Object.entries({ HOME: '/root', ...image.args, ...image.env, ...machine.env }).flatMap((pair) => ['--setenv', ...pair]),
+      ...Object.entries({ HOME: '/root', ...image.args, ...image.env, ...machine.env }).flatMap((pair) => [
+        '--setenv',
+        ...pair,
+      ]),
       ...['--', '/bin/sh', '-c', text],
     ],
     { encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 },
@@ -160,8 +175,11 @@ function execute({ text, flags, line }: Instruction, image: Building, options: B
   forgetMachine(image.root)
   if (flags.mount) rmSync(join(image.root, targetOf(flags.mount)), { recursive: true, force: true })
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
-  options.log(`  line ${String(line).padStart(2)}  ${seconds.padStart(5)} s  RUN ${text.slice(0, 80).replaceAll(/\s+/g, ' ')}`)
-  if (status !== 0) throw new Error(`line ${line} ended with ${status}:\n${stdout.slice(-3000)}\n${stderr.slice(-3000)}`)
+  options.log(
+    `  line ${String(line).padStart(2)}  ${seconds.padStart(5)} s  RUN ${text.slice(0, 80).replaceAll(/\s+/g, ' ')}`,
+  )
+  if (status !== 0)
+    throw new Error(`line ${line} ended with ${status}:\n${stdout.slice(-3000)}\n${stderr.slice(-3000)}`)
 }
 
 const targetOf = (mount: string) => /(?:^|,)target=([^,]+)/.exec(mount)?.[1] ?? ''

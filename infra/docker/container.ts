@@ -90,3 +90,10 @@ export function processFacts(pid: number): Record<string, string> {
   const lines = readFileSync(`/proc/${pid}/status`, 'utf8').split('\n')
   return Object.fromEntries(lines.map((line) => line.split(/:\s*/) as [string, string]))
 }
+
+/** Of a process and its children, as the entry point may have started what serves. */
+export function residentMegabytes(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  const kilobytes = [pid, ...children].map((each) => Number.parseInt(processFacts(each).VmRSS ?? '0', 10))
+  return Math.round(kilobytes.reduce((sum, each) => sum + each, 0) / 1000)
+}

