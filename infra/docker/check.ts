@@ -20,6 +20,7 @@ import { tryMedia } from './try-media.ts'
 const repository = resolve(import.meta.dirname, '../..')
 const folder = process.env.IMAGE_CHECK_DIR ?? join(tmpdir(), 'image-check')
 const compose = readCompose()
+const NO_CACHE = { NODE_DISABLE_COMPILE_CACHE: '1' }
 
 /** What each is told otherwise than by compose.yaml. */
 const SERVICES: Record<string, { other: string; env: Record<string, string>; use: typeof tryAuth }> = {
@@ -146,8 +147,6 @@ async function compareCompileCache(image: Image, env: Record<string, string>, mo
   )
   if (taken === 0) throw new Error(`the compile cache is not used:\n${told.errors.slice(0, 2000)}`)
 }
-
-const NO_CACHE = { NODE_DISABLE_COMPILE_CACHE: '1' }
 
 /** The least of five: time on the wall says more about what else the machine does. */
 async function cpuSeconds(image: Image, env: Record<string, string>, mounts: Mount[]): Promise<string> {
