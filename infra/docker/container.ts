@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { Readable } from 'node:stream'
 import type { Image } from './build-root.ts'
 
 export interface Container {
@@ -34,12 +33,14 @@ export async function startContainer(
     log: () => log,
     stop: async () => {
       const started = performance.now()
-      const exit = once(child, 'exit')
-      if (child.exitCode === null) process.kill(pid, image.stopSignal as NodeJS.Signals)
-      const late = setTimeout(() => process.kill(pid, 'SIGKILL'), 15_000)
-      const [code] = child.exitCode === null ? await exit : [child.exitCode]
-      clearTimeout(late)
-      return { code, milliseconds: performance.now() - started }
+      if (child.exitCode === null && child.signalCode === null) {
+        const exit = once(child, 'exit')
+        process.kill(pid, image.stopSignal as NodeJS.Signals)
+        const late = setTimeout(() => process.kill(pid, 'SIGKILL'), 15_000)
+        await exit
+        clearTimeout(late)
+      }
+      return { code: child.exitCode, milliseconds: performance.now() - started }
     },
   }
 }
@@ -74,15 +75,17 @@ function spawnIn(image: Image, env: Record<string, string>, mounts: Mount[], com
   return spawn('bwrap', args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
 }
 
-async function readPid(child: ChildProcess): Promise<number> {
-  const stream = child.stdio[3] as Readable
+function readPid(child: ChildProcess): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
   let text = ''
-  for await (const chunk of stream) {
+  child.stdio[3]?.on('data', (chunk) => {
     text += chunk
     const found = /"child-pid":\s*(\d+)/.exec(text)?.[1]
-    if (found) return Number(found)
-  }
-  throw new Error('the container did not start')
+    if (found) resolve(Number(found))
+  })
+  child.once('error', reject)
+  child.once('close', (code) => reject(new Error(`bubblewrap ended with ${code} before the container started`)))
+  return promise
 }
 
 /** What the kernel says of a process: `Uid`, `CapEff`, `NoNewPrivs`, `VmRSS`, `VmHWM`. */
