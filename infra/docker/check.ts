@@ -10,7 +10,15 @@ import { findFreePort } from '../../packages/common/src/dev/dev-ports.ts'
 import { startEmbeddedPostgres } from '../../packages/common/src/dev/embedded-postgres.ts'
 import { buildRoot, type Image, sizeOf } from './build-root.ts'
 import { environmentOf, readCompose } from './compose-file.ts'
-import { type Container, type Mount, processFacts, residentMegabytes, runInside, startContainer } from './container.ts'
+import {
+  type Container,
+  cpuMilliseconds,
+  type Mount,
+  processFacts,
+  residentMegabytes,
+  runInside,
+  startContainer,
+} from './container.ts'
 import { chosen } from './dockerfile.ts'
 import { inspectRoot } from './inspect-root.ts'
 import type { Trial } from './trial.ts'
@@ -88,7 +96,10 @@ async function useImage(name: string, image: Image): Promise<void> {
     container = await startContainer(image, env, mounts)
     const base = `http://127.0.0.1:${port}`
     await waitForReady(base, container)
-    say('ready, migrations included', `${Math.round(performance.now() - started)} ms`)
+    say(
+      'ready, migrations included',
+      `${Math.round(performance.now() - started)} ms, ${cpuMilliseconds(container.pid)} ms of CPU`,
+    )
     await tryRunning(image, container, { base, env, mounts, data, say }, use)
     const { code, milliseconds } = await container.stop()
     say(`stopped by ${image.stopSignal}`, `exit code ${code}, ${Math.round(milliseconds)} ms`)
@@ -96,7 +107,10 @@ async function useImage(name: string, image: Image): Promise<void> {
     const again = performance.now()
     container = await startContainer(image, env, mounts)
     await waitForReady(base, container)
-    say('ready, database as it was', `${Math.round(performance.now() - again)} ms`)
+    say(
+      'ready, database as it was',
+      `${Math.round(performance.now() - again)} ms, ${cpuMilliseconds(container.pid)} ms of CPU`,
+    )
   } finally {
     await container?.stop()
     await postgres.stop()

@@ -94,9 +94,21 @@ export function processFacts(pid: number): Record<string, string> {
   return Object.fromEntries(lines.map((line) => line.split(/:\s*/) as [string, string]))
 }
 
-/** Of a process and its children, as the entry point may have started what serves. */
-export function residentMegabytes(pid: number): number {
+/** The entry point may have started what serves. */
+function withChildren(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-  const kilobytes = [pid, ...children].map((each) => Number.parseInt(processFacts(each).VmRSS ?? '0', 10))
+  return [pid, ...children]
+}
+
+export function residentMegabytes(pid: number): number {
+  const kilobytes = withChildren(pid).map((each) => Number.parseInt(processFacts(each).VmRSS ?? '0', 10))
   return Math.round(kilobytes.reduce((sum, each) => sum + each, 0) / 1000)
+}
+
+/** Of all its threads and of what it has waited for, since it began. A tick of the kernel is 10 ms. */
+export function cpuMilliseconds(pid: number): number {
+  const ticks = withChildren(pid).flatMap((each) =>
+    readFileSync(`/proc/${each}/stat`, 'utf8').replace(/^.*\)/, '').trim().split(' ').slice(11, 15).map(Number),
+  )
+  return ticks.reduce((sum, each) => sum + each, 0) * 10
 }

@@ -30,7 +30,14 @@ test('a tag releases the version of that name, and tells what its changelog says
 
 test('a tag that is another version than the package, no version, or not in the changelog releases nothing', async () => {
   expect(await readTag('auth-v1.1.0')).toMatch(/^refused: .*is at 1\.2\.0, the tag at 1\.1\.0/)
-  for (const tag of ['auth-v1', 'v1.2.0', 'other-v1.2.0', 'xauth-v1.2.0', 'auth-v1.2.0;id', 'auth-v1.2.0\nservice=media']) {
+  for (const tag of [
+    'auth-v1',
+    'v1.2.0',
+    'other-v1.2.0',
+    'xauth-v1.2.0',
+    'auth-v1.2.0;id',
+    'auth-v1.2.0\nservice=media',
+  ]) {
     expect(await readTag(tag)).toMatch(/^refused: .*is not auth-v1\.2\.3/s)
   }
   writeFileSync(join(root, 'services/auth/package.json'), '{"version":"1.3.0"}')
