@@ -123,7 +123,9 @@ describe.skipIf(noHelmHere)('the chart media', () => {
 
   test('a volume for one pod is never in two: the old pod goes first', async () => {
     const objects = await render('media', 'rel', file('secrets'))
-    expect(all(objects, 'Deployment').map(({ spec }) => [spec.replicas, spec.strategy])).toEqual([[1, { type: 'Recreate' }]])
+    expect(all(objects, 'Deployment').map(({ spec }) => [spec.replicas, spec.strategy])).toEqual([
+      [1, { type: 'Recreate' }],
+    ])
     expect(find(objects, 'PersistentVolumeClaim').spec.accessModes).toEqual(['ReadWriteOncePod'])
   })
 
@@ -136,7 +138,16 @@ describe.skipIf(noHelmHere)('the chart media', () => {
   test.each([
     ...['10.1.2.3', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
     ...['168.63.129.16', '0.0.0.0', '224.0.0.1', '255.255.255.255'],
-    ...['::1', 'fd00:ec2::254', 'fe80::1', 'fc00::1', '::ffff:10.1.2.3', '64:ff9b::a01:203', '2001:db8::1', '2002:a01:203::1'],
+    ...[
+      '::1',
+      'fd00:ec2::254',
+      'fe80::1',
+      'fc00::1',
+      '::ffff:10.1.2.3',
+      '64:ff9b::a01:203',
+      '2001:db8::1',
+      '2002:a01:203::1',
+    ],
   ])('the policy lets nothing through to %s on ports of the web', (address) => {
     const [api, worker] = all(unprefixed, 'NetworkPolicy')
     expect(permits(api, '8.8.8.8') && permits(worker, '2606:4700::1111')).toBe(true)

@@ -17,7 +17,10 @@ const ofPod = (securityContext: object, more: object = {}) => ({
 })
 const ofContainer = (securityContext: object, more: object = {}) => ({
   ...pod,
-  containers: [container, { ...container, ...more, securityContext: { ...container.securityContext, ...securityContext } }],
+  containers: [
+    container,
+    { ...container, ...more, securityContext: { ...container.securityContext, ...securityContext } },
+  ],
 })
 
 const breaks: [string, object][] = [

@@ -20,7 +20,8 @@ export interface ChartFacts {
 const SECRET = /(SECRET|PASS|DATABASE_URL|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|SMS_TEST_OTP|SMS_HTTP_HEADERS)$/
 
 /** Read by libraries and by Node itself, in every process. */
-const FOREIGN = '^(OTEL_[A-Z0-9_]+|NODE_[A-Z0-9_]+|AWS_[A-Z0-9_]+|(HTTPS?|NO)_PROXY|TZ|UV_THREADPOOL_SIZE|MALLOC_ARENA_MAX)$'
+const FOREIGN =
+  '^(OTEL_[A-Z0-9_]+|NODE_[A-Z0-9_]+|AWS_[A-Z0-9_]+|(HTTPS?|NO)_PROXY|TZ|UV_THREADPOOL_SIZE|MALLOC_ARENA_MAX)$'
 const FOREIGN_SECRET = '^(OTEL_EXPORTER_OTLP_([A-Z]+_)?HEADERS|AWS_[A-Z0-9_]+)$'
 
 const object = (properties: Record<string, Schema>, more: Schema = {}): Schema => ({
@@ -58,7 +59,14 @@ const definitions: Record<string, Schema> = {
   command: list(text),
   resources: object({ requests: map(ref('quantity')), limits: map(ref('quantity')), claims: list(free) }),
   probe: object({
-    ...{ httpGet: free, exec: free, tcpSocket: free, grpc: free, successThreshold: atLeastOne, failureThreshold: atLeastOne },
+    ...{
+      httpGet: free,
+      exec: free,
+      tcpSocket: free,
+      grpc: free,
+      successThreshold: atLeastOne,
+      failureThreshold: atLeastOne,
+    },
     ...Object.fromEntries(SECONDS_OF_PROBE.map((name) => [name, count])),
   }),
   podSecurityContext: object({
@@ -80,7 +88,9 @@ const definitions: Record<string, Schema> = {
       anyOf: [{ type: 'null' }, object({ maxUnavailable: ref('share'), maxSurge: ref('share') })],
     },
   }),
-  env: list(object({ name: matching('^[A-Za-z_][A-Za-z0-9_]*$'), value: text, valueFrom: free }, { required: ['name'] })),
+  env: list(
+    object({ name: matching('^[A-Za-z_][A-Za-z0-9_]*$'), value: text, valueFrom: free }, { required: ['name'] }),
+  ),
   envFrom: list(object({ prefix: text, configMapRef: free, secretRef: free })),
   volumes: list({ type: 'object', required: ['name'] }),
   volumeMounts: list(
@@ -94,7 +104,12 @@ const definitions: Record<string, Schema> = {
   ),
   tolerations: list(
     object({
-      ...{ key: text, operator: oneOf('Equal', 'Exists', 'Lt', 'Gt'), value: text, tolerationSeconds: { type: 'integer' } },
+      ...{
+        key: text,
+        operator: oneOf('Equal', 'Exists', 'Lt', 'Gt'),
+        value: text,
+        tolerationSeconds: { type: 'integer' },
+      },
       effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute'),
     }),
   ),

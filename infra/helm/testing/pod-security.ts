@@ -27,7 +27,9 @@ const both = (allows: (context: Any) => boolean): Pick<Rule, 'pod' | 'container'
 })
 const isProfile = (profile: Any) => ['RuntimeDefault', 'Localhost'].includes(profile?.type)
 const hooks = ({ lifecycle = {}, ...probes }: Any) =>
-  [lifecycle.postStart, lifecycle.preStop, probes.livenessProbe, probes.readinessProbe, probes.startupProbe].filter(Boolean)
+  [lifecycle.postStart, lifecycle.preStop, probes.livenessProbe, probes.readinessProbe, probes.startupProbe].filter(
+    Boolean,
+  )
 
 export const RESTRICTED: Rule[] = [
   { name: 'no host process', ...both(({ windowsOptions }) => !windowsOptions?.hostProcess) },
@@ -41,7 +43,9 @@ export const RESTRICTED: Rule[] = [
   {
     name: 'volumes of harmless types only',
     pod: (spec) =>
-      (spec.volumes ?? []).every(({ name: _, ...volume }: Any) => Object.keys(volume).every((type) => VOLUMES.includes(type))),
+      (spec.volumes ?? []).every(({ name: _, ...volume }: Any) =>
+        Object.keys(volume).every((type) => VOLUMES.includes(type)),
+      ),
   },
   { name: 'no ports of the host', container: (it) => (it.ports ?? []).every((port: Any) => !port.hostPort) },
   {
@@ -54,7 +58,10 @@ export const RESTRICTED: Rule[] = [
     ...both(({ seLinuxOptions: it = {} }) => SELINUX_TYPES.includes(it.type ?? '') && !it.user && !it.role),
   },
   { name: '/proc is masked', container: (it) => (security(it).procMount ?? 'Default') === 'Default' },
-  { name: 'safe sysctls only', pod: (spec) => (security(spec).sysctls ?? []).every((it: Any) => SYSCTLS.includes(it.name)) },
+  {
+    name: 'safe sysctls only',
+    pod: (spec) => (security(spec).sysctls ?? []).every((it: Any) => SYSCTLS.includes(it.name)),
+  },
   { name: 'no privilege escalation', container: (it) => security(it).allowPrivilegeEscalation === false },
   {
     name: 'not root by declaration',
@@ -71,7 +78,6 @@ export const RESTRICTED: Rule[] = [
 export function brokenRules(spec: Any): string[] {
   const containers = [...(spec.initContainers ?? []), ...spec.containers]
   return RESTRICTED.filter(
-    ({ pod, container }) =>
-      (pod && !pod(spec)) || (container && !containers.every((it: Any) => container(it, spec))),
+    ({ pod, container }) => (pod && !pod(spec)) || (container && !containers.every((it: Any) => container(it, spec))),
   ).map(({ name }) => name)
 }

@@ -94,10 +94,13 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- end }}
 
-{{/* Takes {root, name}: writes `yes` where the pods are given the variable, or may be from where the chart cannot see. */}}
+{{/*
+Takes {root, name, isSecret}: writes `yes` where the pods are given the variable, or may be from where the chart cannot see. A plain
+setting is not expected in the operator's Secret: one that was forgotten should be noticed here, not by pods that do not start.
+*/}}
 {{- define "auth.isGiven" -}}
 {{- $values := .root.Values }}
-{{- $unseen := or $values.existingSecret $values.extraEnvFrom }}
+{{- $unseen := or $values.extraEnvFrom (and .isSecret $values.existingSecret) }}
 {{- $own := or (get $values.config .name) (and (not $values.existingSecret) (get $values.secrets .name)) }}
 {{- $named := false }}
 {{- range $values.extraEnv }}
@@ -114,7 +117,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- end }}
 {{- range $name, $meaning := dict "AUTH_DATABASE_URL" "a PostgreSQL connection string" "AUTH_JWT_SECRET" "a secret of 32 bytes or more" }}
-{{- if not (include "auth.isGiven" (dict "root" $ "name" $name)) }}
+{{- if not (include "auth.isGiven" (dict "root" $ "name" $name "isSecret" true)) }}
 {{- fail (printf "existingSecret is required, the name of a Secret with the key %s (or secrets.%s itself): %s." $name $name $meaning) }}
 {{- end }}
 {{- end }}

@@ -94,10 +94,13 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- end }}
 
-{{/* Takes {root, name}: writes `yes` where the pods are given the variable, or may be from where the chart cannot see. */}}
+{{/*
+Takes {root, name, isSecret}: writes `yes` where the pods are given the variable, or may be from where the chart cannot see. A plain
+setting is not expected in the operator's Secret: one that was forgotten should be noticed here, not by pods that do not start.
+*/}}
 {{- define "media.isGiven" -}}
 {{- $values := .root.Values }}
-{{- $unseen := or $values.existingSecret $values.extraEnvFrom }}
+{{- $unseen := or $values.extraEnvFrom (and .isSecret $values.existingSecret) }}
 {{- $own := or (get $values.config .name) (and (not $values.existingSecret) (get $values.secrets .name)) }}
 {{- $named := false }}
 {{- range $values.extraEnv }}
@@ -121,7 +124,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- if not (include "media.isGiven" (dict "root" . "name" "MEDIA_BASE_URL")) }}
 {{- fail "config.MEDIA_BASE_URL is required: the URL under which this service is reachable." }}
 {{- end }}
-{{- if not (include "media.isGiven" (dict "root" . "name" "MEDIA_DATABASE_URL")) }}
+{{- if not (include "media.isGiven" (dict "root" . "name" "MEDIA_DATABASE_URL" "isSecret" true)) }}
 {{- fail "existingSecret is required, the name of a Secret with the key MEDIA_DATABASE_URL (or secrets.MEDIA_DATABASE_URL itself): a PostgreSQL connection string." }}
 {{- end }}
 {{- if eq .Values.storage.type "s3" }}
