@@ -1,6 +1,6 @@
 import { readConfig } from '../../services/auth/src/config.ts'
 import { chart } from './auth-chart.ts'
-import { chartTests } from './testing/chart-tests.ts'
+import { chartTests } from './chart-tests.ts'
 
 const minimal = {
   config: {

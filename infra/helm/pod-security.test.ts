@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { brokenRules, RESTRICTED } from './testing/pod-security.ts'
+import { brokenRules, RESTRICTED } from './pod-security.ts'
 
 const container = {
   name: 'a',

