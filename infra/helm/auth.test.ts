@@ -48,6 +48,10 @@ chartTests({
     ],
   ],
   wrong: [
+    ['/worker', null],
+    ['/podAnnotations', null],
+    ['/networkPolicy/database', null],
+    ['/service/port', null],
     ['/replicaCont', 2],
     ['/replicaCount', 'two'],
     ['/config/AUTH_SITE_URLL', 'https://app.example.com'],

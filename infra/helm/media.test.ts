@@ -79,6 +79,10 @@ chartTests({
     ],
   ],
   wrong: [
+    ['/worker', null],
+    ['/podAnnotations', null],
+    ['/networkPolicy/database', null],
+    ['/service/port', null],
     ['/replicaCount', -1],
     ['/config/MEDIA_BASE_URI', 'https://media.example.com'],
     ['/config/MEDIA_BOOTSTRAP_TOKEN', 'a token that everybody could read'],

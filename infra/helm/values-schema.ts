@@ -30,6 +30,31 @@ const object = (properties: Record<string, Schema>, more: Schema = {}): Schema =
   properties,
   ...more,
 })
+
+/** What a template leaves out where it is not there; a value of `null` takes it out. */
+const OPTIONAL = [
+  ...['nameOverride', 'fullnameOverride', 'global', 'imagePullSecrets', 'existingSecret', 'extraEnv', 'extraEnvFrom'],
+  ...['updateStrategy', 'command', 'resources', 'startupProbe', 'livenessProbe', 'readinessProbe', 'hostUsers'],
+  ...['podSecurityContext', 'securityContext', 'priorityClassName', 'nodeSelector', 'tolerations', 'affinity'],
+  ...['topologySpreadConstraints', 'extraVolumes', 'extraVolumeMounts', 'behavior', 'nodePort', 'className', 'tls'],
+  ...[
+    'registry',
+    'tag',
+    'digest',
+    'from',
+    'to',
+    'metricsFrom',
+    'extraIngress',
+    'extraEgress',
+    'existingClaim',
+    'medium',
+  ],
+  ...['storageClass', 'forcePathStyle', 'namespace', 'scrapeTimeout', 'relabelings', 'metricRelabelings'],
+]
+
+/** Of values themselves: all that is not optional is needed, and is there unless somebody takes it out. */
+const section = (properties: Record<string, Schema>, more: Schema = {}): Schema =>
+  object(properties, { ...more, required: Object.keys(properties).filter((name) => !OPTIONAL.includes(name)) })
 const list = (items: Schema): Schema => ({ type: 'array', items })
 const oneOf = (...values: unknown[]): Schema => ({ enum: values })
 const matching = (pattern: string): Schema => ({ type: 'string', pattern })
@@ -130,7 +155,7 @@ const definitions: Record<string, Schema> = {
 }
 
 const scaling = (more: Record<string, Schema> = {}) =>
-  object({
+  section({
     ...{ enabled: boolean, minReplicas: atLeastOne, maxReplicas: atLeastOne, behavior: ref('behavior') },
     ...{ targetCPUUtilizationPercentage: count, ...more },
   })
@@ -148,7 +173,7 @@ const common: Record<string, Schema> = {
   fullnameOverride: matching('^([a-z]([-a-z0-9]*[a-z0-9])?)?$'),
   commonLabels: ref('labels'),
   commonAnnotations: ref('annotations'),
-  image: object({
+  image: section({
     registry: matching('^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?)?$'),
     repository: matching('^[a-z0-9]+([._/-]+[a-z0-9]+)*$'),
     tag: matching('^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$'),
@@ -162,7 +187,7 @@ const common: Record<string, Schema> = {
   replicaCount: count,
   updateStrategy: ref('strategy'),
   revisionHistoryLimit: count,
-  containerPorts: object({ http: ref('port'), metrics: ref('port') }),
+  containerPorts: section({ http: ref('port'), metrics: ref('port') }),
   command: ref('command'),
   args: ref('command'),
   resources: ref('resources'),
@@ -180,20 +205,20 @@ const common: Record<string, Schema> = {
   topologySpreadConstraints: ref('spread'),
   extraVolumes: ref('volumes'),
   extraVolumeMounts: ref('volumeMounts'),
-  pdb: object({ enabled: boolean, minAvailable: ref('share'), maxUnavailable: ref('share') }),
+  pdb: section({ enabled: boolean, minAvailable: ref('share'), maxUnavailable: ref('share') }),
   autoscaling: scaling({ targetMemoryUtilizationPercentage: count }),
-  migration: object({
+  migration: section({
     ...{ enabled: boolean, args: ref('command'), backoffLimit: count, activeDeadlineSeconds: atLeastOne },
     ...{ resources: ref('resources'), podAnnotations: ref('annotations') },
   }),
-  serviceAccount: object({ create: boolean, name: ref('name'), annotations: ref('annotations') }),
-  service: object({
+  serviceAccount: section({ create: boolean, name: ref('name'), annotations: ref('annotations') }),
+  service: section({
     type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer'),
     port: ref('port'),
     nodePort: { anyOf: [{ type: 'null' }, ref('port')] },
     annotations: ref('annotations'),
   }),
-  ingress: object({
+  ingress: section({
     enabled: boolean,
     className: ref('name'),
     annotations: ref('annotations'),
@@ -213,16 +238,16 @@ const common: Record<string, Schema> = {
     ),
     tls: list(object({ secretName: text, hosts: list(text) })),
   }),
-  metrics: object({
+  metrics: section({
     enabled: boolean,
     port: ref('port'),
-    serviceMonitor: object({
+    serviceMonitor: section({
       ...{ enabled: boolean, namespace: ref('name'), labels: ref('labels') },
       ...{ interval: matching('^[0-9]+(ms|s|m|h)$'), scrapeTimeout: matching('^([0-9]+(ms|s|m|h))?$') },
       ...{ relabelings: list(free), metricRelabelings: list(free) },
     }),
   }),
-  test: object({ enabled: boolean }),
+  test: section({ enabled: boolean }),
   // What a chart that this one is a part of gives to all of its parts.
   global: free,
 }
@@ -233,30 +258,30 @@ const worker = {
 }
 
 const networkPolicy = (more: Record<string, Schema>) =>
-  object({
-    ...{ enabled: boolean, from: ref('peers'), metricsFrom: ref('peers'), dns: object({ to: ref('peers') }) },
-    ...{ database: object({ to: ref('peers'), port: ref('port') }), ...more },
+  section({
+    ...{ enabled: boolean, from: ref('peers'), metricsFrom: ref('peers'), dns: section({ to: ref('peers') }) },
+    ...{ database: section({ to: ref('peers'), port: ref('port') }), ...more },
     extraIngress: list(object({ ports: list(free), from: ref('peers') })),
     extraEgress: list(object({ ports: list(free), to: ref('peers') })),
   })
 
 const own: Record<ChartFacts['name'], Record<string, Schema>> = {
   auth: {
-    worker: object(worker),
+    worker: section(worker),
     networkPolicy: networkPolicy({
-      smtp: object({ to: ref('peers'), ports: list(ref('port')) }),
-      https: object({ enabled: boolean, to: ref('peers') }),
+      smtp: section({ to: ref('peers'), ports: list(ref('port')) }),
+      https: section({ enabled: boolean, to: ref('peers') }),
     }),
   },
   media: {
     hostUsers: orNull('boolean'),
-    storage: object({
+    storage: section({
       type: oneOf('s3', 'disk'),
-      s3: object({
+      s3: section({
         ...{ bucket: text, region: text, endpoint: matching('^(https?://[^\\s]+)?$'), prefix: text },
         forcePathStyle: orNull('boolean'),
       }),
-      disk: object({
+      disk: section({
         existingClaim: ref('name'),
         accessMode: oneOf('ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'),
         size: ref('quantity'),
@@ -264,13 +289,13 @@ const own: Record<ChartFacts['name'], Record<string, Schema>> = {
         annotations: ref('annotations'),
         keep: boolean,
       }),
-      work: object({ sizeLimit: ref('quantity'), medium: oneOf('', 'Memory'), existingClaim: ref('name') }),
+      work: section({ sizeLimit: ref('quantity'), medium: oneOf('', 'Memory'), existingClaim: ref('name') }),
     }),
-    worker: object({
+    worker: section({
       ...worker,
       ...placement,
-      pdb: object({ enabled: boolean, maxUnavailable: ref('share') }),
-      keda: object({
+      pdb: section({ enabled: boolean, maxUnavailable: ref('share') }),
+      keda: section({
         ...{ enabled: boolean, minReplicas: count, maxReplicas: atLeastOne, clipsPerPod: atLeastOne },
         ...{ pollingInterval: atLeastOne, cooldownPeriod: count, query: text, secretName: ref('name') },
         ...{ secretKey: matching('^[-._A-Za-z0-9]+$'), behavior: ref('behavior') },
@@ -278,8 +303,8 @@ const own: Record<ChartFacts['name'], Record<string, Schema>> = {
       autoscaling: scaling(),
     }),
     networkPolicy: networkPolicy({
-      s3: object({ to: ref('peers'), port: ref('port') }),
-      internet: object({
+      s3: section({ to: ref('peers'), port: ref('port') }),
+      internet: section({
         ...{ enabled: boolean, ports: list(ref('port')), except: ref('cidrs'), exceptV6: ref('cidrs') },
       }),
     }),
@@ -315,6 +340,6 @@ export const isSecret = (name: string): boolean => SECRET.test(name)
 export const valuesSchema = (chart: ChartFacts): Schema => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: `Values of the chart ${chart.name}`,
-  ...object({ ...common, ...own[chart.name], ...variablesSchema(chart) }),
+  ...section({ ...common, ...own[chart.name], ...variablesSchema(chart) }),
   $defs: definitions,
 })
