@@ -326,6 +326,21 @@ export function chartTests(chart: ChartTests): void {
       for (const object of objects) expect(await schemaProblems(object)).toEqual([])
     })
 
+    test('names that YAML would read as something else stay names', async () => {
+      const names = {
+        ...{ nameOverride: '0x1f', fullnameOverride: 'true', existingSecret: '123', priorityClassName: 'null' },
+        ...{ serviceAccount: { create: false, name: '1e3' }, imagePullSecrets: ['1', { name: '2' }] },
+        ...{ commonLabels: { a: 'yes', b: '1' }, podLabels: { 'app.kubernetes.io/instance': 'other' } },
+        ...{ metrics: { enabled: true, serviceMonitor: { enabled: true, namespace: '123' } } },
+      }
+      const objects = await render(chart.name, '1e3', join(folder, 'ci/minimal.yaml'), await valueFile(names))
+      for (const object of objects) expect(await schemaProblems(object)).toEqual([])
+      expect(find(objects, 'Deployment').spec.template.metadata.labels['app.kubernetes.io/instance']).toBe('1e3')
+      await expect(render(chart.name, '1e3', join(folder, 'ci/minimal.yaml'))).rejects.toThrow(
+        /fullnameOverride is required/,
+      )
+    })
+
     test('a changed setting rolls the pods, and so does a changed secret', async () => {
       const sums = (objects: KubernetesObject[]) => find(objects, 'Deployment').spec.template.metadata.annotations
       const changes = { config: { TZ: 'UTC' }, secrets: { [`${chart.prefix}ENCRYPTION_KEY`]: 'another-of-sixteen' } }

@@ -58,7 +58,7 @@ const section = (properties: Record<string, Schema>, more: Schema = {}): Schema 
 const list = (items: Schema): Schema => ({ type: 'array', items })
 const oneOf = (...values: unknown[]): Schema => ({ enum: values })
 const matching = (pattern: string): Schema => ({ type: 'string', pattern })
-const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` })
+const ref = (name: string): Schema => ({ $ref: `#/definitions/${name}` })
 const orNull = (type: string): Schema => ({ type: [type, 'null'] })
 /** What only Kubernetes knows all members of. */
 const free: Schema = { type: 'object' }
@@ -338,8 +338,9 @@ export function variablesSchema({ prefix, variables, decided, madeUp }: ChartFac
 export const isSecret = (name: string): boolean => SECRET.test(name)
 
 export const valuesSchema = (chart: ChartFacts): Schema => ({
-  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  // What Helm before 3.18 knows too.
+  $schema: 'http://json-schema.org/draft-07/schema#',
   title: `Values of the chart ${chart.name}`,
   ...section({ ...common, ...own[chart.name], ...variablesSchema(chart) }),
-  $defs: definitions,
+  definitions,
 })

@@ -49,9 +49,9 @@
 
 {{/* Takes {root, component}. */}}
 {{- define "auth.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "auth.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
-app.kubernetes.io/component: {{ .component }}
+app.kubernetes.io/name: {{ include "auth.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .component | quote }}
 {{- end }}
 
 {{/* Takes {root, component}. The chart's labels win over common ones: selectors rely on them. */}}
@@ -111,6 +111,9 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 
 {{/* Stops the rendering where the service could not start, with a sentence that says which value is missing. */}}
 {{- define "auth.check" -}}
+{{- if regexMatch "^[^a-z]" (include "auth.fullname" .) }}
+{{- fail "fullnameOverride is required where a release's name begins with a digit: names of Services begin with a letter." }}
+{{- end }}
 {{- range $name, $meaning := dict "AUTH_SITE_URL" "the URL of your application" "AUTH_API_EXTERNAL_URL" "the URL under which this service is reachable" }}
 {{- if not (include "auth.isGiven" (dict "root" $ "name" $name)) }}
 {{- fail (printf "config.%s is required: %s." $name $meaning) }}
@@ -143,10 +146,10 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 {{- define "auth.environment" -}}
 envFrom:
   - configMapRef:
-      name: {{ .configName }}
+      name: {{ .configName | quote }}
   {{- if or .root.Values.existingSecret (include "auth.secretData" .root) }}
   - secretRef:
-      name: {{ .secretName }}
+      name: {{ .secretName | quote }}
   {{- end }}
   {{- with .root.Values.extraEnvFrom }}
   {{- toYaml . | nindent 2 }}
@@ -191,7 +194,7 @@ securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:

@@ -49,9 +49,9 @@
 
 {{/* Takes {root, component}. */}}
 {{- define "media.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "media.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
-app.kubernetes.io/component: {{ .component }}
+app.kubernetes.io/name: {{ include "media.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .component | quote }}
 {{- end }}
 
 {{/* Takes {root, component}. The chart's labels win over common ones: selectors rely on them. */}}
@@ -121,6 +121,9 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 
 {{/* Stops the rendering where the service could not start, with a sentence that says which value is missing. */}}
 {{- define "media.check" -}}
+{{- if regexMatch "^[^a-z]" (include "media.fullname" .) }}
+{{- fail "fullnameOverride is required where a release's name begins with a digit: names of Services begin with a letter." }}
+{{- end }}
 {{- if not (include "media.isGiven" (dict "root" . "name" "MEDIA_BASE_URL")) }}
 {{- fail "config.MEDIA_BASE_URL is required: the URL under which this service is reachable." }}
 {{- end }}
@@ -163,10 +166,10 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 {{- define "media.environment" -}}
 envFrom:
   - configMapRef:
-      name: {{ .configName }}
+      name: {{ .configName | quote }}
   {{- if or .root.Values.existingSecret (include "media.secretData" .root) }}
   - secretRef:
-      name: {{ .secretName }}
+      name: {{ .secretName | quote }}
   {{- end }}
   {{- with .root.Values.extraEnvFrom }}
   {{- toYaml . | nindent 2 }}
@@ -296,15 +299,15 @@ securityContext:
 - name: storage
   {{- if eq .Values.storage.type "disk" }}
   persistentVolumeClaim:
-    claimName: {{ .Values.storage.disk.existingClaim | default (include "media.fullname" .) }}
+    claimName: {{ .Values.storage.disk.existingClaim | default (include "media.fullname" .) | quote }}
   {{- else if .Values.storage.work.existingClaim }}
   persistentVolumeClaim:
-    claimName: {{ .Values.storage.work.existingClaim }}
+    claimName: {{ .Values.storage.work.existingClaim | quote }}
   {{- else }}
   emptyDir:
     sizeLimit: {{ .Values.storage.work.sizeLimit }}
     {{- with .Values.storage.work.medium }}
-    medium: {{ . }}
+    medium: {{ . | quote }}
     {{- end }}
   {{- end }}
 {{- with .Values.extraVolumes }}
