@@ -332,10 +332,13 @@ export function chartTests(chart: ChartTests): void {
         ...{ serviceAccount: { create: false, name: '1e3' }, imagePullSecrets: ['1', { name: '2' }] },
         ...{ commonLabels: { a: 'yes', b: '1' }, podLabels: { 'app.kubernetes.io/instance': 'other' } },
         ...{ metrics: { enabled: true, serviceMonitor: { enabled: true, namespace: '123' } } },
+        updateStrategy: { type: 'Recreate' },
       }
       const objects = await render(chart.name, '1e3', join(folder, 'ci/minimal.yaml'), await valueFile(names))
       for (const object of objects) expect(await schemaProblems(object)).toEqual([])
-      expect(find(objects, 'Deployment').spec.template.metadata.labels['app.kubernetes.io/instance']).toBe('1e3')
+      const { strategy, template } = find(objects, 'Deployment').spec
+      expect(template.metadata.labels['app.kubernetes.io/instance']).toBe('1e3')
+      expect(strategy).toEqual({ type: 'Recreate' })
       await expect(render(chart.name, '1e3', join(folder, 'ci/minimal.yaml'))).rejects.toThrow(
         /fullnameOverride is required/,
       )
