@@ -8,6 +8,19 @@ import { chartFolder, helm, type KubernetesObject, noHelmHere, readYaml, render,
 import { schemaProblems } from './kubernetes-schema.ts'
 import { brokenRules } from './pod-security.ts'
 import { writeReadmeTable } from './readme-table.ts'
+import {
+  all,
+  decode,
+  environmentOf,
+  find,
+  hookOf,
+  matches,
+  podSpec,
+  pods,
+  podTemplate,
+  references,
+} from './rendered-objects.ts'
+import { complaintsAbout, merge } from './value-refusals.ts'
 import { type ChartFacts, isSecret, valuesSchema, variablesSchema } from './values-schema.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
@@ -433,62 +446,6 @@ export function chartTests(chart: ChartTests): void {
   })
 }
 
-export const all = (objects: KubernetesObject[], kind: string) => objects.filter((object) => object.kind === kind)
-
-/** The first one of the release itself, or of hooks where it has none. */
-export function find(objects: KubernetesObject[], kind: string): KubernetesObject {
-  const found = all(objects, kind).sort((a, b) => hookOf(a).events.length - hookOf(b).events.length)[0]
-  if (!found) throw new Error(`no ${kind}`)
-  return found
-}
-
-const decode = (text: string) => Buffer.from(text, 'base64').toString()
-
-function podTemplate(object: KubernetesObject): Any {
-  if (object.kind === 'Pod') return object
-  return ['Deployment', 'Job'].includes(object.kind) ? object.spec.template : undefined
-}
-
-const podSpec = (object: KubernetesObject): Any => podTemplate(object)?.spec
-
-const pods = (objects: KubernetesObject[]): [string, Any][] =>
-  objects.flatMap((object) => {
-    const spec = podSpec(object)
-    return spec ? [[`${object.kind} ${object.metadata.name}`, spec] as [string, Any]] : []
-  })
-
-const matches = (labels: Record<string, string> = {}, selector: Record<string, string> = {}) =>
-  Object.keys(selector).length > 0 && Object.entries(selector).every(([name, value]) => labels[name] === value)
-
-function hookOf({ metadata }: KubernetesObject): { events: string; weight: number } {
-  const { annotations = {} } = metadata
-  return { events: annotations['helm.sh/hook'] ?? '', weight: Number(annotations['helm.sh/hook-weight'] ?? 0) }
-}
-
-/** What must be there for a pod to start, as `Kind name`. */
-function references(spec: Any): string[] {
-  const optional = (reference: Any) => reference?.optional === true
-  const sources = spec.containers.flatMap((container: Any) => [
-    ...(container.envFrom ?? []),
-    ...(container.env ?? []).map(({ valueFrom = {} }: Any) => ({
-      secretRef: valueFrom.secretKeyRef,
-      configMapRef: valueFrom.configMapKeyRef,
-    })),
-  ])
-  return [
-    ...(spec.serviceAccountName ? [`ServiceAccount ${spec.serviceAccountName}`] : []),
-    ...sources.flatMap(({ configMapRef, secretRef }: Any) => [
-      ...(configMapRef && !optional(configMapRef) ? [`ConfigMap ${configMapRef.name}`] : []),
-      ...(secretRef && !optional(secretRef) ? [`Secret ${secretRef.name}`] : []),
-    ]),
-    ...(spec.volumes ?? []).flatMap(({ configMap, secret, persistentVolumeClaim }: Any) => [
-      ...(configMap ? [`ConfigMap ${configMap.name}`] : []),
-      ...(secret ? [`Secret ${secret.secretName}`] : []),
-      ...(persistentVolumeClaim ? [`PersistentVolumeClaim ${persistentVolumeClaim.claimName}`] : []),
-    ]),
-  ]
-}
-
 /** What the value files of ci/ take for granted. */
 const chartless = ({ name }: ChartFacts) => [
   `Secret ${name}-secrets`,
@@ -500,53 +457,3 @@ const chartless = ({ name }: ChartFacts) => [
     'PersistentVolumeClaim nfs-clips',
   ],
 ]
-
-function environmentOf(container: Any, objects: KubernetesObject[], elsewhere: Record<string, string>): Environment {
-  const environment: Environment = {}
-  for (const { configMapRef, secretRef } of container.envFrom ?? []) {
-    const reference = configMapRef ?? secretRef
-    const source = objects.find(
-      ({ kind, metadata }) => kind === (configMapRef ? 'ConfigMap' : 'Secret') && metadata.name === reference.name,
-    )
-    if (!source && !reference.optional) Object.assign(environment, elsewhere)
-    for (const [name, value] of Object.entries(source?.data ?? {})) {
-      environment[name] = configMapRef ? (value as string) : decode(value as string)
-    }
-  }
-  for (const { name, value, valueFrom } of container.env ?? []) environment[name] = valueFrom ? elsewhere[name] : value
-  return environment
-}
-
-/** Deeply, as helm merges value files; null removes. */
-function merge(below: Any, above: Any): Any {
-  if (typeof below !== 'object' || typeof above !== 'object' || !below || !above || Array.isArray(above)) return above
-  return {
-    ...below,
-    ...Object.fromEntries(Object.entries(above).map(([name, value]) => [name, merge(below[name], value)])),
-  }
-}
-
-/** All that helm says about these values, in as few runs as there are values for one path, since it says all at once. */
-async function complaintsAbout(chart: string, wrong: [string, unknown][]): Promise<string> {
-  const runs: { paths: string[]; values: Any }[] = []
-  for (const [path, value] of wrong) {
-    const collides = (other: string) => `${other}/`.startsWith(`${path}/`) || `${path}/`.startsWith(`${other}/`)
-    const run = runs.find(({ paths }) => !paths.some(collides)) ?? { paths: [], values: {} }
-    if (run.paths.length === 0) runs.push(run)
-    run.paths.push(path)
-    const names = path.slice(1).split('/')
-    const last = names.pop() as string
-    let at = run.values
-    for (const name of names) at = at[name] ??= {}
-    at[last] = value
-  }
-  const texts = await Promise.all(
-    runs.map(async ({ values }) =>
-      helm('template', 'rel', chartFolder(chart), '-f', await valueFile(values)).then(
-        () => '',
-        (error: Error) => error.message,
-      ),
-    ),
-  )
-  return texts.join('\n')
-}

@@ -7,9 +7,10 @@ import { openQueue, type Queue } from '../../packages/common/src/queue.ts'
 import { cloneTemplate } from '../../packages/common/src/testing/template-database.ts'
 import { readConfig } from '../../services/media/src/config.ts'
 import { migrateAll } from '../../services/media/src/deps.ts'
-import { all, chartTests, find } from './chart-tests.ts'
+import { chartTests } from './chart-tests.ts'
 import { chartFolder, type KubernetesObject, noHelmHere, render, valueFile } from './helm.ts'
 import { chart } from './media-chart.ts'
+import { all, find } from './rendered-objects.ts'
 
 const minimal = {
   config: { MEDIA_BASE_URL: 'https://media.example.com' },
