@@ -4,7 +4,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BatchObservableResult, metrics, type Observable } from '@opentelemetry/api'
 import type pg from 'pg'
-import type { Queue } from './queue.ts'
+import type { Queue, QueueFigures } from './queue.ts'
 
 /** Scrapers give up after ten seconds, and figures that are late are missing figures. */
 const ANSWER_WITHIN_MS = 2_000
@@ -38,7 +38,10 @@ export function observeTogether(
  * Asks what may fail or hang, for an export: one question at a time however many exports there are, and undefined in
  * place of a failure or a late answer.
  */
-export function askedInTime<Answer>(ask: () => Promise<Answer>): () => Promise<Answer | undefined> {
+export function askedInTime<Answer>(
+  ask: () => Promise<Answer>,
+  withinMs: number = ANSWER_WITHIN_MS,
+): () => Promise<Answer | undefined> {
   let underWay: Promise<Answer | undefined> | undefined
   return async () => {
     underWay ??= ask()
@@ -46,7 +49,7 @@ export function askedInTime<Answer>(ask: () => Promise<Answer>): () => Promise<A
       .finally(() => {
         underWay = undefined
       })
-    return Promise.race([underWay, sleep(ANSWER_WITHIN_MS, undefined, { ref: false })])
+    return Promise.race([underWay, sleep(withinMs, undefined, { ref: false })])
   }
 }
 
@@ -112,8 +115,10 @@ function observeQueues(service: string, queue: Pick<Queue, 'figures'>): () => vo
   const age = meter.createObservableGauge(`${service}.queue.oldest_age`, { description: 'Of a job', unit: 's' })
   const dead = meter.createObservableGauge(`${service}.queue.dead`, { description: 'Jobs given up', unit: '{job}' })
   const ask = askedInTime(queue.figures)
+  let last: QueueFigures[] = []
   return observeTogether(service, [jobs, age, dead], async (result) => {
-    for (const figures of (await ask()) ?? []) {
+    last = (await ask()) ?? last.map(unknownFigures)
+    for (const figures of last) {
       const { queue: name } = figures
       for (const state of ['waiting', 'scheduled', 'running', 'retrying'] as const) {
         result.observe(jobs, figures[state], { queue: name, state })
@@ -124,3 +129,15 @@ function observeQueues(service: string, queue: Pick<Queue, 'figures'>): () => vo
     }
   })
 }
+
+/** Said, because the SDK repeats for ever what was observed once and is not any more. */
+const unknownFigures = ({ queue }: QueueFigures): QueueFigures => ({
+  queue,
+  waiting: Number.NaN,
+  scheduled: Number.NaN,
+  running: Number.NaN,
+  retrying: Number.NaN,
+  oldestWaitingSeconds: Number.NaN,
+  oldestRetryingSeconds: Number.NaN,
+  dead: Number.NaN,
+})

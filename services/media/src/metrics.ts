@@ -62,7 +62,8 @@ function observeDisks(storage: Deps['config']['storage']): () => void {
     await Promise.all(
       asked.map(async ([directory, ask]) => {
         const found = await ask()
-        if (found) result.observe(free, found.bavail * found.bsize, { directory })
+        // Not known is said: the SDK repeats for ever what was observed once and is not any more.
+        result.observe(free, found ? found.bavail * found.bsize : Number.NaN, { directory })
       }),
     )
   })
