@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
+import { observeService } from '@services/common/observe-service'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
 import { together } from '@services/common/together'
@@ -15,6 +16,7 @@ import { createLimits, type Limits } from './http/rate-limit.ts'
 import { deriveKey } from './jwks/derive-key.ts'
 import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
 import { MESSAGE_QUEUES } from './messages/outbox.ts'
+import { startCounters } from './metrics.ts'
 import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
 import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
 import { createPasswords, type Passwords } from './passwords/hash-password.ts'
@@ -107,6 +109,8 @@ export async function openDeps(
       importSigningKeys(config.jwt),
       createProviders(config),
     ])
+    const stopObserving = config.telemetry.metrics ? observeService('auth', { pool, queue }) : () => {}
+    if (config.telemetry.metrics) startCounters()
     const now = overrides.now ?? (() => new Date())
     return {
       config,
@@ -135,7 +139,7 @@ export async function openDeps(
       random: randomBytes,
       isStopping: () => false,
       ...overrides,
-      close: () => inOrder(log, [() => queue.stop(5_000), close]),
+      close: () => inOrder(log, [stopObserving, () => queue.stop(5_000), close]),
     }
   } catch (error) {
     await close()
