@@ -65,7 +65,7 @@ describe.each(workflows)('$name', ({ name, text, workflow }) => {
     const named = [...text.matchAll(/(?:\.ci|infra)\/(?:[\w./-]|\$\{\{ [\w.]+ \}\})+/g)].map(([path]) => path)
     expect(named.length).toBeGreaterThan(0)
     const paths = named.flatMap((path) => services.map((service) => path.replace(/\$\{\{ [\w.]+ \}\}/, service)))
-    expect(paths.filter((path) => !path.startsWith('infra/helm/') && !existsSync(join(repository, path)))).toEqual([])
+    expect(paths.filter((path) => !existsSync(join(repository, path)))).toEqual([])
   })
 })
 
