@@ -20,6 +20,16 @@ export default defineConfig({
       { extends: true, test: { name: 'common', root: 'packages/common', include: ['src/**/*.test.ts'], ...WAITING } },
       {
         extends: true,
+        test: {
+          name: 'docs',
+          root: 'docs',
+          include: ['*.test.ts'],
+          globalSetup: ['testing/global-setup.ts'],
+          ...WAITING,
+        },
+      },
+      {
+        extends: true,
         test: { name: 'media', root: 'services/media', include: ['{src,test}/**/*.test.ts'], ...WAITING },
       },
     ],
