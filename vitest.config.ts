@@ -24,7 +24,7 @@ export default defineConfig({
           name: 'docs',
           root: 'docs',
           include: ['*.test.ts'],
-          globalSetup: ['testing/global-setup.ts'],
+          globalSetup: [`${import.meta.dirname}/docs/testing/global-setup.ts`],
           ...WAITING,
         },
       },

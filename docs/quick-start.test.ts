@@ -25,7 +25,10 @@ test('a newcomer registers a user, signs her in and uploads a clip', async () =>
   expect(JSON.parse(signUp.stdout)).toMatchObject({ email: 'ada@example.com' })
   await confirmByMail('ada@example.com')
   const signIn = await shell.run(guide.take('grant_type=password', auth))
-  expect(JSON.parse(signIn.stdout)).toMatchObject({ access_token: expect.any(String), refresh_token: expect.any(String) })
+  expect(JSON.parse(signIn.stdout)).toMatchObject({
+    access_token: expect.any(String),
+    refresh_token: expect.any(String),
+  })
 
   await copyFile(await makeClip('quick-start'), join(shell.folder, 'clip.mp4'))
   const upload = await shell.run(guide.take('/media/upload', { 'http://127.0.0.1:8082': mediaUrl }))

@@ -58,7 +58,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   try {
     const key = await shell.run('auth keys generate --alg ES256')
-    const dev = shell.start(`export AUTH_JWT_KEYS='${key.stdout.trim()}'\n${openGuide('quick-start.md').take('pnpm@12 dev')}`)
+    const dev = shell.start(
+      `export AUTH_JWT_KEYS='${key.stdout.trim()}'\n${openGuide('quick-start.md').take('pnpm@12 dev')}`,
+    )
     await dev.says(/Ctrl-C stops everything/)
     const [authUrl, mediaUrl] = [`http://127.0.0.1:${auth}`, `http://127.0.0.1:${media}`]
     project.provide('devServices', {

@@ -51,7 +51,13 @@ async function initialise(debian: string, dataDir: string) {
     for (const path of [dataDir, passwordFile]) await chown(path, user.uid, user.gid)
   }
   const initdb = join(debian, 'initdb')
-  const how = ['--username=postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C']
+  const how = [
+    '--username=postgres',
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+  ]
   await run(initdb, [`--pgdata=${dataDir}`, ...how, '--no-sync'], { cwd: '/', ...user })
   await rename(passwordFile, join(dataDir, PASSWORD_FILE))
   return { initdb, postgres: join(debian, 'postgres') }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -62,7 +62,8 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
       return { code, stdout, stderr }
     },
     start(block) {
-      const options = { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] } as const
+      // A group of its own, so that a signal reaches what the shell runs.
+      const options: SpawnOptions = { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] }
       const one = follow(spawn('sh', ['-c', `${opening}\n${block}`], options))
       started.push(one)
       return one

@@ -52,7 +52,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   if (options.port !== undefined) {
     await requireFreePorts([{ port: options.port, variable: options.portVariable }])
   }
-  const place = { binaries: options.binaries ?? (await locatePostgresBinaries()), user: await choosePostgresUser(dataDir), dataDir }
+  const place = {
+    binaries: options.binaries ?? (await locatePostgresBinaries()),
+    user: await choosePostgresUser(dataDir),
+    dataDir,
+  }
   await initialiseOnce(place, durable)
   await waitForPredecessor(dataDir)
 
