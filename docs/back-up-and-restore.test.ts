@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { makeClip } from './testing/clip.ts'
 import { openGuide } from './testing/guide.ts'
+import { adminBy } from './testing/jwt.ts'
 import { openShell, type Shell } from './testing/shell.ts'
 import { upload } from './testing/upload.ts'
 
@@ -36,8 +37,7 @@ test.skipIf(!postgresTools)(
   `from what was backed up a user signs in and a clip is served (${reason})`,
   async () => {
     const credentials = { email: 'hedy@example.com', password: 'correct horse' }
-    const token = (await shell.run('auth tokens admin')).stdout.trim()
-    const admin = { authorization: `Bearer ${token}` }
+    const admin = adminBy(settings.AUTH_JWT_SECRET)
     await post(`${authUrl}/admin/users`, { ...credentials, email_confirm: true }, admin)
     const session = async (url: string, grant: string, body: object) => {
       const answer = await post(`${url}/token?grant_type=${grant}`, body)

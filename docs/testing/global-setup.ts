@@ -40,10 +40,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const empty = (name: string) => cloneTemplate(server.url, `${testRunId}_${name}`, async () => {})
   const [authDatabase, mediaDatabase] = [await empty('guide_auth'), await empty('guide_media')]
   const databases = { AUTH_DATABASE_URL: authDatabase.url, MEDIA_DATABASE_URL: mediaDatabase.url }
-  const pools = { AUTH_DB_MAX_POOL_SIZE: '4', MEDIA_DB_MAX_POOL_SIZE: '4' }
+  // As cheap as it gets: nothing the guides tell of.
+  const cheap = { AUTH_DB_MAX_POOL_SIZE: '4', MEDIA_DB_MAX_POOL_SIZE: '4', AUTH_PASSWORD_HASH_MEMORY_KIB: '1024' }
   const shell = await openShell({
     ...databases,
-    ...pools,
+    ...cheap,
     DEV_DATA_DIR: dataDir,
     AUTH_PORT: auth,
     MEDIA_PORT: media,
@@ -72,7 +73,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
       postgresTools: server.tools,
       settings: {
         ...databases,
-        ...pools,
+        ...cheap,
+        // Those of the dev services do the work.
+        AUTH_WORKERS_ENABLED: 'false',
+        MEDIA_WORKERS_ENABLED: 'false',
         AUTH_JWT_SECRET: SECRET,
         AUTH_JWT_KEYS: key.stdout.trim(),
         AUTH_SITE_URL: 'http://localhost:3000',
