@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { openGuide } from './testing/guide.ts'
+import { adminBy } from './testing/jwt.ts'
 import { openShell, type Shell } from './testing/shell.ts'
 
 const { settings, authUrl } = inject('devServices')
@@ -33,7 +34,12 @@ test('users come along with ids and passwords, broken lines are named, and a sec
     user_metadata: { name: 'Grace' },
   })
 
-  const byHttp = guide.take('/admin/users', { ...auth, BCRYPT })
+  const byHttp = guide.take('/admin/users', {
+    ...auth,
+    BCRYPT,
+    // The command is run where it is explained, in configure-auth-for-production.test.ts.
+    '$(auth tokens admin)': adminBy(settings.AUTH_JWT_SECRET).authorization.replace('Bearer ', ''),
+  })
   expect(JSON.parse((await shell.run(byHttp)).stdout)).toMatchObject({ email: 'edsger@example.com' })
   const password = { email: 'edsger@example.com', password: 'correct horse' }
   const signedIn = await fetch(`${authUrl}/token?grant_type=password`, {
