@@ -75,6 +75,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
         ...databases,
         ...cheap,
         // Those of the dev services do the work.
+        AUTH_MIGRATE_ON_START: 'false',
+        MEDIA_MIGRATE_ON_START: 'false',
         AUTH_WORKERS_ENABLED: 'false',
         MEDIA_WORKERS_ENABLED: 'false',
         AUTH_JWT_SECRET: SECRET,
