@@ -1,5 +1,4 @@
 // One auth, one media and one inbox for all guides, started as the guides say: `npx -y pnpm@12 dev`, with a key to sign with.
-import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,12 +31,11 @@ declare module 'vitest' {
 const SECRET = 'development-only-secret-of-32-bytes-or-more'
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const server = await startDatabaseServer(process.env.TEST_DATABASE_URL)
-  const testRunId = `t${randomBytes(4).toString('hex')}`
+  const server = await startDatabaseServer()
   const dataDir = await mkdtemp(join(tmpdir(), 'guide-data-'))
   const ports = await Promise.all(Array.from({ length: 4 }, () => findFreePort()))
   const [auth = '', media = '', web = '', smtp = ''] = ports.map(String)
-  const empty = (name: string) => cloneTemplate(server.url, `${testRunId}_${name}`, async () => {})
+  const empty = (name: string) => cloneTemplate(server.url, name, async () => {})
   const [authDatabase, mediaDatabase] = [await empty('guide_auth'), await empty('guide_media')]
   const databases = { AUTH_DATABASE_URL: authDatabase.url, MEDIA_DATABASE_URL: mediaDatabase.url }
   // As cheap as it gets: nothing the guides tell of.
@@ -53,7 +51,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   })
   const end = async () => {
     await shell.close()
-    await Promise.all([authDatabase.drop(), mediaDatabase.drop()])
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
   }

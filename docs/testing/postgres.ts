@@ -22,11 +22,11 @@ export interface DatabaseServer {
 
 /**
  * A server that can be dumped, where the machine has one: the package that brings PostgreSQL has no pg_dump, and Debian's refuses
- * servers that are newer than itself, so that Debian's server is started then.
+ * servers that are newer than itself, so that Debian's server is started then. Always one of its own: restoring makes databases that
+ * nobody else's server should be left with.
  */
-export async function startDatabaseServer(given: string | undefined): Promise<DatabaseServer> {
+export async function startDatabaseServer(): Promise<DatabaseServer> {
   const [debian] = await findDebians()
-  if (given) return { url: given, tools: await toolsFor(given, debian), stop: async () => {} }
   const folder = await mkdtemp(join(tmpdir(), 'guide-postgres-'))
   // PostgreSQL runs as a user of its own when the tests run as root.
   await chmod(folder, 0o755)
