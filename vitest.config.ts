@@ -21,6 +21,16 @@ export default defineConfig({
       { extends: true, test: { name: 'infra', root: 'infra', include: ['**/*.test.ts'], ...WAITING } },
       {
         extends: true,
+        test: {
+          name: 'docs',
+          root: 'docs',
+          include: ['*.test.ts'],
+          globalSetup: [`${import.meta.dirname}/docs/testing/global-setup.ts`],
+          ...WAITING,
+        },
+      },
+      {
+        extends: true,
         test: { name: 'media', root: 'services/media', include: ['{src,test}/**/*.test.ts'], ...WAITING },
       },
       // What kills, fills and starves: minutes of waiting, so a command of its own (`pnpm test:faults`).
