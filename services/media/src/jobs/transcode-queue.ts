@@ -1,7 +1,10 @@
 import type { QueueDefinition } from '@services/common/queue'
+import type { Way } from '../metrics.ts'
 
 export interface TranscodeJob {
   sourceId: string
+  /** How its first clip came, to be counted by; absent when housekeeping sends for it again. */
+  way?: Way
 }
 
 /** A killed worker's job is seen after 10 s of silence and looked for every 3 s: it runs elsewhere within 20 s. */

@@ -20,12 +20,11 @@ export const lacksRoom = (error: unknown): boolean => isDiskFull(error) || error
 export async function waitForRoom(
   { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,
   source: Pick<Source, 'id' | 'created_at'>,
-  err: unknown,
+  { job, err }: { job: TranscodeJob; err: unknown },
 ): Promise<boolean> {
   const age = (now().getTime() - source.created_at.getTime()) / 1000
   if (age > ROOM_WITHIN_SECONDS) return false
   const afterSeconds = Math.round(Math.min(LONGEST_WAIT_SECONDS, Math.max(SHORTEST_WAIT_SECONDS, age / 2)))
-  const job: TranscodeJob = { sourceId: source.id }
   await db.transaction().execute(async (trx) => {
     if (await lockProcessing(trx, source.id)) await queue.send(trx, TRANSCODE_QUEUE.name, job, { afterSeconds })
   })

@@ -4,6 +4,7 @@ import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
+import { countDelivery } from '../metrics.ts'
 import {
   type AttemptResult,
   beginAttempt,
@@ -42,6 +43,7 @@ export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob
   if (receiver.disabled_at || now > attempt.give_up_at) {
     const error = receiver.disabled_at ? 'disabled' : 'given_up'
     await deps.db.transaction().execute((trx) => endDelivery(trx, attempt.id, 'failed', { ...lastOf(attempt), error }))
+    countDelivery('failed')
     return
   }
   const busy = underWay.get(receiver.id) ?? 0
@@ -83,6 +85,7 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<void> 
       await endDelivery(trx, id, 'delivered', result)
       await noteSuccess(trx, receiver.id)
     })
+    countDelivery('delivered')
     return
   }
   const now = deps.now()
@@ -97,6 +100,7 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<void> 
     await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
     return sendJob(deps.queue, trx, { deliveryId: id, attempt: attempt.attempts + 1 }, waitMs)
   })
+  countDelivery(isOver || disabledAt ? 'failed' : 'retried')
   const facts = { webhookId: receiver.id, deliveryId: id, ...result }
   if (disabledAt) deps.log.warn(facts, 'webhook switched off: its receiver is gone or has failed for days')
   else if (isOver) deps.log.warn(facts, 'event given up: its receiver failed for a day')
