@@ -65,7 +65,8 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     await page.hover('video')
     // The button of the browser's own controls.
     await page.click('video', { position: { x: 25, y: 95 } })
-    await expect.poll(() => page.$eval('video', (each) => (each as unknown as { paused: boolean }).paused)).toBe(true)
+    const isPaused = () => page.$eval('video', (each) => (each as unknown as { paused: boolean }).paused)
+    await expect.poll(isPaused, { timeout: 8_000 }).toBe(true)
     expect(complaints()).toEqual([])
   })
 
@@ -73,7 +74,7 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.goto(`${service.url}/f/${id}.${kind}`)
     const width = () => page.$eval('img', (image) => (image as unknown as { naturalWidth: number }).naturalWidth)
-    await expect.poll(width).toBeGreaterThan(0)
+    await expect.poll(width, { timeout: 8_000 }).toBeGreaterThan(0)
     expect(complaints()).toEqual([])
   })
 
@@ -162,9 +163,9 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     const buffer = gif(30, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
     await page.setInputFiles('#file', { name: 'a.gif', mimeType: 'image/gif', buffer })
     await page.locator('#send').press('Enter')
-    await page.waitForSelector('#done-title:focus', { timeout: 8_000 })
+    await page.waitForSelector('#done-title:focus')
     expect(await page.textContent('#facts')).toContain('30 × 20')
-  })
+  }, 30_000)
 
   test('without scripts the bare address says how else', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })
