@@ -1,0 +1,63 @@
+import { duration, headerName, integer, parsed, type Values, type Variables } from '@services/common/config'
+
+export const limitVariables = {
+  RATE_LIMIT_HEADER: headerName(
+    'Header, set by a trusted proxy, whose last address is that of a caller without a token.',
+  ),
+  RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
+  RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),
+  RATE_LIMIT_READ: parsed('rate', 'Other calls per token.', { default: '600/1m' }, parseRate),
+  RATE_LIMIT_ANONYMOUS: parsed(
+    'rate',
+    'Uploads without a token per client address, or of all such callers together without RATE_LIMIT_HEADER.',
+    { default: '10/1h' },
+    parseRate,
+  ),
+  PARALLEL_PER_TOKEN: integer(
+    'Uploads, and downloads of imports, that one token (or one address without a token) may have at once in one process. More uploads are answered 429; more imports wait a moment first.',
+    { default: '4', min: 1, max: 10_000 },
+  ),
+
+  QUOTA_BYTES: integer('Bytes that the clips of one token may take, sources and files; no limit if unset.', { min: 1 }),
+  DAILY_BYTES: integer('Bytes of sources that one token may bring on a day of UTC.', { default: '5368709120', min: 1 }),
+  ANONYMOUS_LIFETIME: parsed(
+    'duration',
+    'How long clips are kept that were uploaded without a token.',
+    { default: '720h' },
+    parseLifetime,
+  ),
+} satisfies Variables
+
+export const limitSettings = (values: Values<typeof limitVariables>) => ({
+  limits: {
+    header: values.RATE_LIMIT_HEADER,
+    upload: values.RATE_LIMIT_UPLOAD,
+    import: values.RATE_LIMIT_IMPORT,
+    read: values.RATE_LIMIT_READ,
+    anonymous: values.RATE_LIMIT_ANONYMOUS,
+    parallel: values.PARALLEL_PER_TOKEN,
+  },
+  allowances: { quotaBytes: values.QUOTA_BYTES, dailyBytes: values.DAILY_BYTES as number | undefined },
+  anonymousLifetimeSeconds: values.ANONYMOUS_LIFETIME,
+})
+
+export interface Rate {
+  points: number
+  seconds: number
+}
+
+function parseRate(value: string): Rate {
+  const [points, period = '1h'] = value.split('/')
+  const seconds = duration('').parse(period) as number
+  if (!/^[1-9]\d*$/.test(points as string) || seconds === 0) throw new Error('must be a number, or N/duration')
+  return { points: Number(points), seconds }
+}
+
+/** A hundred years: later is no date everywhere. */
+const LONGEST_LIFETIME_SECONDS = 876_000 * 3600
+
+function parseLifetime(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds <= 0 || seconds > LONGEST_LIFETIME_SECONDS) throw new Error('must be more than 0 and at most 876000h')
+  return seconds
+}

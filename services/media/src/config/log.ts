@@ -1,0 +1,15 @@
+import { boolean, oneOf, text, type Values, type Variables } from '@services/common/config'
+import { LOG_LEVELS } from '@services/common/logger'
+import { metricsVariables, telemetrySettings } from '@services/common/telemetry-settings'
+
+export const logVariables = {
+  LOG_LEVEL: oneOf(LOG_LEVELS, 'Least severe level that is logged.', { default: 'info' }),
+  LOG_FILE: text('File that log lines are appended to instead of standard output.'),
+  TRACING_ENABLED: boolean('Export traces; the `OTEL_*` variables say where.', { default: 'false' }),
+  ...metricsVariables('9101'),
+} satisfies Variables
+
+export const logSettings = (values: Values<typeof logVariables>) => ({
+  log: { level: values.LOG_LEVEL, file: values.LOG_FILE },
+  telemetry: telemetrySettings(values),
+})

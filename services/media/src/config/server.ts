@@ -1,0 +1,53 @@
+import { baseUrl, headerName, integer, parsed, port, text, type Values, type Variables } from '@services/common/config'
+
+export const serverVariables = {
+  BASE_URL: baseUrl('URL under which this service is reachable; every address in a result starts with it.', {
+    required: true,
+  }),
+  FILES_BASE_URL: baseUrl(
+    'URL under which the files are reachable, for a CDN or a host without cookies; else BASE_URL.',
+  ),
+  FILES_REDIRECT_URL: baseUrl(
+    'URL of the bucket or of BLOBS_DIR itself, at a CDN: requests for files are answered 302 to it, not with bytes.',
+  ),
+  ACCEL_PREFIX: parsed(
+    'string',
+    'Internal location of an nginx in front that has BLOBS_DIR: requests for files are answered with X-Accel-Redirect to it.',
+    {},
+    parseAccelPrefix,
+  ),
+  HOST: text('Address to listen on.', { default: '0.0.0.0' }),
+  PORT: port('Port to listen on.', { default: '8082' }),
+  SITE_NAME: text('Name shown on pages and in oEmbed.', { default: 'Media' }),
+  REQUEST_ID_HEADER: headerName('Header to take the request id from; without it each request gets a new one.'),
+  MAX_CONNECTIONS: integer(
+    'Connections one process holds at once; more are closed unanswered. Each may cost some 200 KiB and two open files.',
+    { default: '2000', min: 1, max: 1_000_000 },
+  ),
+  WEB_CONCURRENCY: integer('Processes on this machine.', { default: '1', min: 1, max: 256 }),
+} satisfies Variables
+
+export const serverSettings = (values: Values<typeof serverVariables>) => ({
+  site: {
+    name: values.SITE_NAME,
+    baseUrl: values.BASE_URL,
+    filesBaseUrl: values.FILES_BASE_URL ?? values.BASE_URL,
+    filesRedirectUrl: values.ACCEL_PREFIX ? undefined : values.FILES_REDIRECT_URL,
+  },
+  accelPrefix: values.ACCEL_PREFIX,
+  server: {
+    host: values.HOST,
+    port: values.PORT,
+    requestIdHeader: values.REQUEST_ID_HEADER,
+    maxConnections: values.MAX_CONNECTIONS,
+    processes: values.WEB_CONCURRENCY,
+  },
+})
+
+export const serverWarnings = ({ ACCEL_PREFIX, FILES_REDIRECT_URL }: Values<typeof serverVariables>): string[] =>
+  ACCEL_PREFIX && FILES_REDIRECT_URL ? ['MEDIA_FILES_REDIRECT_URL has no effect with MEDIA_ACCEL_PREFIX'] : []
+
+function parseAccelPrefix(value: string): string {
+  if (!/^(\/[\w.-]+)+$/.test(value)) throw new Error('must be a path like /blobs, without a slash at its end')
+  return value
+}

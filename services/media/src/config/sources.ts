@@ -1,0 +1,71 @@
+import { duration, integer, oneOf, parsed, type Values, type Variables } from '@services/common/config'
+import { LARGEST_SIDE } from '../transcode/hardening.ts'
+
+export const sourceVariables = {
+  UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` lets anybody upload without a token, within tight limits.', {
+    default: 'required',
+  }),
+  BOOTSTRAP_TOKEN: parsed(
+    'string',
+    'A first token with every scope, of 20 characters or more; it ends when the variable is removed.',
+    {},
+    parseBootstrapToken,
+  ),
+  ENCRYPTION_KEY: parsed(
+    'string',
+    'Secret of at least 16 bytes under which the secrets of webhooks are stored; without it they are stored as they are.',
+    {},
+    parseEncryptionKey,
+  ),
+  MAX_FILE_BYTES: integer('Largest source file.', { default: '157286400', min: 1 }),
+  MAX_DURATION: parsed('duration', 'Longest source, up to 39 s.', { default: '30s' }, parseMaxDuration),
+  MAX_SIDE: integer(
+    `Largest width and height of a source in pixels, up to ${LARGEST_SIDE}; larger ones are refused before they are decoded.`,
+    { default: '4096', min: 1, max: LARGEST_SIDE },
+  ),
+  RESUME_WITHIN: duration('How long an unfinished resumable upload is kept, from its beginning.', {
+    default: '24h',
+    positive: true,
+  }),
+  SYNC_WAIT: parsed(
+    'duration',
+    'How long an upload or import waits for its files before it is answered without them, up to 10m. A source must have been fetched by then, or within 10 s.',
+    { default: '55s' },
+    parseSyncWait,
+  ),
+} satisfies Variables
+
+export const sourceSettings = (values: Values<typeof sourceVariables>) => ({
+  uploadNeedsToken: values.UPLOAD_AUTH === 'required',
+  bootstrapToken: values.BOOTSTRAP_TOKEN,
+  encryptionKey: values.ENCRYPTION_KEY,
+  source: { maxBytes: values.MAX_FILE_BYTES, maxSeconds: values.MAX_DURATION, maxSide: values.MAX_SIDE },
+  resumeWithinSeconds: values.RESUME_WITHIN,
+  syncWaitSeconds: values.SYNC_WAIT,
+})
+
+function parseBootstrapToken(value: string): string {
+  if (!/^[\x21-\x7e]{20,200}$/.test(value)) throw new Error('must be 20 to 200 visible ASCII characters')
+  return value
+}
+
+function parseEncryptionKey(value: string): string {
+  if (Buffer.byteLength(value) < 16) throw new Error('must be at least 16 bytes')
+  return value
+}
+
+/** The probe reads 40 s of packets and no more, so a longer limit would go unnoticed. */
+function parseMaxDuration(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds <= 0 || seconds > 39) throw new Error('must be more than 0 and at most 39 seconds')
+  return seconds
+}
+
+/** Longer than any proxy waits, and far below what a timer can count. */
+const LONGEST_SYNC_WAIT_SECONDS = 600
+
+function parseSyncWait(value: string): number {
+  const seconds = duration('').parse(value) as number
+  if (seconds > LONGEST_SYNC_WAIT_SECONDS) throw new Error('must be at most 10 minutes')
+  return seconds
+}
