@@ -1,6 +1,6 @@
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { linkPath, queryOf, startTestService, type TestService } from '../test/service.ts'
+import { fragmentOf, linkPath, startTestService, type TestService } from '../test/service.ts'
 
 const report = openFaultReport()
 let service: TestService
@@ -31,7 +31,7 @@ test.for([
   }
   expect(statuses).toEqual({ tokens: 5, refreshed: 5 })
   const followed = await service.get(link)
-  expect({ status: followed.status, ...queryOf(followed) }).toMatchObject({ status: 303, error_code: 'otp_expired' })
+  expect({ status: followed.status, ...fragmentOf(followed) }).toMatchObject({ status: 303, error_code: 'otp_expired' })
   // And begins again as if nothing had been.
   const after = await service.signedIn()
   expect((await service.get('/user', after.auth)).status).toBe(200)
