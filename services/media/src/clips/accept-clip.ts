@@ -7,7 +7,7 @@ import { keepFiles } from '../blobs/keep-files.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { TRANSCODE_QUEUE, type TranscodeJob } from '../jobs/transcode-queue.ts'
+import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from '../jobs/transcode-queue.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture, refuseLongDuration } from '../probe/limits.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import { probe } from '../probe/probe.ts'
@@ -54,9 +54,6 @@ export async function acceptClip(deps: Deps, input: NewClipInput): Promise<Accep
 
 /** A clip of many seconds is nothing to come back for at once. */
 const BUSY_RETRY_SECONDS = 10
-
-/** Whose turn a clip takes in the queue: its token's; callers without one take turns as one. */
-const shareOf = (tokenId: string | null) => tokenId ?? 'anonymous'
 
 /**
  * Throws busy when so many clips wait that this one would wait for minutes, queue_full when too many of them are of this
@@ -115,16 +112,17 @@ async function shareSource(deps: Deps, known: Source, input: NewClipInput): Prom
 }
 
 async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Promise<AcceptedClip> {
+  const { tokenId } = input
   const { sha256, bytes, path } = input.file
   const original = originalOf(sha256)
   return keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
     await takeBytes(deps, trx, input, 0)
     // Once more, now that other clips of this token wait.
-    await refuseWhenBusy({ ...deps, db: trx }, input.tokenId)
-    const inserted = await insertSource(trx, { id: deps.newId(), sha256, bytes, info, now: deps.now() })
+    await refuseWhenBusy({ ...deps, db: trx }, tokenId)
+    const inserted = await insertSource(trx, { id: deps.newId(), sha256, tokenId, bytes, info, now: deps.now() })
     if (inserted) {
       const job: TranscodeJob = { sourceId: inserted.id }
-      await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(input.tokenId) })
+      await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(tokenId) })
       return { references: [original], result: await addClip(deps, trx, inserted, input) }
     }
     // Another process was first with the same bytes.

@@ -69,6 +69,8 @@ interface ApiTokensTable {
 interface SourcesTable {
   id: string
   sha256: Buffer
+  /** Of who brought it first. */
+  token_id: string | null
   pipeline_version: number
   state: SourceState
   error_code: ColumnType<ErrorCode | null, ErrorCode | null | undefined, ErrorCode | null>
