@@ -107,7 +107,10 @@ async function shareSource(deps: Deps, known: Source, input: NewClipInput): Prom
   return deps.db.transaction().execute(async (trx) => {
     await takeBytes(deps, trx, input, known.rendition_bytes)
     const source = await attachToSource(trx, known.id)
-    return source && addClip(deps, trx, source, input)
+    if (!source) return undefined
+    const clip = await addClip(deps, trx, source, input)
+    await bringForward(deps, trx, source, input)
+    return clip
   })
 }
 
@@ -122,15 +125,22 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
     const inserted = await insertSource(trx, { id: deps.newId(), sha256, tokenId, bytes, info, now: deps.now() })
     if (inserted) {
       const job: TranscodeJob = { sourceId: inserted.id }
-      await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(tokenId) })
-      return { references: [original], result: await addClip(deps, trx, inserted, input) }
+      const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(tokenId) })
+      return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
     // Another process was first with the same bytes.
     const winner = await findSourceByContent(trx, sha256)
     const source = winner && (await attachToSource(trx, winner.id))
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })
-    return { references: [], result: await addClip(deps, trx, source, input) }
+    const last = () => bringForward(deps, trx, source, input)
+    return { references: [], last, result: await addClip(deps, trx, source, input) }
   })
+}
+
+/** Whoever sends bytes again that wait waits no longer than for bytes of its own. */
+async function bringForward(deps: Deps, trx: Transaction<DB>, source: Source, { tokenId }: NewClipInput) {
+  if (source.state !== 'processing' || source.token_id === tokenId) return
+  await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, shareOf(tokenId))
 }
 
 async function takeBytes({ config, now }: Deps, trx: Transaction<DB>, input: NewClipInput, renditionBytes: number) {

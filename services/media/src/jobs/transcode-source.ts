@@ -62,7 +62,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   } catch (err) {
     // Not ours any more: given back at a stop, or taken over by another worker.
     if (job.signal.aborted) throw err
-    if (lacksRoom(err) && (await waitForRoom(deps, source, err))) return
+    if (lacksRoom(err) && (await waitForRoom(deps, { source, jobId: job.id }, err))) return
     const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
     if (!(err instanceof ApiError) && !isLastTry) throw err
     const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
