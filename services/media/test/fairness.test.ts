@@ -100,6 +100,21 @@ test('a clip for which there was no room, and one that lost its job, keep their 
   await service.close()
 })
 
+test('a token whose files are slow to look at leaves the looks of others alone', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { deps, token } = service
+  const slow = await service.newToken()
+  const { promise: hung, resolve: leave } = Promise.withResolvers<void>()
+  const looks = Array.from({ length: 102 }, () => deps.probes.run(() => hung, { key: slow.id }))
+  expect(await add(service, token, 30)).toBe(201)
+  const refused = await service.upload(picture(31), [], { ...later, token: slow.token })
+  expect([refused.status, refused.body.error.code]).toEqual([429, 'queue_full'])
+  leave()
+  await Promise.all(looks)
+  expect(await add(service, slow.token, 31)).toBe(201)
+  await service.close()
+})
+
 test('who deletes what waits fills the queue no less: its share ends, others are let in, and nothing is made for nobody', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_QUEUE_LIMIT: '4' })
   const other = await service.newToken()

@@ -86,7 +86,8 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedCl
 
   const { signal } = input
   const limits = limitsOf(deps)
-  const info = await deps.probes.run(() => probe(deps.tools, input.file.path, { limits }), { signal })
+  const look = () => probe(deps.tools, input.file.path, { limits })
+  const info = await deps.probes.run(look, { key: shareOf(input.tokenId), signal })
   signal?.throwIfAborted()
   await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, info, input)
