@@ -32,7 +32,9 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Accept
   const receive = () => {
     const leftMs = startedAt + deps.config.syncWaitSeconds * 1000 - Date.now()
     const endsAt = performance.now() + Math.max(FETCH_AT_LEAST_MS, leftMs)
-    return deps.work.withSpace(maxBytes, () => receiveSource(deps, url, { path, maxBytes, signal, endsAt, key: tokenId }))
+    return deps.work.withSpace(maxBytes, () =>
+      receiveSource(deps, url, { path, maxBytes, signal, endsAt, key: tokenId }),
+    )
   }
   try {
     const { file, about } = await deps.downloads.run(receive, { key: tokenId, signal })
