@@ -68,3 +68,7 @@ insert into {{prefix}}token_storage (token_id, clips, bytes)
   select clip.token_id, count(*), sum(source.bytes + source.rendition_bytes)
     from {{prefix}}clips clip join {{prefix}}sources source on source.id = clip.source_id
     where clip.token_id is not null and source.state <> 'failed' group by clip.token_id;
+
+-- What waits for a place at a receiver, in its order.
+create index {{prefix}}webhook_deliveries_due_idx on {{prefix}}webhook_deliveries (webhook_id, created_at, id)
+  where state = 'pending';

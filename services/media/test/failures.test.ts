@@ -177,7 +177,12 @@ test.each([
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   await service.upload(await clip('long-sound.mp4'), [], { prefer: 'respond-async' })
   const { rows } = await service.deps.pool.query('select id from sources')
-  const job = { id: randomUUID(), data: { sourceId: rows[0].id }, retryCount: TRANSCODE_QUEUE.retryLimit, signal: signal() }
+  const job = {
+    id: randomUUID(),
+    data: { sourceId: rows[0].id },
+    retryCount: TRANSCODE_QUEUE.retryLimit,
+    signal: signal(),
+  }
   await expect(transcodeSource(service.deps, job)).rejects.toThrow()
   expect((await service.deps.pool.query('select state from sources')).rows).toEqual([{ state: 'processing' }])
   expect(await temporary(service)).toEqual([])

@@ -57,7 +57,11 @@ test('bytes that wait for another token come when it is the turn of the one that
     // It is next anyway.
     await service.upload(picture(30), [], { ...later, token }),
   ].map(idIn)
-  const [first, fifth, sixth] = [[ids[0], again[2]], [ids[4], again[1]], [ids[5], again[0]]]
+  const [first, fifth, sixth] = [
+    [ids[0], again[2]],
+    [ids[4], again[1]],
+    [ids[5], again[0]],
+  ]
   const order = await orderOf(service)
   expect(new Set(order.slice(0, 4))).toEqual(new Set([...first, ...sixth]))
   expect(new Set(order.slice(4, 7))).toEqual(new Set([ids[1], ...fifth]))
@@ -145,7 +149,12 @@ test('a clip that comes while its deleted source is dropped is made, whoever is 
     const first = idIn(await service.upload(bytes, [], later))
     await service.call('DELETE', `/media/${first}`, { headers: { token: service.token } })
     const { rows } = await service.deps.pool.query('select id from sources where clip_count = 0')
-    const job = { id: randomUUID(), data: { sourceId: rows[0].id }, retryCount: 0, signal: new AbortController().signal }
+    const job = {
+      id: randomUUID(),
+      data: { sourceId: rows[0].id },
+      retryCount: 0,
+      signal: new AbortController().signal,
+    }
     const [again] = await Promise.all([service.upload(bytes, [], later), transcodeSource(service.deps, job)])
     expect(again.status).toBe(201)
     ids.push(idIn(again))

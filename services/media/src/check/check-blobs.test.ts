@@ -214,9 +214,8 @@ test('a file nothing refers to any more although its row says so is handed to ho
 test('what a token keeps is summed as its clips come, are made, shared, deleted and fail at once; a wrong sum is told and put right', async () => {
   const { token, id: tokenId } = await service.newToken()
   const sum = async () =>
-    (
-      await service.deps.pool.query('select clips::int, bytes::int from token_storage where token_id = $1', [tokenId])
-    ).rows[0]
+    (await service.deps.pool.query('select clips::int, bytes::int from token_storage where token_id = $1', [tokenId]))
+      .rows[0]
   const add = (bytes: Uint8Array) => service.upload(bytes, [], { ...later, token })
   const remove = (id: string) => service.call('DELETE', `/media/${id}`, { headers: { token } })
   const [shared, single] = [gif(50, 120, [{ delay: 10 }]), gif(50, 121, [{ delay: 10 }])]

@@ -202,10 +202,7 @@ export async function countProcessing(
     .selectFrom('sources')
     .select((column) => [
       column.fn.countAll<number>().as('all'),
-      column.fn
-        .countAll<number>()
-        .filterWhere('token_id', 'is not distinct from', tokenId)
-        .as('ofToken'),
+      column.fn.countAll<number>().filterWhere('token_id', 'is not distinct from', tokenId).as('ofToken'),
     ])
     .where(processing)
     .executeTakeFirstOrThrow()
