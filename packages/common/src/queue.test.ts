@@ -28,7 +28,9 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: ['committed', 'retried', 'hopeless', 'held', 'sought', 'backlog', 'shared', 'taken', 'advanced'].map(queueOf),
+    queues: ['committed', 'retried', 'hopeless', 'held', 'sought', 'backlog', 'shared', 'taken', 'advanced'].map(
+      queueOf,
+    ),
     log,
     migrate: true,
     supervise: true,
