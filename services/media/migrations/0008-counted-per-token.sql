@@ -72,3 +72,8 @@ insert into {{prefix}}token_storage (token_id, clips, bytes)
 -- What waits for a place at a receiver, in its order.
 create index {{prefix}}webhook_deliveries_due_idx on {{prefix}}webhook_deliveries (webhook_id, created_at, id)
   where state = 'pending';
+
+-- By whom resumable uploads are counted: the token, or the address of a caller without one. An older version leaves it out.
+alter table {{prefix}}resumable_uploads add column owner_key text;
+update {{prefix}}resumable_uploads set owner_key = coalesce(token_id::text, 'all');
+create index {{prefix}}resumable_uploads_owner_idx on {{prefix}}resumable_uploads (owner_key) where clip_id is null;

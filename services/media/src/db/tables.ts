@@ -203,6 +203,7 @@ interface ResumableUploadsTable {
   bytes: number | null
   metadata: string
   clip_id: ColumnType<string | null, undefined, string>
+  owner_key: string | null
   created_at: Date
   expires_at: Date
 }
