@@ -18,6 +18,17 @@ export default defineConfig({
         test: { name: 'auth', root: 'services/auth', include: ['{src,test}/**/*.test.ts'], ...IN_MEMORY },
       },
       { extends: true, test: { name: 'common', root: 'packages/common', include: ['src/**/*.test.ts'], ...WAITING } },
+      { extends: true, test: { name: 'infra', root: 'infra', include: ['**/*.test.ts'], ...WAITING } },
+      {
+        extends: true,
+        test: {
+          name: 'docs',
+          root: 'docs',
+          include: ['*.test.ts'],
+          globalSetup: [`${import.meta.dirname}/docs/testing/global-setup.ts`],
+          ...WAITING,
+        },
+      },
       {
         extends: true,
         test: { name: 'media', root: 'services/media', include: ['{src,test}/**/*.test.ts'], ...WAITING },

@@ -28,9 +28,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: ['committed', 'retried', 'hopeless', 'held', 'sought', 'backlog', 'shared', 'taken', 'advanced'].map(
-      queueOf,
-    ),
+    queues: 'committed retried hopeless held sought backlog shared taken told advanced'.split(' ').map(queueOf),
     log,
     migrate: true,
     supervise: true,
@@ -83,6 +81,26 @@ test('a hopeless job goes to the dead letters after one try', async () => {
 test('depth counts what waits and runs', async () => {
   for (let i = 0; i < 3; i++) await db.transaction().execute((trx) => queue.send(trx, 'held', {}))
   expect(await queue.depth('held')).toBe(3)
+})
+
+test('figures tell apart what waits, what is for later, what is tried again and what was given up', async () => {
+  const told = async () => (await queue.figures()).find((figures) => figures.queue === 'told')
+  const none = { queue: 'told', waiting: 0, scheduled: 0, running: 0, retrying: 0, dead: 0 }
+  expect(await told()).toEqual({ ...none, oldestWaitingSeconds: 0, oldestRetryingSeconds: 0 })
+  await db.transaction().execute(async (trx) => {
+    await queue.send(trx, 'told', { how: 'later' }, { afterSeconds: 3_600 })
+    await queue.send(trx, 'told', { how: 'fail' })
+    await queue.send(trx, 'told', { how: 'never' })
+  })
+  expect(await told()).toMatchObject({ ...none, waiting: 2, scheduled: 1, oldestRetryingSeconds: 0 })
+  expect((await told())?.oldestWaitingSeconds).toBeGreaterThan(0)
+  await queue.work<{ how: string }>('told', { concurrency: 1 }, async ({ data: { how } }) => {
+    throw how === 'never' ? new PermanentFailure('never') : new Error('not yet')
+  })
+  await expect.poll(told, { timeout: 10_000, interval: 20 }).toMatchObject({
+    ...{ ...none, scheduled: 1, retrying: 1, dead: 1, oldestWaitingSeconds: 0 },
+    oldestRetryingSeconds: expect.any(Number),
+  })
 })
 
 test('a job is found by what is in its data, as long as it is not done', async () => {

@@ -81,8 +81,27 @@ export interface Queue {
   waiting(name: string): Promise<number>
   /** Jobs waiting or running, by queue name, of one share where one is named. */
   depth(name: string, share?: string): Promise<number>
+  /** How all queues are at this moment, by one question to the database. */
+  figures(): Promise<QueueFigures[]>
   /** Stops taking jobs, waits up to `graceMs` for running ones; what is unfinished then goes back to the queue. */
   stop(graceMs: number): Promise<void>
+}
+
+export interface QueueFigures {
+  queue: string
+  /** Could begin now and have never been tried. */
+  waiting: number
+  /** Not to begin before a moment that was asked for. */
+  scheduled: number
+  running: number
+  /** Have failed and will be tried again. */
+  retrying: number
+  /** Since it could have begun; 0 when none waits. */
+  oldestWaitingSeconds: number
+  /** Since it was sent, of those that are to be tried again; 0 when there is none. */
+  oldestRetryingSeconds: number
+  /** Given up and not looked after since. */
+  dead: number
 }
 
 export interface QueueOptions {
@@ -100,6 +119,9 @@ export interface QueueOptions {
 
 /** Looks for dead workers and expired jobs this often; with 10 s of heartbeat a killed worker's job starts again within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
+
+/** What the names of dead-letter queues end with. */
+const DEAD = '.dead'
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { log, migrate } = options
@@ -127,6 +149,26 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       where name = $1 and state < '${before}' and ($2::text is null or group_id = $2)`
     const { rows } = await boss.getDb().executeSql(text, [name, share ?? null])
     return rows[0].jobs as number
+  }
+  const figures = async (): Promise<QueueFigures[]> => {
+    const names = options.queues.map(({ name }) => name)
+    const { rows } = await boss.getDb().executeSql(
+      `select queue.name as queue,
+        count(*) filter (where state = 'created' and start_after <= now())::int as waiting,
+        count(*) filter (where state = 'created' and start_after > now())::int as scheduled,
+        count(*) filter (where state = 'active')::int as running,
+        count(*) filter (where state = 'retry')::int as retrying,
+        coalesce(extract(epoch from now() - min(start_after) filter (where state = 'created' and start_after <= now())), 0)::float8
+          as "oldestWaitingSeconds",
+        coalesce(extract(epoch from now() - min(created_on) filter (where state = 'retry')), 0)::float8 as "oldestRetryingSeconds",
+        (select count(*)::int from ${options.schema}.job as given_up
+          where given_up.name = queue.name || '${DEAD}' and given_up.state < 'completed') as dead
+      from unnest($1::text[]) as queue(name)
+      left join ${options.schema}.job on job.name = queue.name and job.state < 'completed'
+      group by queue.name`,
+      [names],
+    )
+    return rows
   }
   const worked = new Set<string>()
   /**
@@ -201,6 +243,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
     waiting: (name) => count(name, 'active'),
     depth: (name, share) => count(name, 'completed', share),
+    figures,
     stop: async (graceMs) => {
       // Not pg-boss' own waiting, which looks twice a second whether its workers are done.
       const patience = new AbortController()
@@ -213,7 +256,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
 }
 
 async function declareQueue(boss: PgBoss, queue: QueueDefinition): Promise<void> {
-  const dead = `${queue.name}.dead`
+  const dead = queue.name + DEAD
   await boss.createQueue(dead, { retentionSeconds: 30 * 86_400 })
   const settings = {
     retryLimit: queue.retryLimit,

@@ -3,7 +3,7 @@ import { hash, verify } from 'argon2'
 import { type CompiledQuery, Kysely, type LogEvent, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { DB } from '../src/db/tables.ts'
-import { rotateSession } from '../src/sessions/rotate-session.store.ts'
+import { rotateSessions } from '../src/sessions/rotate-session.store.ts'
 import { findCaller } from '../src/sessions/sessions.store.ts'
 import type { BenchUser } from './load.ts'
 
@@ -19,22 +19,10 @@ export async function bareArgon2(): Promise<() => Promise<void>> {
 /** The refresh statement of the service, captured from its store and sent through `pg` alone, on sessions of its own. */
 export async function bareRotations(url: string, users: BenchUser[]) {
   const COUNTER = 770_001
+  const sample = { sessionId: randomUUID(), auditId: randomUUID(), counter: COUNTER }
+  const times = { now: new Date(), reusableSince: new Date(Date.now() - 10_000), startedAfter: null, activeAfter: null }
   const query = await capture(url, (db) =>
-    rotateSession(
-      db,
-      {
-        sessionId: randomUUID(),
-        counter: COUNTER,
-        now: new Date(),
-        reusableSince: new Date(Date.now() - 10_000),
-        startedAfter: null,
-        activeAfter: null,
-        userAgent: null,
-        ip: '127.0.0.1',
-        auditId: randomUUID(),
-      },
-      { singlePerUser: false },
-    ),
+    rotateSessions(db, [{ ...sample, userAgent: null, ip: '127.0.0.1' }], times, { singlePerUser: false }),
   )
   const pool = new pg.Pool({ connectionString: url, max: users.length })
   const sessions = users.map(() => randomUUID())
@@ -45,14 +33,13 @@ export async function bareRotations(url: string, users: BenchUser[]) {
       [sessions[index], user.id],
     )
   }
-  const [sessionId, auditId] = query.parameters.filter((value) => /^[0-9a-f-]{36}$/.test(String(value)))
   const run = async (index = 0) => {
     const counter = counters[index] as number
-    const newAuditId = randomUUID()
     const values = query.parameters.map((value) => {
-      if (value === COUNTER) return counter
-      if (value === sessionId) return sessions[index]
-      if (value === auditId) return newAuditId
+      const [only] = [value].flat()
+      if (only === COUNTER) return [counter]
+      if (only === sample.sessionId) return [sessions[index]]
+      if (only === sample.auditId) return [randomUUID()]
       return value instanceof Date ? new Date() : value
     })
     const { rowCount } = await pool.query({ name: 'rotate', text: query.sql, values })
@@ -65,10 +52,12 @@ export async function bareRotations(url: string, users: BenchUser[]) {
 /** The statement behind GET /user, sent through `pg` alone. */
 export async function bareSelects(url: string, users: BenchUser[]) {
   const [sampleId, sampleSession] = [randomUUID(), randomUUID()]
-  const query = await capture(url, (db) => findCaller(db, sampleId, sampleSession, { singlePerUser: false }))
+  const query = await capture(url, (db) =>
+    findCaller(db, { userId: sampleId, sessionId: sampleSession }, { singlePerUser: false }),
+  )
   const pool = new pg.Pool({ connectionString: url, max: users.length })
   const run = async (index = 0) => {
-    const values = query.parameters.map((value) => (value === sampleId ? users[index]?.id : value))
+    const values = query.parameters.map((value) => ([value].flat()[0] === sampleId ? [users[index]?.id] : value))
     const { rowCount } = await pool.query({ name: 'caller', text: query.sql, values })
     if (rowCount !== 1) throw new Error('the bare select found nobody')
   }

@@ -3,8 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
+import { observeService } from '@services/common/observe-service'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
+import { together } from '@services/common/together'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
@@ -14,11 +16,14 @@ import { createLimits, type Limits } from './http/rate-limit.ts'
 import { deriveKey } from './jwks/derive-key.ts'
 import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
 import { MESSAGE_QUEUES } from './messages/outbox.ts'
+import { startCounters } from './metrics.ts'
 import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
 import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
 import { createPasswords, type Passwords } from './passwords/hash-password.ts'
 import { createLeakedPasswords, type LeakedPasswords } from './passwords/leaked-passwords.ts'
 import { createProviders, type Providers } from './providers/index.ts'
+import { createRotateSession, type RotateSession } from './sessions/rotate-session.ts'
+import { type FoundCaller, findCallers, type NamedCaller } from './sessions/sessions.store.ts'
 import { createSmsGuards, type SmsGuards } from './sms/sms-guards.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
@@ -40,6 +45,8 @@ export interface Deps {
   /** What is stored sealed for long: secrets of providers and second factors. */
   storageKey: KeyObject
   providers: Providers
+  findCaller: (caller: NamedCaller) => Promise<FoundCaller | undefined>
+  rotateSession: RotateSession
   now: () => Date
   newId: () => string
   random: RandomBytes
@@ -49,6 +56,9 @@ export interface Deps {
 
 /** What a caller may set: the running service whether it is stopping, a test its clock and randomness. */
 export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>>
+
+/** Read by one statement. */
+const MOST_CALLERS = 32
 
 /** Of a request's time, for waiting for a password hash; the rest is for the hash and what comes after it. */
 const HASH_WAIT_SHARE = 0.5
@@ -99,6 +109,8 @@ export async function openDeps(
       importSigningKeys(config.jwt),
       createProviders(config),
     ])
+    const stopObserving = config.telemetry.metrics ? observeService('auth', { pool, queue }) : () => {}
+    if (config.telemetry.metrics) startCounters()
     const now = overrides.now ?? (() => new Date())
     return {
       config,
@@ -117,12 +129,17 @@ export async function openDeps(
       outboxKey: deriveKey(config.jwt.secret, 'outbox'),
       storageKey: deriveKey(config.encryptionSecret, 'at-rest'),
       providers,
+      findCaller: together(
+        (callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions),
+        MOST_CALLERS,
+      ),
+      rotateSession: createRotateSession({ db, now, config }),
       now,
       newId: randomUUID,
       random: randomBytes,
       isStopping: () => false,
       ...overrides,
-      close: () => inOrder(log, [() => queue.stop(5_000), close]),
+      close: () => inOrder(log, [stopObserving, () => queue.stop(5_000), close]),
     }
   } catch (error) {
     await close()

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
+import { readMetricsTable, readScrape } from '@services/common/testing/metrics-table'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { VERSION } from '../src/version.ts'
 import { type FarSide, json, startFarSide } from './far-side.ts'
@@ -117,7 +119,7 @@ async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: stri
   await isCounted('auth_messages_total{channel="mail",kind="invite",result="dropped"')
 }
 
-test('Prometheus scrapes every domain metric at / of its own port', async () => {
+test('Prometheus scrapes every metric of the README, and no other, at / of its own port', async () => {
   const port = await findFreePort('127.0.0.1')
   const mailbox = await startMailbox()
   const { base, stop, output } = await serve({
@@ -126,6 +128,7 @@ test('Prometheus scrapes every domain metric at / of its own port', async () => 
     AUTH_METRICS_EXPORTER: 'prometheus',
     AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
     AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
+    AUTH_MAILER_TEMPLATES_CONFIRMATION: 'http://127.0.0.1:1/away',
   })
   await useEverything(base)
   const scrape = async () => (await fetch(`http://127.0.0.1:${port}/`)).text()
@@ -149,7 +152,14 @@ test('Prometheus scrapes every domain metric at / of its own port', async () => 
     ['auth_refresh_reuse_detected_total', 1],
     ['auth_limits_hit_total{limit="password"', 1],
     ['auth_limits_hit_total{limit="gap-sign_in_link"', 1],
+    ['auth_message_tries_total{channel="mail",result="sent"', 2],
+    ['auth_message_tries_total{channel="sms",result="failed"', 0],
+    ['auth_captcha_total{result="refused"', 0],
     ['auth_hash_queue_depth', 0],
+    ['auth_queue_jobs{queue="mail",state="waiting"', 0],
+    ['auth_queue_dead{queue="mail"', 1],
+    ['auth_queue_oldest_age{queue="message-requests",state="waiting"', 0],
+    ['db_client_connection_pending_requests', 0],
     [
       'http_server_request_duration_count{http_request_method="POST",http_route="/signup",http_response_status_code="200"',
       2,
@@ -158,6 +168,10 @@ test('Prometheus scrapes every domain metric at / of its own port', async () => 
     expect([name, readingOf(figures, name)]).toEqual([name, value])
   }
   expect(figures).toMatch(new RegExp(`target_info\\{.*auth_version="${VERSION}"`))
+  // One that can never succeed, and at least one more before that mail was dropped.
+  expect(readingOf(figures, 'auth_message_tries_total{channel="mail",result="failed"')).toBeGreaterThan(1)
+  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
+  expect(readScrape(figures)).toEqual(readMetricsTable(readme))
   await stop()
   expect(figures).not.toMatch(/@example|horse/)
   // Neither may the log: it was more than usual, an admin's doings and mails that fail.

@@ -19,6 +19,7 @@ import { createLimits, type Limits } from './http/rate-limit.ts'
 import { EXTRAS_QUEUE } from './jobs/extras-queue.ts'
 import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
+import { observeMedia } from './metrics.ts'
 import { PATIENCE, type Patience } from './patience.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
 import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
@@ -145,6 +146,14 @@ export async function openDeps(
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
+    // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
+    const downloads = createSlots({
+      ...DOWNLOADS,
+      perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS },
+    })
+    const uploads = createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } })
+    const slots = { upload: uploads, download: downloads, probe: probes }
+    const stopObserving = config.telemetry.metrics ? observeMedia({ config, pool, queue, slots }) : () => {}
     return {
       config,
       log,
@@ -166,14 +175,14 @@ export async function openDeps(
       knownFiles: createKnownFiles(db),
       resultsChannel,
       probes,
-      // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
-      downloads: createSlots({ ...DOWNLOADS, perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS } }),
-      uploads: createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } }),
+      downloads,
+      uploads,
       turns: createTurns(),
       ...base,
       patience,
       close: () =>
         inOrder(log, [
+          stopObserving,
           async () => closing.abort(),
           () => queue.stop(1_000),
           () => requests.close(),

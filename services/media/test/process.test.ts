@@ -50,7 +50,6 @@ function killedAtTheEnd<Started extends Pick<ServiceProcess, 'child'>>(started: 
 
 const MiB = 1024 ** 2
 const isTemporary = (path: string) => path.startsWith('work/')
-const isStored = (path: string) => /^[0-9a-f]{2}\//.test(path)
 
 /** The API here, in the test's process; who transcodes is up to the test. */
 async function startApi(settings: Record<string, string> = {}) {
@@ -61,25 +60,6 @@ async function startApi(settings: Record<string, string> = {}) {
   const state = async () => (await service.deps.pool.query('select state from sources')).rows[0].state
   return { ...service, environment, isTranscoding, state }
 }
-
-test.concurrent('a clip whose worker is killed is finished by another, and nothing of the dead one stays', async () => {
-  const api = await startApi()
-  const first = killedAtTheEnd(startWorkerProcess({ ...api.environment, ...slowFfmpeg }))
-  await api.upload(longClip, [], { prefer: 'respond-async' })
-  await eventually(api.isTranscoding, true, 10_000)
-  first.child.kill('SIGKILL')
-  const killedAt = Date.now()
-  await first.ended
-  await eventually(() => hasProcess('ffmpeg', api.blobsDir), false)
-
-  const second = killedAtTheEnd(startWorkerProcess(api.environment))
-  const restarted = async () => (await api.listFiles()).some((path) => path.includes(`_${second.pid}_`))
-  await eventually(restarted, true, 25_000)
-  expect(Date.now() - killedAt).toBeLessThan(20_000)
-  await eventually(api.state, 'ready', 20_000)
-  await eventually(async () => (await api.listFiles()).filter(isTemporary), [])
-  expect((await api.listFiles()).filter(isStored)).toHaveLength(4)
-}, 60_000)
 
 test.concurrent('a stopped worker gives its clip back and leaves nothing', async () => {
   const api = await startApi()

@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, escapeIdentifier } from 'pg'
 import { findFreePort, requireFreePorts } from './dev-ports.ts'
-import { locatePostgresBinaries } from './postgres/postgres-binaries.ts'
+import { locatePostgresBinaries, type PostgresBinaries } from './postgres/postgres-binaries.ts'
 import {
   initialiseOnce,
   type PostgresPlace,
@@ -30,6 +30,8 @@ export type EmbeddedPostgresOptions = {
   durable?: boolean
   /** Gets each line of PostgreSQL's own log. */
   log?: (line: string) => void
+  /** Programs of another PostgreSQL; those of the package when absent. */
+  binaries?: PostgresBinaries
   /** Called when PostgreSQL ends without `stop` having been called. */
   onUnexpectedExit?: (message: string) => void
 }
@@ -50,7 +52,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   if (options.port !== undefined) {
     await requireFreePorts([{ port: options.port, variable: options.portVariable }])
   }
-  const place = { binaries: await locatePostgresBinaries(), user: await choosePostgresUser(dataDir), dataDir }
+  const place = {
+    binaries: options.binaries ?? (await locatePostgresBinaries()),
+    user: await choosePostgresUser(dataDir),
+    dataDir,
+  }
   await initialiseOnce(place, durable)
   await waitForPredecessor(dataDir)
 

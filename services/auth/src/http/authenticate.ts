@@ -1,13 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
-import type { Kysely } from 'kysely'
-import type { DB } from '../db/tables.ts'
 import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
 import type { Caller, LiveCaller } from '../sessions/caller.ts'
 import { type SessionLimits, whyEnded } from '../sessions/session-limits.ts'
-import { findCaller } from '../sessions/sessions.store.ts'
+import type { FoundCaller, NamedCaller } from '../sessions/sessions.store.ts'
 import { isBanned } from '../users/is-banned.ts'
 
 declare module 'fastify' {
@@ -17,7 +15,7 @@ declare module 'fastify' {
 }
 
 interface UserDeps {
-  db: Kysely<DB>
+  findCaller: (caller: NamedCaller) => Promise<FoundCaller | undefined>
   keys: SigningKeys
   now: () => Date
   config: { sessions: SessionLimits }
@@ -39,8 +37,8 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
   const claims = await verifyBearer(request, deps)
   if (!claims.sub) throw apiError('bad_jwt')
   if (!UUID.test(claims.sub)) throw apiError('bad_jwt', { status: 400 })
-  const liveId = sessionIdOf(claims)
-  const caller = await findCaller(deps.db, claims.sub, liveId, deps.config.sessions)
+  const sessionId = sessionIdOf(claims)
+  const caller = await deps.findCaller({ userId: claims.sub, sessionId })
   if (!caller) throw apiError('user_not_found')
   const { user, session } = caller
   if (isBanned(user, deps.now())) throw apiError('user_banned')
@@ -48,7 +46,7 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
   return {
     user,
     session: isLive ? session : undefined,
-    hadSession: liveId !== undefined,
+    hadSession: sessionId !== undefined,
     audience: [claims.aud].flat()[0] ?? '',
   }
 }

@@ -105,7 +105,7 @@ async function requireStillLinkable(
   user: User,
   { sessionId }: Linking,
 ): Promise<void> {
-  const session = (await findCaller(trx, user.id, sessionId ?? undefined, limits))?.session
+  const session = (await findCaller(trx, { userId: user.id, sessionId: sessionId ?? undefined }, limits))?.session
   if (!session || whyEnded(session, limits, now())) throw apiError('session_not_found')
   if (isBelowUser(user, session)) throw apiError('insufficient_aal')
 }

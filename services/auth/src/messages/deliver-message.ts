@@ -1,10 +1,11 @@
 import type { KeyObject } from 'node:crypto'
+import { counted } from '@services/common/instruments'
 import type { Logger } from '@services/common/logger'
 import { PermanentFailure, type QueueJob } from '@services/common/queue'
 import { unseal } from '@services/common/sealed'
 import type { Kysely } from 'kysely'
 import type { DB, MessageChannel } from '../db/tables.ts'
-import { countMessage } from '../metrics.ts'
+import { countMessage, countMessageTry } from '../metrics.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
 import { safeWords } from './failures.ts'
 import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
@@ -56,7 +57,8 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
       await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
       return countMessage(message.channel, message.kind, 'dropped')
     }
-    const receipt = await send(deps, message, content)
+    const countTry = (result: string) => countMessageTry(message.channel, result === 'ok' ? 'sent' : 'failed')
+    const receipt = await counted(countTry, () => send(deps, message, content))
     log.info({ provider: receipt.provider }, 'message sent')
     await markSent(db, message.id, { ...receipt, now: now() })
     countMessage(message.channel, message.kind, 'sent')

@@ -1,8 +1,10 @@
 // Where providers send the browser back to. The one rule: whatever happens, the browser ends at the application, with a
 // session, a code or an error; until the attempt is known that is the site itself (contract/auth-external.md 2.3).
+
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
 import { explainFailure } from '@services/common/error-handler'
+import { counted } from '@services/common/instruments'
 import { unseal } from '@services/common/sealed'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -13,7 +15,7 @@ import { clientOf } from '../http/client.ts'
 import { errorAnswers } from '../http/error-bodies.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses } from '../http/shapes.ts'
-import { counted, countSignIn } from '../metrics.ts'
+import { countSignIn } from '../metrics.ts'
 import type { SignInSecrets } from '../providers/sign-in-client.ts'
 import { withQuery } from '../redirects/redirect-url.ts'
 import { errorParameters, failedRedirect, signedInRedirect } from './callback-redirect.ts'

@@ -1,7 +1,7 @@
 /**
  * The reuse rule of refresh tokens (specification, States; design.md 5.2). A session counts its refreshes; a token is as
  * good as its distance to that counter: current advances it, one behind gets the current one again within the reuse
- * interval, anything else is an attack. The first two are one statement, `rotateSession` in rotate-session.store.ts; this
+ * interval, anything else is an attack. The first two are one statement, `rotateSessions` in rotate-session.store.ts; this
  * decides what to tell a caller whom the statement turned away.
  */
 export type RefreshVerdict = 'never-issued' | 'reused' | 'raced'

@@ -6,7 +6,6 @@ import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { answerSession } from '../sessions/answer-session.ts'
 import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
-import { rotateSession } from '../sessions/rotate-session.store.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { endReusedSession, findSessionWithUser } from '../sessions/sessions.store.ts'
@@ -23,7 +22,13 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
   if (token === 'malformed') throw apiError('validation_failed', { message: 'Refresh token is not valid' })
   if (token === 'forged') throw apiError('refresh_token_not_found')
   for (let race = 0; race < MAX_RACES; race++) {
-    const session = await rotate(deps, token, client)
+    const session = await deps.rotateSession({
+      sessionId: token.sessionId,
+      counter: token.counter,
+      userAgent: client.userAgent,
+      ip: client.ip,
+      auditId: deps.config.auditInDatabase ? deps.newId() : null,
+    })
     if (session) {
       logAudit(log, { action: 'token_refreshed', actor: session.user })
       return answerSession(deps, session.user, session)
@@ -31,23 +36,6 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
     await refuse(deps, log, token)
   }
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
-}
-
-function rotate(deps: Deps, token: RefreshToken, client: Client) {
-  const now = deps.now()
-  const { sessions } = deps.config
-  const rotation = {
-    sessionId: token.sessionId,
-    counter: token.counter,
-    now,
-    reusableSince: secondsBefore(now, sessions.reuseIntervalSeconds),
-    startedAfter: sessions.timeboxSeconds === undefined ? null : secondsBefore(now, sessions.timeboxSeconds),
-    activeAfter: sessions.inactivitySeconds === undefined ? null : secondsBefore(now, sessions.inactivitySeconds),
-    userAgent: client.userAgent,
-    ip: client.ip,
-    auditId: deps.config.auditInDatabase ? deps.newId() : null,
-  }
-  return rotateSession(deps.db, rotation, sessions)
 }
 
 /** Finds out why the rotation refused and throws it; returns only when the session moved in between. */
@@ -82,5 +70,3 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   }
   throw apiError('refresh_token_already_used')
 }
-
-const secondsBefore = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000)

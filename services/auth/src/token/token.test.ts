@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { startTestService, type TestService, test, toSignedIn } from '../../test/service.ts'
+import { type SignedIn, startTestService, type TestService, test, toSignedIn } from '../../test/service.ts'
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
 
 const password = 'correct horse'
@@ -137,6 +137,38 @@ describe('refreshing', () => {
   })
 
   // contract/auth-core.md 18, BUG4.
+  test('refreshes of one moment are each for their own session, the refused ones too', async ({ service }) => {
+    const people = []
+    for (let number = 0; number < 8; number++) people.push(await service.signedIn())
+    const [leaving, reused] = people as [SignedIn, SignedIn]
+    await service.post('/logout', {}, leaving.auth)
+    await refresh(service, reused.refreshToken)
+    await refresh(service, (await refresh(service, reused.refreshToken)).body.refresh_token)
+    service.clock.advance({ seconds: 60 })
+    const answers = await Promise.all(people.map(({ refreshToken }) => refresh(service, refreshToken)))
+    expect(answers.map(({ body }) => body.user?.id ?? body.error_code)).toEqual([
+      'refresh_token_not_found',
+      'refresh_token_already_used',
+      ...people.slice(2).map(({ userId }) => userId),
+    ])
+    const again = await Promise.all(answers.slice(2).map(({ body }) => refresh(service, body.refresh_token)))
+    expect(again.map(({ body }) => body.user.id)).toEqual(people.slice(2).map(({ userId }) => userId))
+  })
+
+  test('a session that is held elsewhere keeps no other one waiting', async ({ service }) => {
+    const [held, free] = [await service.signedIn(), await service.signedIn()]
+    const holder = await service.deps.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from sessions where user_id = $1 for update', [held.userId])
+    let isHeld = true
+    const waiting = refresh(service, held.refreshToken).then((answer) => ({ answer, wasHeld: isHeld }))
+    expect((await refresh(service, free.refreshToken)).body.user.id).toBe(free.userId)
+    isHeld = false
+    await holder.query('commit')
+    holder.release()
+    expect(await waiting).toMatchObject({ wasHeld: false, answer: { status: 200 } })
+  })
+
   test('twenty refreshes of one token at once get the same child', async ({ service }) => {
     const { refreshToken } = await service.signedIn()
     const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(service, refreshToken)))

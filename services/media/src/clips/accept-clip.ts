@@ -2,12 +2,14 @@
 // one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does undoes it.
 // The transcode: ../jobs/transcode-source.ts. Waiting for it: ../http/answer-clip.ts. Reference counts: ../blobs/keep-files.ts.
 import { randomInt } from 'node:crypto'
+import { resultOf } from '@services/common/instruments'
 import type { Kysely, Transaction } from 'kysely'
 import { keepFiles } from '../blobs/keep-files.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from '../jobs/transcode-queue.ts'
+import { countClip, countProbeRefusal, type Way } from '../metrics.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture, refuseLongDuration } from '../probe/limits.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import { probe } from '../probe/probe.ts'
@@ -37,7 +39,8 @@ export interface NewClipInput {
   file: ReceivedFile
   fields: ClipFields
   tokenId: string | null
-  origin: { kind: 'upload' } | { kind: 'import'; url: string }
+  /** `pieces`: it came by the tus protocol. */
+  origin: { kind: 'upload'; pieces?: boolean } | { kind: 'import'; url: string }
   /** Rejects with its reason, as long as nothing is accepted. */
   signal?: AbortSignal
   /** Becomes true with the clip or not at all. What it throws refuses the clip. */
@@ -82,16 +85,31 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedCl
   input.signal?.throwIfAborted()
   const known = await findSourceByContent(deps.db, input.file.sha256)
   const shared = known && (await shareSource(deps, known, input))
-  if (shared) return shared
+  if (shared) {
+    countClip(wayOf(input), 'shared')
+    return shared
+  }
 
   const { signal } = input
   const limits = limitsOf(deps)
-  const look = () => probe(deps.tools, input.file.path, { limits })
+  const look = () => probeCounted(deps.tools, input.file.path, limits)
   const info = await deps.probes.run(look, { key: shareOf(input.tokenId), signal })
   signal?.throwIfAborted()
   await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, info, input)
 }
+
+async function probeCounted(tools: Deps['tools'], path: string, limits: ProbeLimits): Promise<MediaInfo> {
+  try {
+    return await probe(tools, path, { limits })
+  } catch (error) {
+    countProbeRefusal(resultOf(error))
+    throw error
+  }
+}
+
+const wayOf = ({ origin }: NewClipInput): Way =>
+  origin.kind === 'import' ? 'import' : origin.pieces ? 'tus' : 'upload'
 
 const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
   ...defaultProbeLimits,
@@ -119,13 +137,14 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
   const { tokenId } = input
   const { sha256, bytes, path } = input.file
   const original = originalOf(sha256)
-  return keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
+  let isShared = false
+  const accepted = await keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
     await takeBytes(deps, trx, input, 0)
     // Once more, now that other clips of this token wait.
     await refuseWhenBusy({ ...deps, db: trx }, tokenId)
     const inserted = await insertSource(trx, { id: deps.newId(), sha256, tokenId, bytes, info, now: deps.now() })
     if (inserted) {
-      const job: TranscodeJob = { sourceId: inserted.id }
+      const job: TranscodeJob = { sourceId: inserted.id, way: wayOf(input) }
       const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(tokenId) })
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
@@ -133,9 +152,12 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
     const winner = await findSourceByContent(trx, sha256)
     const source = winner && (await attachToSource(trx, winner.id))
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })
+    isShared = true
     const last = () => bringForward(deps, trx, source, input)
     return { references: [], last, result: await addClip(deps, trx, source, input) }
   })
+  if (isShared) countClip(wayOf(input), 'shared')
+  return accepted
 }
 
 /** Whoever sends bytes again that wait waits no longer than for bytes of its own. */

@@ -9,6 +9,8 @@ export interface Slots {
   run<T>(work: () => Promise<T>, whose?: { key?: string; signal?: AbortSignal }): Promise<T>
   /** Throws what `run` would throw at once, for a caller with something to do before. */
   refuseWhenFull(key: string): void
+  /** How many work at this moment, and how many wait to. */
+  taken(): { used: number; waiting: number }
 }
 
 export interface SlotLimits {
@@ -92,6 +94,7 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Sl
       }
     },
     refuseWhenFull,
+    taken: () => ({ used: total, waiting: queue.length }),
   }
 }
 

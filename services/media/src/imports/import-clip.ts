@@ -1,7 +1,10 @@
 import { rm } from 'node:fs/promises'
+import { counted } from '@services/common/instruments'
 import { type AcceptedClip, acceptClip, type NewClipInput } from '../clips/accept-clip.ts'
 import { type ClipFields, fillFields } from '../clips/clip-fields.ts'
 import type { Deps } from '../deps.ts'
+import { countBytesIn, countImport } from '../metrics.ts'
+import { siteOf } from '../sites/sites.ts'
 import { receiveSource } from './receive-source.ts'
 
 export interface ImportInput {
@@ -25,6 +28,14 @@ const FETCH_AT_LEAST_MS = 10_000
  * caller did not say is taken from the page. Throws busy, what `receiveSource` does, and what an upload of the same file would.
  */
 export async function importClip(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
+  const site = (URL.canParse(input.url) && siteOf(new URL(input.url))?.site.name) || 'other'
+  return counted(
+    (result) => countImport(site, result),
+    () => receiveAndAccept(deps, input),
+  )
+}
+
+async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<AcceptedClip> {
   const { url, fields, given, tokenId, startedAt, clientGone, alongside } = input
   const { maxBytes } = deps.config.source
   const signal = AbortSignal.any([deps.hurry, clientGone])
@@ -38,6 +49,7 @@ export async function importClip(deps: Deps, input: ImportInput): Promise<Accept
   }
   try {
     const { file, about } = await deps.downloads.run(receive, { key: tokenId, signal })
+    countBytesIn('import', file.bytes)
     return await acceptClip(deps, {
       file: { ...file, path },
       fields: about ? fillFields(fields, given, about) : fields,

@@ -4,13 +4,14 @@ import { announce } from '../clips/results.store.ts'
 import { markFailed, originalOf } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
+import { countClip, type Way } from '../metrics.ts'
 import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
 
 /** Ends a source that is still being made: its clips say why, who waits is told, and its original goes. */
 export async function failSource(
   deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps,
   id: string,
-  { code, details }: { code: ErrorCode; details: Record<string, unknown> | undefined },
+  { code, details, way }: { code: ErrorCode; details: Record<string, unknown> | undefined; way?: Way | undefined },
 ): Promise<void> {
   const now = deps.now()
   const sha256 = await deps.db.transaction().execute(async (trx) => {
@@ -21,5 +22,7 @@ export async function failSource(
     await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     return failed
   })
-  if (sha256) await deleteIfUnreferenced(deps, originalOf(sha256))
+  if (!sha256) return
+  countClip(way ?? 'unknown', code)
+  await deleteIfUnreferenced(deps, originalOf(sha256))
 }

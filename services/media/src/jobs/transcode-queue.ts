@@ -1,7 +1,10 @@
 import type { QueueDefinition } from '@services/common/queue'
+import type { Way } from '../metrics.ts'
 
 export interface TranscodeJob {
   sourceId: string
+  /** How its first clip came, to be counted by; absent when housekeeping sends for it again. */
+  way?: Way
 }
 
 /** Whose turn a clip takes in the queue: its token's; callers without one take turns as one. */

@@ -22,6 +22,7 @@ import {
 import type { MainKind } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
+import { countClip, measureTranscode } from '../metrics.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { emitEvent } from '../webhooks/emit-event.ts'
@@ -50,6 +51,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   let directory: string | undefined
   let isMade = false
   const startedAt = Date.now()
+  const seconds = () => (Date.now() - startedAt) / 1000
   const endClip = beginClip()
   try {
     // A second try means that somebody died, perhaps on this machine.
@@ -58,17 +60,20 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     const renditions = await transcode(deps, source, directory, job.signal)
     isMade = await storeRenditions(deps, source, renditions)
     const { warnings } = renditions
-    log.info({ sourceId: source.id, seconds: (Date.now() - startedAt) / 1000, warnings }, 'clip transcoded')
+    log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
+    measureTranscode(source.info.type, 'ready', seconds())
+    if (isMade) countClip(job.data.way ?? 'unknown', 'ready')
   } catch (err) {
     // Not ours any more: given back at a stop, or taken over by another worker.
     if (job.signal.aborted) throw err
-    if (lacksRoom(err) && (await waitForRoom(deps, { source, jobId: job.id }, err))) return
+    measureTranscode(source.info.type, 'failed', seconds())
+    if (lacksRoom(err) && (await waitForRoom(deps, source, { job, err }))) return
     const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
     if (!(err instanceof ApiError) && !isLastTry) throw err
     const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
     const details = err instanceof ApiError ? err.details : undefined
     log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'clip could not be transcoded')
-    await failSource(deps, source.id, { code, details })
+    await failSource(deps, source.id, { code, details, way: job.data.way })
   } finally {
     endClip()
     if (directory) await rm(directory, { recursive: true, force: true })
@@ -94,7 +99,7 @@ async function dropAbandoned(deps: Deps, { id, sha256 }: Source): Promise<boolea
 /** For jobs whose tries are used up without a word, because each worker died over them. */
 export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
   deps.log.error({ sourceId: job.data.sourceId }, 'clip given up: no worker survived it')
-  await failSource(deps, job.data.sourceId, { code: 'internal', details: undefined })
+  await failSource(deps, job.data.sourceId, { code: 'internal', details: undefined, way: job.data.way })
 }
 
 async function transcode(deps: Deps, source: Source, directory: string, signal: AbortSignal): Promise<Renditions> {

@@ -1,3 +1,4 @@
+import type { QueueJob } from '@services/common/queue'
 import { StorageUnavailable } from '../blobs/storage-unavailable.ts'
 import { lockProcessing, type Source } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
@@ -19,18 +20,17 @@ export const lacksRoom = (error: unknown): boolean => isDiskFull(error) || error
  */
 export async function waitForRoom(
   { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,
-  { source, jobId }: { source: Pick<Source, 'id' | 'created_at'>; jobId: string },
-  err: unknown,
+  source: Pick<Source, 'id' | 'created_at'>,
+  { job, err }: { job: Pick<QueueJob<TranscodeJob>, 'id' | 'data'>; err: unknown },
 ): Promise<boolean> {
   const age = (now().getTime() - source.created_at.getTime()) / 1000
   if (age > ROOM_WITHIN_SECONDS) return false
   const afterSeconds = Math.round(Math.min(LONGEST_WAIT_SECONDS, Math.max(SHORTEST_WAIT_SECONDS, age / 2)))
-  const job: TranscodeJob = { sourceId: source.id }
   await db.transaction().execute(async (trx) => {
     const locked = await lockProcessing(trx, source.id)
     if (!locked) return
     const share = shareOf(locked.token_id)
-    await queue.send(trx, TRANSCODE_QUEUE.name, job, { afterSeconds, share, inPlaceOf: jobId })
+    await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, share, inPlaceOf: job.id })
   })
   log.error({ err, sourceId: source.id, afterSeconds }, 'no room to make a clip, or no storage: it waits')
   return true

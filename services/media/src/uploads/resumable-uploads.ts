@@ -14,6 +14,7 @@ import { type Clip, findClip } from '../clips/clips.store.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { countBytesIn } from '../metrics.ts'
 import {
   deleteExpiredUploads,
   deleteUpload,
@@ -98,8 +99,9 @@ async function accept(
     if (other !== null) throw new FinishedElsewhere(other)
   }
   try {
-    const origin = { kind: 'upload' } as const
+    const origin = { kind: 'upload', pieces: true } as const
     const clip = await acceptClip(deps, { ...input, tokenId, origin, signal: deps.hurry, alongside })
+    countBytesIn('tus', input.file.bytes)
     await rm(partialPath(deps, id), { force: true })
     return clip
   } catch (error) {

@@ -18,6 +18,7 @@ import { keyedRequest, readKey } from '../http/idempotency-key.ts'
 import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from '../http/receive-form.ts'
 import { AddHeaders, AddQuery, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
 import { acceptOnce, rememberFailure } from '../idempotency/accept-once.ts'
+import { countBytesIn } from '../metrics.ts'
 import { readFormFields } from './form-fields.ts'
 
 const UploadForm = Type.Object({
@@ -95,6 +96,7 @@ async function receiveUpload(deps: Deps, request: FastifyRequest, reply: Fastify
       throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
     }
     const { file } = form
+    countBytesIn('upload', file.bytes)
     const fields = readFormFields(form.fields)
     const input = { file, fields, tokenId: request.apiToken?.id ?? null, origin: { kind: 'upload' } as const }
     const keyed = keyedRequest(request, 'upload', { content: file.sha256, fields })

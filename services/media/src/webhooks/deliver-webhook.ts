@@ -5,6 +5,7 @@ import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
+import { countDelivery } from '../metrics.ts'
 import {
   type AttemptResult,
   beginAttempt,
@@ -47,6 +48,7 @@ export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob
   if (receiver.disabled_at || now > attempt.give_up_at) {
     const error = receiver.disabled_at ? 'disabled' : 'given_up'
     await deps.db.transaction().execute((trx) => endDelivery(trx, attempt.id, 'failed', { ...lastOf(attempt), error }))
+    countDelivery('failed')
     return callNext(deps, receiver.id, { places: 1 })
   }
   const pauseMs = (receiver.paused_until?.getTime() ?? 0) - now.getTime()
@@ -117,6 +119,7 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> 
       await noteSuccess(trx, receiver.id)
       await endDelivery(trx, id, 'delivered', result)
     })
+    countDelivery('delivered')
     return { places: AT_ONCE }
   }
   const now = deps.now()
@@ -132,6 +135,7 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> 
     await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
     return sendJob(deps.queue, trx, { deliveryId: id, attempt: attempt.attempts + 1 }, waitMs)
   })
+  countDelivery(isOver || disabledAt ? 'failed' : 'retried')
   const facts = { webhookId: receiver.id, deliveryId: id, ...result }
   if (disabledAt) deps.log.warn(facts, 'webhook switched off: its receiver is gone or has failed for days')
   else if (isOver) deps.log.warn(facts, 'event given up: its receiver failed for a day')

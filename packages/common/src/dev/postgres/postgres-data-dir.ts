@@ -13,7 +13,7 @@ export type PostgresPlace = { binaries: PostgresBinaries; user: PostgresUser; da
 export const PREDECESSOR_PATIENCE_MS = 3_000
 
 /** Made up by the first start and kept with the data; PostgreSQL ignores a file it does not know. */
-const PASSWORD_FILE = 'superuser-password'
+export const PASSWORD_FILE = 'superuser-password'
 
 export const readPassword = async (dataDir: string) => (await readFile(join(dataDir, PASSWORD_FILE), 'utf8')).trim()
 

@@ -1,0 +1,69 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import type { ExternalAccount } from '../services/auth/src/providers/provider.ts'
+import { type OpenIdProvider, startOpenIdProvider } from '../services/auth/test/openid-provider.ts'
+import { openGuide } from './testing/guide.ts'
+import { decodeJwt } from './testing/jwt.ts'
+import { openShell, type Shell } from './testing/shell.ts'
+
+const { settings } = inject('devServices')
+const guide = openGuide('add-a-provider.md')
+const repository = join(import.meta.dirname, '..')
+let shell: Shell
+let corp: OpenIdProvider
+
+beforeAll(async () => {
+  // Where the provider sends the browser back to is only looked at: the test goes on at the service itself.
+  ;[shell, corp] = await Promise.all([
+    openShell(settings),
+    startOpenIdProvider({}, 'https://auth.example.com/callback'),
+  ])
+})
+afterAll(async () => {
+  await shell.close()
+  await corp.close()
+})
+
+test('one of the eighteen and a provider of our own are switched on by settings, and somebody signs in', async () => {
+  await shell.write('github.env', guide.file('github.env'))
+  const own = corp.settings('OIDC_CORP')
+  const client = {
+    'https://login.corp.example': corp.issuer,
+    'your-client-id': own.AUTH_EXTERNAL_OIDC_CORP_CLIENT_ID as string,
+    'your-client-secret': own.AUTH_EXTERNAL_OIDC_CORP_SECRET as string,
+  }
+  await shell.write('corp.env', guide.file('corp.env', client))
+  const start = 'set -a; . ./github.env; . ./corp.env; exec npx -y pnpm@12 --filter ./services/auth start'
+  const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
+  const here = { 'https://auth.example.com': url }
+
+  const [enabled = '', github = ''] = (await shell.run(guide.take('/settings', here))).stdout.split(
+    /(?<=\})\n?(?=http)/,
+  )
+  expect(JSON.parse(enabled).external).toMatchObject({ github: true, google: false, corp: true })
+  const authorize = new URL(github.trim())
+  expect(authorize.origin + authorize.pathname).toBe('https://github.com/login/oauth/authorize')
+  expect(authorize.searchParams.get('client_id')).toBe('your-client-id')
+
+  corp.next({ sub: 'c-1', email: 'katherine@corp.example', email_verified: true })
+  const begun = (await shell.run(guide.take('provider=corp', here))).stdout.trim()
+  const callback = await corp.visit(begun)
+  const back = await fetch(url + callback.pathname + callback.search, { redirect: 'manual' })
+  const fragment = new URLSearchParams(String(back.headers.get('location')).split('#')[1])
+  expect(decodeJwt(String(fragment.get('access_token')))).toMatchObject({ email: 'katherine@corp.example' })
+}, 60_000)
+
+test('the provider of the example says who somebody is, and believes an address only where it was verified', async () => {
+  const kinds = pathToFileURL(join(repository, 'services/auth/src/providers/provider.ts')).href
+  await shell.write('example.ts', guide.file('example.ts', { './provider.ts': kinds }))
+  const { example } = await import(pathToFileURL(join(shell.folder, 'example.ts')).href)
+  const endpoints = example.endpoints(undefined)
+  const identify = (user: object): Promise<ExternalAccount> => example.identify({ endpoints, get: async () => user })
+  const { emails, sub } = await identify({ id: 7, email: 'ada@example.com' })
+  expect({ emails, sub }).toEqual({ emails: [{ email: 'ada@example.com', verified: false, primary: true }], sub: 7 })
+  const verified = await identify({ id: 7, email: 'ada@example.com', email_verified: true })
+  expect(verified.emails[0]?.verified).toBe(true)
+  expect(example.endpoints('http://127.0.0.1:1').token).toBe('http://127.0.0.1:1/oauth/token')
+  expect(guide.untaken()).toEqual([])
+})

@@ -1,0 +1,77 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { makeClip } from './testing/clip.ts'
+import { openGuide } from './testing/guide.ts'
+import { adminBy } from './testing/jwt.ts'
+import { openShell, type Shell } from './testing/shell.ts'
+import { upload } from './testing/upload.ts'
+
+const { authUrl, settings, databaseServerUrl, postgresTools } = inject('devServices')
+const guide = openGuide('back-up-and-restore.md')
+let shell: Shell
+
+const databaseAt = (name: string) => Object.assign(new URL(databaseServerUrl), { pathname: `/${name}` }).href
+
+beforeAll(async () => {
+  const { PATH = '' } = process.env
+  shell = await openShell({
+    ...settings,
+    ADMIN_DATABASE_URL: databaseServerUrl,
+    PATH: [join(import.meta.dirname, 'testing/bin'), postgresTools, join(process.execPath, '..'), PATH].join(':'),
+  })
+})
+afterAll(async () => {
+  await shell.close()
+})
+
+const post = (url: string, body: object, headers = {}) =>
+  fetch(url, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+
+test('from what was backed up a user signs in and a clip is served', async ({ skip }) => {
+  skip(!postgresTools, 'no pg_dump that understands the server: apt-get install postgresql brings both')
+  const credentials = { email: 'hedy@example.com', password: 'correct horse' }
+  const admin = adminBy(settings.AUTH_JWT_SECRET)
+  await post(`${authUrl}/admin/users`, { ...credentials, email_confirm: true }, admin)
+  const session = async (url: string, grant: string, body: object) => {
+    const answer = await post(`${url}/token?grant_type=${grant}`, body)
+    return { status: answer.status, ...((await answer.json()) as { refresh_token: string }) }
+  }
+  const [left, used] = [
+    await session(authUrl, 'password', credentials),
+    await session(authUrl, 'password', credentials),
+  ]
+  const { files } = await upload(await makeClip('back-up'))
+  const watched = Buffer.from(await (await fetch(files.mp4)).arrayBuffer())
+
+  expect(await shell.run(guide.take('pg_dump'))).toMatchObject({ code: 0, stderr: '' })
+  // After the back-up: what it does not know.
+  const refreshed = await session(authUrl, 'refresh_token', used)
+
+  const restored = join(shell.folder, 'restored')
+  expect(await shell.run(guide.take('createdb'))).toMatchObject({ code: 0, stderr: '' })
+  const restore = guide.take('pg_restore', {
+    'postgres://postgres@db.internal/auth_restored': databaseAt('auth_restored'),
+    'postgres://postgres@db.internal/media_restored': databaseAt('media_restored'),
+    '/var/lib/media/restored': restored,
+  })
+  expect(await shell.run(restore)).toMatchObject({ code: 0, stderr: '' })
+  const check = await shell.run(`export MEDIA_WORK_DIR='${restored}/work'\n${guide.take('blobs check')}`)
+  expect(check).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing wrong') })
+
+  const start = (service: string) =>
+    shell.start(`. ./.exported; exec npx -y pnpm@12 --filter ./services/${service} start`)
+  const [auth, media] = await Promise.all(
+    [start('auth'), start('media')].map((started) => started.says(/listening at (http:[^"]+)"/)),
+  )
+  expect((await session(String(auth), 'password', credentials)).status).toBe(200)
+  // A session that was not used since goes on; one that was is newer than the database knows.
+  expect((await session(String(auth), 'refresh_token', left)).status).toBe(200)
+  expect((await session(String(auth), 'refresh_token', refreshed)).status).toBe(400)
+  const served = await fetch(String(media) + new URL(files.mp4).pathname)
+  expect(Buffer.from(await served.arrayBuffer()).equals(watched)).toBe(true)
+  expect(guide.untaken()).toEqual([])
+}, 90_000)

@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { openGuide, readGuide } from './testing/guide.ts'
+import { decodeJwt } from './testing/jwt.ts'
+import { openShell, type Shell } from './testing/shell.ts'
+
+const run = promisify(execFile)
+const { settings, inboxUrl } = inject('devServices')
+const guide = openGuide('configure-auth-for-production.md')
+let shell: Shell
+
+beforeAll(async () => {
+  // Of the settings only what the test itself needs: all others are those of the guide.
+  shell = await openShell({ AUTH_PORT: '0', AUTH_API_HOST: '127.0.0.1' })
+})
+afterAll(() => shell.close())
+
+const NGINX = ['/usr/sbin/nginx', '/usr/bin/nginx'].find((path) => existsSync(path))
+
+test('the file of settings is complete, its checks say so, and the service starts with it and without a warning', async () => {
+  const written = await shell.run(
+    guide.take('cat > auth.env', {
+      'postgres://auth:password@db.internal/auth': settings.AUTH_DATABASE_URL as string,
+      // A secret of its own would make the waiting mails of the running service unreadable.
+      '$(openssl rand -base64 48)\nAUTH_ENCRYPTION_KEY': `${settings.AUTH_JWT_SECRET}\nAUTH_ENCRYPTION_KEY`,
+      // Made by this command when the services of these tests were started.
+      '$(auth keys generate --alg ES256)': String(settings.AUTH_JWT_KEYS),
+      'AUTH_SMTP_HOST=smtp.example.com': 'AUTH_SMTP_HOST=127.0.0.1',
+      'AUTH_SMTP_PORT=587': `AUTH_SMTP_PORT=${settings.AUTH_SMTP_PORT}`,
+      // The inbox asks for no password and has no certificate.
+      'AUTH_SMTP_USER=auth\n': '',
+      "AUTH_SMTP_PASS='password'\n": '',
+      'AUTH_SMTP_TLS=required': 'AUTH_SMTP_TLS=off',
+    }),
+  )
+  expect(written).toMatchObject({ code: 0, stdout: '' })
+  await shell.write('captcha.env', guide.file('captcha.env'))
+  const check = await shell.run(`(. ./captcha.env; ${guide.take('config check')})`)
+  expect(check).toMatchObject({ code: 0, stdout: 'the configuration is complete\n' })
+  expect(check.stderr).not.toContain('"level":"warn"')
+
+  const mail = await shell.run(guide.take('mail test'))
+  expect(mail.stdout).toMatch(/^sent, Message-ID/)
+  const received = await (await fetch(`${inboxUrl}/api/messages?to=you@example.com`)).json()
+  expect(received).toMatchObject({ messages: [{ to: ['you@example.com'] }] })
+
+  const accepted = await shell.run(guide.take('redirect check https://pull-7'))
+  expect(accepted.stdout).toMatch(/^accepted: AUTH_URI_ALLOW_LIST holds .*preview/)
+
+  const token = (await shell.run(guide.take('tokens admin'))).stdout.trim()
+  const { role, exp, iat } = decodeJwt(token)
+  expect([role, Number(exp) - Number(iat)]).toEqual(['service_role', 600])
+
+  const service = shell.start(guide.take('auth start', { npx: '. ./auth.env; exec npx' }))
+  const url = await service.says(/listening at (http:[^"]+)"/)
+  expect((await fetch(`${url}/health/ready`)).status).toBe(200)
+  const admin = await fetch(`${url}/admin/users`, { headers: { authorization: `Bearer ${token}` } })
+  expect(admin.status).toBe(200)
+  expect(service.output()).not.toContain('"level":"warn"')
+}, 60_000)
+
+test('nginx takes the settings of the guide', async ({ skip }) => {
+  const server = guide.file('auth.conf')
+  if (!NGINX) skip('this machine has no nginx')
+  await shell.write('nginx.conf', `pid ${shell.folder}/nginx.pid; error_log stderr; events {}\nhttp { ${server} }`)
+  const { stderr } = await run(String(NGINX), ['-t', '-c', join(shell.folder, 'nginx.conf')])
+  expect(stderr).toContain('test is successful')
+})
+
+test('every warning of the tables is one that the services give', async () => {
+  const table = readGuide('configure-auth-for-production.md').split('## What the warnings')[1] ?? ''
+  const warnings = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, warning]) => warning as string)
+  expect(warnings.length).toBeGreaterThan(7)
+  const folders = ['services/auth/src', 'services/media/src', 'packages/common/src']
+  const sources = (await Promise.all(folders.map(readSources))).join('\n')
+  // What a message fills in stands as … in the guide.
+  const unknown = warnings.flatMap((warning) => warning.split('…')).filter((part) => !sources.includes(part.trim()))
+  expect(unknown).toEqual([])
+})
+
+test('every block of the guide was run', () => {
+  expect(guide.untaken()).toEqual([])
+})
+
+async function readSources(folder: string): Promise<string> {
+  const root = join(import.meta.dirname, '..', folder)
+  const files = (await readdir(root, { recursive: true })).filter((file) => /(?<!\.test)\.ts$/.test(file))
+  return (await Promise.all(files.map((file) => readFile(join(root, file), 'utf8')))).join('\n')
+}

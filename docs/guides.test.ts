@@ -1,0 +1,46 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { blocksOf, GUIDES, isToBeRun, readGuide } from './testing/guide.ts'
+
+const guides = readdirSync(GUIDES).filter((name) => name.endsWith('.md') && name !== 'README.md')
+
+test('the index names every guide', () => {
+  const index = readGuide('README.md')
+  expect(guides.filter((name) => !index.includes(`(${name})`))).toEqual([])
+})
+
+test.each(guides)('what %s tells to type is run by a test of its own, which leaves nothing out', (name) => {
+  const blocks = blocksOf(readGuide(name)).filter(isToBeRun)
+  const tests = join(GUIDES, name.replace(/\.md$/, '.test.ts'))
+  if (blocks.length > 0) expect(readGuide(tests.slice(GUIDES.length))).toContain('expect(guide.untaken()).toEqual([])')
+})
+
+test.each([...guides, 'README.md', '../README.md'])('links of %s lead somewhere', (name) => {
+  const markdown = readGuide(name).replaceAll(/```[\s\S]*?```/g, '')
+  const targets = [...markdown.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string)
+  const broken = targets.filter((target) => !/^https?:/.test(target) && !leadsSomewhere(name, target))
+  expect(broken).toEqual([])
+})
+
+test('pictures are small enough to be read over a slow line', async () => {
+  const folder = join(GUIDES, 'screenshots')
+  for (const name of readdirSync(folder)) expect((await stat(join(folder, name))).size).toBeLessThan(200_000)
+})
+
+function leadsSomewhere(from: string, target: string): boolean {
+  const [path = '', anchor] = target.split('#')
+  const file = path === '' ? from : join(dirname(from), path)
+  if (!existsSync(join(GUIDES, file))) return false
+  return anchor === undefined || anchorsOf(readGuide(file)).includes(anchor)
+}
+
+/** As GitHub makes them of headings. */
+const anchorsOf = (markdown: string) =>
+  [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-'),
+  )

@@ -1,0 +1,31 @@
+import { createHmac, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+
+/** A key as /.well-known/jwks.json publishes it. */
+export type PublishedKey = JsonWebKey & { kid: string }
+
+const part = (token: string, index: number) =>
+  JSON.parse(Buffer.from(token.split('.')[index] ?? '', 'base64url').toString()) as Record<string, unknown>
+
+/** What a token says, whoever signed it. */
+export const decodeJwt = (token: string) => part(token, 1)
+
+/** Which key it says to be signed with. */
+export const keyIdOf = (token: string) => part(token, 0).kid
+
+/** Authorization of an admin's token, made from the secret (RFC 7515): what `tokens admin` makes, without its process. */
+export function adminBy(secret: string | undefined): { authorization: string } {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const input = `${encode({ alg: 'HS256' })}.${encode({ role: 'service_role' })}`
+  const signature = createHmac('sha256', String(secret)).update(input).digest('base64url')
+  return { authorization: `Bearer ${input}.${signature}` }
+}
+
+/** Whether one of these keys has signed it (ES256, RFC 7518 section 3.4). */
+export function isSignedByOneOf(keys: readonly PublishedKey[], token: string): boolean {
+  const jwk = keys.find(({ kid }) => kid === keyIdOf(token))
+  if (!jwk) return false
+  const [header = '', payload = '', signature = ''] = token.split('.')
+  const key = createPublicKey({ key: jwk, format: 'jwk' })
+  const signed = Buffer.from(`${header}.${payload}`)
+  return verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))
+}

@@ -1,0 +1,101 @@
+// Reads a Dockerfile as far as ours go, so that what is checked is the file. What it does not know it refuses.
+import { parseArgs } from 'node:util'
+
+export interface Instruction {
+  keyword: string
+  /** Of RUN and COPY, `--name=value`. */
+  flags: Record<string, string>
+  /** What follows keyword and flags, in one line. */
+  text: string
+  line: number
+}
+
+export interface Stage {
+  name: string
+  /** An image, or an earlier stage. */
+  from: string
+  instructions: Instruction[]
+}
+
+const KEYWORDS = new Set(
+  'ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL RUN STOPSIGNAL USER WORKDIR'.split(' '),
+)
+
+/** Throws with the line at what it does not know. */
+export function parseDockerfile(text: string): Stage[] {
+  const stages: Stage[] = []
+  for (const instruction of readInstructions(text)) {
+    if (instruction.keyword === 'FROM') {
+      const [, from = '', name = String(stages.length)] = /^(\S+)(?:\s+AS\s+(\S+))?$/.exec(instruction.text) ?? []
+      if (!from) throw new Error(`line ${instruction.line}: FROM ${instruction.text}`)
+      stages.push({ name, from, instructions: [] })
+      continue
+    }
+    const stage = stages.at(-1)
+    if (!stage) throw new Error(`line ${instruction.line}: ${instruction.keyword} before FROM`)
+    stage.instructions.push(instruction)
+  }
+  return stages
+}
+
+/** All instructions of a stage, those of the stages it is made from first; and the image at the end of that chain. */
+export function lineage(stages: Stage[], name: string): { image: string; instructions: Instruction[] } {
+  const stage = stages.find((each) => each.name === name)
+  if (!stage) return { image: name, instructions: [] }
+  const below = lineage(stages, stage.from)
+  return { image: below.image, instructions: [...below.instructions, ...stage.instructions] }
+}
+
+function readInstructions(text: string): Instruction[] {
+  const found: Instruction[] = []
+  let pending = ''
+  let begun = 0
+  for (const [index, line] of text.split('\n').entries()) {
+    if (/^\s*#/.test(line) || (pending === '' && line.trim() === '')) continue
+    if (pending === '') begun = index + 1
+    pending += line.replace(/\\$/, ' ')
+    if (line.endsWith('\\')) continue
+    found.push(readInstruction(pending.trim(), begun))
+    pending = ''
+  }
+  if (pending !== '') throw new Error(`line ${begun}: the last instruction does not end`)
+  return found
+}
+
+function readInstruction(line: string, number: number): Instruction {
+  const keyword = /^\S+/.exec(line)?.[0] ?? ''
+  if (!KEYWORDS.has(keyword)) throw new Error(`line ${number}: ${keyword} is not known here`)
+  let text = line.slice(keyword.length).trim()
+  const flags: Record<string, string> = {}
+  for (let flag = /^--([a-z-]+)=(\S+)\s+/.exec(text); flag; flag = /^--([a-z-]+)=(\S+)\s+/.exec(text)) {
+    flags[flag[1] as string] = flag[2] as string
+    text = text.slice(flag[0].length)
+  }
+  return { keyword, flags, text, line: number }
+}
+
+/** `["a", "b"]`, or the shell that runs what is written. */
+export function commandOf(text: string): string[] {
+  if (!text.startsWith('[')) return ['/bin/sh', '-c', text]
+  return JSON.parse(text)
+}
+
+/** `A=1 B="two words"` of ENV, ARG and LABEL; ARG may name without a value. */
+export function pairsOf(text: string): [name: string, value: string | undefined][] {
+  return [...text.matchAll(/([\w.-]+)(?:=("(?:[^"\\]|\\.)*"|\S*))?(?:\s+|$)/g)].map(([, name = '', value]) => [
+    name,
+    value?.replace(/^"(.*)"$/, '$1'),
+  ])
+}
+
+/** `$NAME` and `${NAME}`; one that is not set is empty, as for a builder. */
+export const expand = (text: string, variables: Record<string, string>): string =>
+  text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (_all, braced, bare) => variables[braced ?? bare] ?? '')
+
+/** The operands of `check`: names of services, all when there are none. */
+export function chosen(args: string[], all: string[]): string[] {
+  const { positionals } = parseArgs({ args, allowPositionals: true })
+  const unknown = positionals.find((name) => !all.includes(name))
+  if (unknown) throw new Error(`there is no ${unknown}: ${all.join(', ')}`)
+  return positionals.length > 0 ? positionals : all
+}

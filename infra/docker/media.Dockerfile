@@ -1,0 +1,79 @@
+# The image of media. Built from the root of the repository: docker build -f infra/docker/media.Dockerfile .
+# Everything after the install is read-only: it runs as 10001 and writes to /tmp and to the directories of its settings, for
+# which /data is there.
+
+# By version and digest; Renovate keeps both.
+FROM node:24.21.0-trixie-slim@sha256:8ec5d7557396cfe32d21c3f9c13072355ceab22b584578ca4bb28af31120cffe AS base
+
+FROM base AS build
+# renovate: datasource=npm depName=pnpm
+ARG PNPM_VERSION=12.21.0
+RUN npm install --global "pnpm@${PNPM_VERSION}"
+WORKDIR /app
+COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
+COPY packages/common/package.json packages/common/
+COPY services/media/package.json services/media/
+# The workspace stays a workspace (no `pnpm deploy`): Node strips no types under node_modules.
+RUN --mount=type=cache,id=pnpm-store,target=/pnpm-store \
+    pnpm install --frozen-lockfile --prod --ignore-scripts --filter "@services/media..." \
+      --store-dir=/pnpm-store --package-import-method=copy
+# The ffmpeg of the npm packages is for laptops: the distribution's is mended, and comes below.
+RUN rm -rf node_modules/.pnpm/@ff*-installer+* node_modules/.pnpm/node_modules/@ff*-installer \
+      services/media/node_modules/@ff*-installer
+# Binaries for other systems, types, source maps, and the installer's notes.
+RUN find node_modules/.pnpm -path '*/prebuilds/*' \( -name 'darwin-*' -o -name 'freebsd-*' -o -name 'win32-*' -o -name '*musl*' \) \
+      -prune -exec rm -rf {} + \
+ && find node_modules/.pnpm -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -delete \
+ && rm -rf node_modules/.modules.yaml node_modules/.pnpm-workspace-state-v1.json node_modules/.pnpm/lock.yaml pnpm-lock.yaml
+COPY LICENSE ./
+COPY packages/common/src packages/common/src
+COPY services/media/migrations services/media/migrations
+COPY services/media/src services/media/src
+
+FROM base
+# bubblewrap keeps ffmpeg from network, processes and files; tini buries what a killed sandbox leaves. Versions are not named:
+# a build takes the mended ones of the day. yt-dlp from backports, because sites change faster than distributions.
+RUN sed -i 's/^Suites: trixie trixie-updates$/& trixie-backports/' /etc/apt/sources.list.d/debian.sources \
+ && apt-get update \
+ && apt-get install --yes --no-install-recommends bubblewrap ffmpeg tini yt-dlp/trixie-backports \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
+# A package manager in an image serves those who broke in.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/include /opt/yarn-* \
+      /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg \
+ && groupadd --gid 10001 app \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin app \
+ && install -d -o 10001 -g 10001 /data
+COPY --from=build /app /app
+WORKDIR /app/services/media
+# Node's flags and the C library's arenas are those of the script `start`, for every command.
+ENV NODE_ENV=production \
+    NODE_OPTIONS=--max-semi-space-size=4 \
+    NODE_COMPILE_CACHE=/app/node_modules/.cache/node \
+    MALLOC_ARENA_MAX=2
+# Compiles once what every start would compile. As the user of later, whose id is in the cache's path; then owned by root and
+# readable (Node makes its files 0600): what runs may read it and never write it. Without settings `main.ts` has loaded all its modules when it gives up (78).
+RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE" \
+ && setpriv --reuid=10001 --regid=10001 --clear-groups node src/cli.ts version \
+ && { setpriv --reuid=10001 --regid=10001 --clear-groups node src/main.ts 2>/dev/null; test $? -eq 78; } \
+ && chown -R root:root "$NODE_COMPILE_CACHE" \
+ && chmod -R a=rX "$NODE_COMPILE_CACHE"
+
+ARG VERSION=0.0.0-dev
+ARG REVISION=unknown
+ARG SOURCE=unknown
+LABEL org.opencontainers.image.title="media" \
+      org.opencontainers.image.description="Takes short clips and returns hosted gif, jpg, mp4 and webm" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+
+USER 10001:10001
+# Requests, and metrics where MEDIA_METRICS_EXPORTER is prometheus.
+EXPOSE 8082 9101
+STOPSIGNAL SIGTERM
+# Whether the process answers; a database that is away is no reason to end it. Not for `worker`, which listens nowhere.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=3 \
+  CMD ["node", "-e", "const { MEDIA_PORT, PORT } = process.env; require('node:http').get({ host: '127.0.0.1', port: MEDIA_PORT || PORT || 8082, path: '/health/live' }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
+ENTRYPOINT ["tini", "--"]
+CMD ["node", "src/main.ts"]

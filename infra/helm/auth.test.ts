@@ -1,0 +1,93 @@
+import { readConfig } from '../../services/auth/src/config.ts'
+import { chart } from './auth-chart.ts'
+import { chartTests } from './chart-tests.ts'
+
+const minimal = {
+  config: {
+    AUTH_SITE_URL: 'https://app.example.com',
+    AUTH_API_EXTERNAL_URL: 'https://auth.example.com',
+    AUTH_SMTP_HOST: 'smtp.example.com',
+    AUTH_SMTP_PORT: 587,
+    AUTH_SMTP_ADMIN_EMAIL: 'no-reply@example.com',
+  },
+  existingSecret: 'auth-secrets',
+}
+
+chartTests({
+  ...chart,
+  readConfig,
+  elsewhere: {
+    AUTH_DATABASE_URL: 'postgres://auth:secret@postgres/auth',
+    AUTH_JWT_SECRET: 'a secret of more than thirty-two bytes',
+  },
+  minimal,
+  refused: [
+    ['no site', { config: { AUTH_SITE_URL: '' } }, /config\.AUTH_SITE_URL is required: the URL of your application/],
+    ['no address of its own', { config: { AUTH_API_EXTERNAL_URL: null } }, /config\.AUTH_API_EXTERNAL_URL is required/],
+    ['no database', { existingSecret: '' }, /existingSecret is required.* secrets\.AUTH_DATABASE_URL/],
+    [
+      'no secret of tokens',
+      { existingSecret: '', secrets: { AUTH_DATABASE_URL: 'postgres://x/y' } },
+      /existingSecret is required.* secrets\.AUTH_JWT_SECRET/,
+    ],
+    [
+      'no mail server',
+      { existingSecret: '', config: { AUTH_SMTP_HOST: '' }, secrets: { AUTH_DATABASE_URL: 'x', AUTH_JWT_SECRET: 'y' } },
+      /config\.AUTH_SMTP_HOST is required while e-mail is enabled; set config\.AUTH_EXTERNAL_EMAIL_ENABLED to false/,
+    ],
+    ['no host of an Ingress', { ingress: { enabled: true } }, /ingress\.hosts is required with ingress\.enabled/],
+    [
+      'a ServiceMonitor without metrics',
+      { metrics: { serviceMonitor: { enabled: true } } },
+      /metrics\.serviceMonitor\.enabled needs metrics\.enabled/,
+    ],
+    [
+      'fewest pods above most',
+      { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } },
+      /autoscaling\.minReplicas is above autoscaling\.maxReplicas/,
+    ],
+  ],
+  wrong: [
+    ['/worker', null],
+    ['/podAnnotations', null],
+    ['/networkPolicy/database', null],
+    ['/service/port', null],
+    ['/replicaCont', 2],
+    ['/replicaCount', 'two'],
+    ['/config/AUTH_SITE_URLL', 'https://app.example.com'],
+    ['/config/AUTH_JWT_SECRET', 'a secret that everybody could read'],
+    ['/config/AUTH_DATABASE_URL', 'postgres://x/y'],
+    ['/config/AUTH_EXTERNAL_OIDC_WORK_SECRET', 'x'],
+    ['/config/AUTH_PORT', 9000],
+    ['/config/AUTH_SMTP_PORT', 'smtp'],
+    ['/config/AUTH_MFA_TOTP_ENROLL_ENABLED', 'ja'],
+    ['/config/AUTH_URI_ALLOW_LIST', ['https://a.example']],
+    ['/secrets/AUTH_JWT_SECRETT', 'x'],
+    ['/image/tga', '1'],
+    ['/image/digest', 'sha256:1234'],
+    ['/image/pullPolicy', 'Sometimes'],
+    ['/fullnameOverride', 'Not_A_Name'],
+    ['/extraEnv', { AUTH_SITE_URL: 'x' }],
+    ['/extraEnv', [{ name: 'A', value: 1 }]],
+    ['/resources/limit', {}],
+    ['/resources/limits', { memory: '1 GB' }],
+    ['/livenessProbe/periodSecond', 1],
+    ['/podSecurityContext/runAsNonroot', true],
+    ['/securityContext/runAsUser', 'root'],
+    ['/pdb/maxUnavailable', 'one'],
+    ['/autoscaling/maxReplicas', 0],
+    ['/worker/enabled', 'yes'],
+    ['/worker/replicas', 1],
+    ['/migration/enable', false],
+    ['/service/type', 'Cluster'],
+    ['/service/port', 70_000],
+    ['/ingress/hosts', ['auth.example.com']],
+    ['/ingress/hosts', [{ host: 'a.example', paths: [{ path: 'no-slash' }] }]],
+    ['/networkPolicy/database/ports', [5432]],
+    ['/networkPolicy/from', [{ podSelektor: {} }]],
+    ['/metrics/serviceMonitor/interval', 30],
+    ['/affinity/podAntiafinity', {}],
+    ['/topologySpreadConstraints', [{ topologyKey: 'zone' }]],
+    ['/podLabels', { 'example.com/a': 'not a label' }],
+  ],
+})

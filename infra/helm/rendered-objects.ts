@@ -1,0 +1,82 @@
+// Questions asked of what was rendered.
+import type { Environment } from '../../packages/common/src/config.ts'
+import type { KubernetesObject } from './helm.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
+type Any = any
+
+export const all = (objects: KubernetesObject[], kind: string) => objects.filter((object) => object.kind === kind)
+
+/** The first one of the release itself, or of hooks where it has none. */
+export function find(objects: KubernetesObject[], kind: string): KubernetesObject {
+  const found = all(objects, kind).sort((a, b) => hookOf(a).events.length - hookOf(b).events.length)[0]
+  if (!found) throw new Error(`no ${kind}`)
+  return found
+}
+
+export const decode = (text: string) => Buffer.from(text, 'base64').toString()
+
+export function podTemplate(object: KubernetesObject): Any {
+  if (object.kind === 'Pod') return object
+  return ['Deployment', 'Job'].includes(object.kind) ? object.spec.template : undefined
+}
+
+export const podSpec = (object: KubernetesObject): Any => podTemplate(object)?.spec
+
+export const pods = (objects: KubernetesObject[]): [string, Any][] =>
+  objects.flatMap((object) => {
+    const spec = podSpec(object)
+    return spec ? [[`${object.kind} ${object.metadata.name}`, spec] as [string, Any]] : []
+  })
+
+export const matches = (labels: Record<string, string> = {}, selector: Record<string, string> = {}) =>
+  Object.keys(selector).length > 0 && Object.entries(selector).every(([name, value]) => labels[name] === value)
+
+export function hookOf({ metadata }: KubernetesObject): { events: string; weight: number } {
+  const { annotations = {} } = metadata
+  return { events: annotations['helm.sh/hook'] ?? '', weight: Number(annotations['helm.sh/hook-weight'] ?? 0) }
+}
+
+/** What must be there for a pod to start, as `Kind name`. */
+export function references(spec: Any): string[] {
+  const optional = (reference: Any) => reference?.optional === true
+  const sources = spec.containers.flatMap((container: Any) => [
+    ...(container.envFrom ?? []),
+    ...(container.env ?? []).map(({ valueFrom = {} }: Any) => ({
+      secretRef: valueFrom.secretKeyRef,
+      configMapRef: valueFrom.configMapKeyRef,
+    })),
+  ])
+  return [
+    ...(spec.serviceAccountName ? [`ServiceAccount ${spec.serviceAccountName}`] : []),
+    ...sources.flatMap(({ configMapRef, secretRef }: Any) => [
+      ...(configMapRef && !optional(configMapRef) ? [`ConfigMap ${configMapRef.name}`] : []),
+      ...(secretRef && !optional(secretRef) ? [`Secret ${secretRef.name}`] : []),
+    ]),
+    ...(spec.volumes ?? []).flatMap(({ configMap, secret, persistentVolumeClaim }: Any) => [
+      ...(configMap ? [`ConfigMap ${configMap.name}`] : []),
+      ...(secret ? [`Secret ${secret.secretName}`] : []),
+      ...(persistentVolumeClaim ? [`PersistentVolumeClaim ${persistentVolumeClaim.claimName}`] : []),
+    ]),
+  ]
+}
+
+export function environmentOf(
+  container: Any,
+  objects: KubernetesObject[],
+  elsewhere: Record<string, string>,
+): Environment {
+  const environment: Environment = {}
+  for (const { configMapRef, secretRef } of container.envFrom ?? []) {
+    const reference = configMapRef ?? secretRef
+    const source = objects.find(
+      ({ kind, metadata }) => kind === (configMapRef ? 'ConfigMap' : 'Secret') && metadata.name === reference.name,
+    )
+    if (!source && !reference.optional) Object.assign(environment, elsewhere)
+    for (const [name, value] of Object.entries(source?.data ?? {})) {
+      environment[name] = configMapRef ? (value as string) : decode(value as string)
+    }
+  }
+  for (const { name, value, valueFrom } of container.env ?? []) environment[name] = valueFrom ? elsewhere[name] : value
+  return environment
+}

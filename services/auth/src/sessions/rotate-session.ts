@@ -1,0 +1,44 @@
+import { together } from '@services/common/together'
+import type { Kysely } from 'kysely'
+import type { DB } from '../db/tables.ts'
+import { type RotatedSession, type Rotation, rotateSessions } from './rotate-session.store.ts'
+import type { SessionLimits } from './session-limits.ts'
+
+export type RotateSession = (rotation: Rotation) => Promise<RotatedSession | undefined>
+
+interface RotationDeps {
+  db: Kysely<DB>
+  now: () => Date
+  config: { sessions: SessionLimits & { reuseIntervalSeconds: number } }
+}
+
+/** Locked at once by one statement. */
+const MOST = 32
+
+/**
+ * Advances the session of a refresh token, as rotate-session.store.ts says; undefined for a token that is not good any more.
+ * Refreshes of one moment are one statement. What that leaves alone, because the session is held by somebody else or was
+ * presented twice, is asked for by itself: only it waits.
+ */
+export function createRotateSession({ db, now, config: { sessions } }: RotationDeps): RotateSession {
+  const rotateAll = (rotations: readonly Rotation[]) => {
+    const time = now()
+    const times = {
+      now: time,
+      reusableSince: secondsBefore(time, sessions.reuseIntervalSeconds),
+      startedAfter: sessions.timeboxSeconds === undefined ? null : secondsBefore(time, sessions.timeboxSeconds),
+      activeAfter: sessions.inactivitySeconds === undefined ? null : secondsBefore(time, sessions.inactivitySeconds),
+    }
+    return rotateSessions(db, rotations, times, sessions)
+  }
+  const rotate = together<Rotation, RotatedSession | undefined | 'left alone'>(async (rotations) => {
+    const rotated = await rotateAll(rotations)
+    return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'left alone')
+  }, MOST)
+  return async (rotation) => {
+    const rotated = await rotate(rotation)
+    return rotated === 'left alone' ? (await rotateAll([rotation]))[0] : rotated
+  }
+}
+
+const secondsBefore = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000)
