@@ -8,7 +8,9 @@ import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from
 /**
  * Migrations are SQL files, `0001-name.sql`, applied in order and never edited once merged; `{{prefix}}` stands for
  * the namespace's prefix. Kysely's Migrator runs all pending ones in one transaction under an advisory lock, so two
- * replicas starting at once are safe and a failing file leaves nothing behind.
+ * replicas starting at once are safe and a failing file leaves nothing behind. It offers no transaction per file: without the
+ * one it has no lock either. So what a file locks is locked until the last one is done: `not valid` and a `validate` after it
+ * save nobody the wait, unless they come with two versions. Nothing here may take long, nor run `concurrently`.
  */
 export interface MigrateOptions {
   // biome-ignore lint/suspicious/noExplicitAny: migrations run before the tables a type could describe exist

@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { openDatabase } from './database.ts'
 import { createLogger } from './logger.ts'
@@ -27,7 +28,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: ['committed', 'retried', 'hopeless', 'held', 'sought', 'backlog', 'shared', 'taken', 'told'].map(queueOf),
+    queues: 'committed retried hopeless held sought backlog shared taken told advanced'.split(' ').map(queueOf),
     log,
     migrate: true,
     supervise: true,
@@ -148,4 +149,45 @@ test('jobs of one share that are sent at once get turns of their own', async () 
   await Promise.all([send(), send(), send()])
   const { rows } = await pool.query(`select -priority as turn from jobs.job where name = 'taken' order by turn`)
   expect(rows).toEqual([{ turn: 0 }, { turn: 1 }, { turn: 2 }])
+})
+
+test('a waiting job comes forward to the turn of another share, counts as its, and never goes back', async () => {
+  const inTrx = (work: (trx: Transaction<unknown>) => Promise<void>) => db.transaction().execute(work)
+  for (let n = 0; n < 4; n++) await inTrx((trx) => queue.send(trx, 'advanced', { n }, { share: 'one' }))
+  const turns = async () => {
+    const sql = `select (data ->> 'n')::int as n, group_id as share, -priority as turn from jobs.job where name = 'advanced' order by n`
+    return (await pool.query(sql)).rows.map(({ n, share, turn }) => [n, share, turn])
+  }
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: 3 }, 'two'))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: 2 }, 'two'))
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: 0 }, 'two'))
+  const advanced = [
+    [0, 'one', 0],
+    [1, 'one', 1],
+    [2, 'two', 1],
+    [3, 'two', 0],
+  ]
+  expect(await turns()).toEqual(advanced)
+  // What is under way stays as it is.
+  await pool.query(`update jobs.job set state = 'active' where name = 'advanced'`)
+  await inTrx((trx) => queue.advance(trx, 'advanced', { n: 1 }, 'three'))
+  expect(await turns()).toEqual(advanced)
+})
+
+test('a job in place of another has its share and its turn', async () => {
+  const { rows } = await pool.query(
+    `update jobs.job set state = 'active' where name = 'advanced' and data @> '{"n":2}' returning id`,
+  )
+  await db.transaction().execute(async (trx) => {
+    await queue.send(trx, 'advanced', { n: 9 }, { share: 'other', inPlaceOf: rows[0].id, afterSeconds: 60 })
+    // What it should stand for is gone: a turn of its share.
+    await queue.send(trx, 'advanced', { n: 10 }, { share: 'other', inPlaceOf: randomUUID() })
+  })
+  const sent = await pool.query(
+    `select group_id, priority from jobs.job where name = 'advanced' and state = 'created' order by created_on, group_id desc`,
+  )
+  expect(sent.rows).toEqual([
+    { group_id: 'two', priority: -1 },
+    { group_id: 'other', priority: 0 },
+  ])
 })

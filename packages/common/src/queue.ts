@@ -40,14 +40,26 @@ export interface Queue {
    * Writes a job inside the caller's transaction; it is gone when the transaction rolls back. Nobody begins it before
    * `afterSeconds`. With `share` the jobs of one share take turns with those of the others, however many each has: the
    * n-th job of a share comes after the n-th one of every other, so that a newcomer waits for what is under way and little
-   * else. A job without one comes next. On a queue of few thousand jobs, because the turn is counted out.
+   * else. A job without one comes next. On a queue of few thousand jobs, because the turn is counted out, one at a time: send
+   * it last in a transaction. A job `inPlaceOf` another (by id) has the share and the turn of that one, if it is still there.
    */
   send(
     // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
     trx: Transaction<any>,
     name: string,
     data: object,
-    how?: { afterSeconds?: number; share?: string },
+    how?: { afterSeconds?: number; share?: string; inPlaceOf?: string },
+  ): Promise<void>
+  /**
+   * Gives the waiting job whose data holds these members the next turn of this share, and to this share, if that turn is
+   * earlier than its own. Last in a transaction, too.
+   */
+  advance(
+    // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
+    trx: Transaction<any>,
+    name: string,
+    data: object,
+    share: string,
   ): Promise<void>
   /** Runs `handle` for each job; a thrown error means a retry. */
   work<Data extends object>(
@@ -160,24 +172,39 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   }
   const worked = new Set<string>()
   /**
-   * The turn after the last one of this share that is not over, and not before the one that is under way: who had nothing
-   * to do for long is owed nothing. In turn itself, so that two requests of one share at once do not get the same one.
+   * The turn after the last one of this share that is not over, and not before the one that is under way (or comes next,
+   * where all wait for something): who had nothing to do for long is owed nothing. In turn itself, so that two requests of one share at once do not get the same one.
    */
   // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
   const nextTurn = async (trx: Transaction<any>, name: string, share: string) => {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`${options.schema}.${name}`}, 0))`.execute(trx)
     const { rows } = await sql<{ turn: number }>`select greatest(
         coalesce(max(-priority) filter (where group_id = ${share}) + 1, 0),
-        coalesce(min(-priority) filter (where start_after <= now()), 0)
+        coalesce(min(-priority) filter (where start_after <= now()), min(-priority), 0)
       ) as turn
       from ${sql.id(options.schema, 'job')}
       where name = ${name} and state < 'completed' and group_id is not null`.execute(trx)
     return rows[0]?.turn ?? 0
   }
+  // biome-ignore lint/suspicious/noExplicitAny: any schema's transaction will do
+  const turnOf = async (trx: Transaction<any>, name: string, id: string) => {
+    const { rows } = await sql<{ share: string; turn: number }>`select group_id as share, -priority as turn
+      from ${sql.id(options.schema, 'job')} where name = ${name} and id = ${id} and group_id is not null`.execute(trx)
+    return rows[0]
+  }
   return {
-    send: async (trx, name, data, { afterSeconds = 0, share } = {}) => {
-      const turn = share === undefined ? {} : { group: { id: share }, priority: -(await nextTurn(trx, name, share)) }
+    send: async (trx, name, data, { afterSeconds = 0, share, inPlaceOf } = {}) => {
+      const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, name, inPlaceOf)
+      const place = taken ?? (share === undefined ? undefined : { share, turn: await nextTurn(trx, name, share) })
+      const turn = place && { group: { id: place.share }, priority: -place.turn }
       await boss.send(name, data, { db: fromKysely(trx), startAfter: afterSeconds, ...turn })
+    },
+    advance: async (trx, name, data, share) => {
+      const turn = await nextTurn(trx, name, share)
+      await sql`update ${sql.id(options.schema, 'job')} set priority = ${-turn}, group_id = ${share}
+        where name = ${name} and state < 'active' and -priority > ${turn} and data @> ${JSON.stringify(data)}::jsonb`.execute(
+        trx,
+      )
     },
     work: async <Data extends object>(
       name: string,

@@ -24,6 +24,7 @@ import { listRoutes } from './clips/list.routes.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { fileRoutes } from './files/file.routes.ts'
+import { limitCalls, limitMisses } from './http/address-limits.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
 import { acceptEmptyDeletes } from './http/json-body.ts'
@@ -107,9 +108,15 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   // Anybody
   healthRoutes(app, { db: deps.db, isStopping })
   await app.register(healthRoute)
-  await app.register(fileRoutes, { deps })
-  await app.register(pageRoutes, { deps })
-  await app.register(oembedRoutes, { deps })
+  await app.register(async (part) => {
+    limitMisses(part, deps)
+    await part.register(fileRoutes, { deps })
+  })
+  await app.register(async (part) => {
+    limitCalls(part, deps)
+    await part.register(pageRoutes, { deps })
+    await part.register(oembedRoutes, { deps })
+  })
 
   // Callers with an API token (uploads: see UPLOAD_AUTH)
   await app.register(uploadRoutes, { deps })

@@ -71,8 +71,11 @@ export type Overrides = Partial<
   patience?: Partial<Patience>
 }
 
-/** ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. */
-const PROBES = { atOnce: 4, waiting: 200, waitMs: 15_000 }
+/**
+ * ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. Half of it for one token
+ * (all callers without one are one), whose files may be made to take long.
+ */
+const PROBES = { atOnce: 4, waiting: 200, waitMs: 15_000, perKey: { atOnce: 2, waiting: 100 } }
 /** A download costs a connection and little else, so there are many. */
 const DOWNLOADS = { atOnce: 16, waiting: 64, waitMs: 15_000 }
 /** How many of one token may wait for each that is under way. */

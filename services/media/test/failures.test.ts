@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -99,7 +100,7 @@ test('a clip that no try can make is failed for good, by the last try or in the 
   const accepted = await Promise.all([1, 2].map((n) => service.upload(gif(60 + n, 20, [{ delay: 10 }]), [], later)))
   const { rows } = await deps.pool.query('select id, encode(sha256, $1) as sha256 from sources', ['hex'])
   const job = (sourceId: string, retryCount: number) => ({
-    id: 'x',
+    id: randomUUID(),
     data: { sourceId },
     retryCount,
     signal: new AbortController().signal,
@@ -131,7 +132,7 @@ test('a full disk uses up no tries: the clip waits for room for a day, longer an
   const { rows } = await pool.query('select id from sources')
   const deps = await withFullDisk(service)
   const { retryLimit: retryCount } = TRANSCODE_QUEUE
-  const job = { id: 'x', data: { sourceId: rows[0].id }, retryCount, signal: new AbortController().signal }
+  const job = { id: randomUUID(), data: { sourceId: rows[0].id }, retryCount, signal: new AbortController().signal }
   const state = async () => (await pool.query('select state from sources')).rows[0].state
   const tryOnce = async () => {
     await pool.query('delete from media_queue.job')
@@ -162,7 +163,7 @@ test('a clip for which there was no room for a day is given up', async () => {
   const { rows } = await deps.pool.query('select id from sources')
   service.clock.advance({ seconds: 86_401 })
   const { retryLimit: retryCount } = TRANSCODE_QUEUE
-  const job = { id: 'x', data: { sourceId: rows[0].id }, retryCount, signal: new AbortController().signal }
+  const job = { id: randomUUID(), data: { sourceId: rows[0].id }, retryCount, signal: new AbortController().signal }
   await transcodeSource(await withFullDisk(service), job)
   const { rows: ended } = await deps.pool.query('select state, error_code from sources')
   expect(ended).toEqual([{ state: 'failed', error_code: 'internal' }])
@@ -176,7 +177,12 @@ test.each([
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   await service.upload(await clip('long-sound.mp4'), [], { prefer: 'respond-async' })
   const { rows } = await service.deps.pool.query('select id from sources')
-  const job = { id: 'x', data: { sourceId: rows[0].id }, retryCount: TRANSCODE_QUEUE.retryLimit, signal: signal() }
+  const job = {
+    id: randomUUID(),
+    data: { sourceId: rows[0].id },
+    retryCount: TRANSCODE_QUEUE.retryLimit,
+    signal: signal(),
+  }
   await expect(transcodeSource(service.deps, job)).rejects.toThrow()
   expect((await service.deps.pool.query('select state from sources')).rows).toEqual([{ state: 'processing' }])
   expect(await temporary(service)).toEqual([])

@@ -1,6 +1,11 @@
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'vitest'
+import { cleanUp } from '../src/housekeeping.ts'
+import { transcodeSource } from '../src/jobs/transcode-source.ts'
 import { gif } from './gif-bytes.ts'
-import { createDatabase, startTestService, type TestService, test } from './service.ts'
+import { createDatabase, idIn, startTestService, type TestService, test } from './service.ts'
 
 const later = { prefer: 'respond-async' }
 /** Other bytes for each width. */
@@ -31,6 +36,135 @@ test('a clip of one token waits for two of another that has many waiting, with t
   for (const service of services) await service.close()
   await database.drop()
 })
+
+/** The order in which a worker begins what waits, by the ids of clips. */
+async function orderOf(service: TestService): Promise<string[]> {
+  const { rows } = await service.deps.pool.query(
+    `select clips.id from media_queue.job join clips on clips.source_id = (data ->> 'sourceId')::uuid
+     where name = 'transcode' order by priority desc, created_on`,
+  )
+  return rows.map(({ id }) => id)
+}
+
+test('bytes that wait for another token come when it is the turn of the one that sent them again, which is its turn', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { token } = await service.newToken()
+  const ids = []
+  for (let n = 0; n < 6; n++) ids.push(idIn(await service.upload(picture(30 + n), [], later)))
+  const again = [
+    await service.upload(picture(35), [], { ...later, token }),
+    await service.upload(picture(34), [], { ...later, token }),
+    // It is next anyway.
+    await service.upload(picture(30), [], { ...later, token }),
+  ].map(idIn)
+  const [first, fifth, sixth] = [
+    [ids[0], again[2]],
+    [ids[4], again[1]],
+    [ids[5], again[0]],
+  ]
+  const order = await orderOf(service)
+  expect(new Set(order.slice(0, 4))).toEqual(new Set([...first, ...sixth]))
+  expect(new Set(order.slice(4, 7))).toEqual(new Set([ids[1], ...fifth]))
+  await service.close()
+})
+
+test('a clip for which there was no room, and one that lost its job, keep their turns', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { deps, token } = service
+  const other = await service.newToken()
+  for (let n = 0; n < 3; n++) await service.upload(picture(30 + n), [], later)
+  await service.upload(picture(40), [], { ...later, token: other.token })
+  const turns = async () =>
+    (
+      await deps.pool.query(
+        `select data, group_id, priority from media_queue.job where state = 'created' order by group_id, priority`,
+      )
+    ).rows
+  const before = await turns()
+  // The disk is full for all that is begun.
+  const path = join(service.blobsDir, 'ffmpeg')
+  await writeFile(path, '#!/bin/sh\necho No space left on device >&2\nexit 1\n', { mode: 0o755 })
+  const full = { ...deps, tools: { ...deps.tools, ffmpeg: { ...deps.tools.ffmpeg, path } } }
+  const { rows: jobs } = await deps.pool.query(`update media_queue.job set state = 'active' returning id, data`)
+  for (const job of jobs) await transcodeSource(full, { ...job, retryCount: 0, signal: new AbortController().signal })
+  expect(await turns()).toEqual(before)
+  // Who comes meanwhile is not before who waits.
+  const late = await service.newToken()
+  await service.upload(picture(50), [], { ...later, token: late.token })
+  await service.upload(picture(33), [], { ...later, token })
+  expect((await turns()).filter(({ group_id }) => group_id === late.id)).toMatchObject([{ priority: 0 }])
+  expect((await turns()).at(-1)?.group_id ?? '').not.toBe('')
+
+  await deps.pool.query('delete from media_queue.job')
+  service.clock.advance({ seconds: 300 })
+  await cleanUp(deps)
+  const groups = (await turns()).map(({ group_id }) => group_id)
+  expect(groups.filter((id) => id === other.id)).toHaveLength(1)
+  expect(groups).not.toContain(null)
+  await service.close()
+})
+
+test('a token whose files are slow to look at leaves the looks of others alone', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { deps, token } = service
+  const slow = await service.newToken()
+  const { promise: hung, resolve: leave } = Promise.withResolvers<void>()
+  const looks = Array.from({ length: 102 }, () => deps.probes.run(() => hung, { key: slow.id }))
+  expect(await add(service, token, 30)).toBe(201)
+  const refused = await service.upload(picture(31), [], { ...later, token: slow.token })
+  expect([refused.status, refused.body.error.code]).toEqual([429, 'queue_full'])
+  leave()
+  await Promise.all(looks)
+  expect(await add(service, slow.token, 31)).toBe(201)
+  await service.close()
+})
+
+test('who deletes what waits fills the queue no less: its share ends, others are let in, and nothing is made for nobody', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_QUEUE_LIMIT: '4' })
+  const other = await service.newToken()
+  const addAndDelete = async (width: number) => {
+    const added = await service.upload(picture(width), [], later)
+    if (added.status !== 201) return added.body.error.code
+    return (await service.call('DELETE', `/media/${idIn(added)}`, { headers: { token: service.token } })).status
+  }
+  const statuses = []
+  for (let n = 0; n < 4; n++) statuses.push(await addAndDelete(30 + n))
+  expect(statuses).toEqual([204, 204, 'queue_full', 'queue_full'])
+  const kept = await service.upload(picture(50), [], { ...later, token: other.token })
+  expect(kept.status).toBe(201)
+  await service.startWorker()
+  const stateOf = async () => (await service.get(`/media/${idIn(kept)}`, { token: other.token })).body.success.state
+  await expect.poll(stateOf, { timeout: 8_000 }).toBe('ready')
+  // Of what was deleted neither source nor original is left; its turns came first.
+  expect(await service.traces()).toMatchObject({ sources: 1, files: { length: 4 } })
+  expect(await addAndDelete(34)).toBe(204)
+  await service.close()
+})
+
+test('a clip that comes while its deleted source is dropped is made, whoever is first', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const ids = []
+  for (let n = 0; n < 6; n++) {
+    const bytes = picture(30 + n)
+    const first = idIn(await service.upload(bytes, [], later))
+    await service.call('DELETE', `/media/${first}`, { headers: { token: service.token } })
+    const { rows } = await service.deps.pool.query('select id from sources where clip_count = 0')
+    const job = {
+      id: randomUUID(),
+      data: { sourceId: rows[0].id },
+      retryCount: 0,
+      signal: new AbortController().signal,
+    }
+    const [again] = await Promise.all([service.upload(bytes, [], later), transcodeSource(service.deps, job)])
+    expect(again.status).toBe(201)
+    ids.push(idIn(again))
+  }
+  await service.startWorker()
+  const isReady = async (id: string) =>
+    (await service.get(`/media/${id}`, { token: service.token })).body.success.state === 'ready'
+  for (const id of ids) await expect.poll(() => isReady(id), { timeout: 10_000 }).toBe(true)
+  await service.close()
+}, 30_000)
 
 test('a token that filled the queue is told to come back, one that has nothing there is not', async () => {
   const service = await startTestService({

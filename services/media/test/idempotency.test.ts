@@ -149,6 +149,27 @@ test('what was too much at that moment, or a fault of ours, is not remembered', 
   await busy.close()
 })
 
+test('who hears late that its clip failed forgets nothing that came after it', async () => {
+  const slow = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { pool } = slow.deps
+  const [picture, key] = [newGif(), newKey()]
+  const late = slow.upload(picture, [], key)
+  await expect.poll(async () => (await slow.countRows()).clips).toBe(1)
+  // It cannot take its clip back until another one has taken its place.
+  const lock = await pool.connect()
+  await lock.query('begin; select from clips for update')
+  await pool.query(`update sources set state = 'failed', error_code = 'internal', finished_at = now()`)
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  await expect.poll(async () => (await pool.query(waiting)).rowCount, { timeout: 5_000 }).toBe(1)
+  const again = () => slow.upload(picture, [], { ...key, prefer: 'respond-async' })
+  const second = idIn(await again())
+  await lock.query('commit')
+  lock.release()
+  expect((await late).status).toBe(500)
+  expect(outcome(await again())).toEqual([201, expect.stringContaining(second), 'true'])
+  await slow.close()
+})
+
 test('a process that dies before the clip is accepted has remembered nothing, after it the clip', async () => {
   const crashing = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' })
   const [picture, key] = [newGif(), newKey()]

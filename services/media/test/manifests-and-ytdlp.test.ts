@@ -146,6 +146,25 @@ describe('yt-dlp', () => {
     expect(await traceless(service)).toEqual([])
   })
 
+  test('is left to others by a token whose pages keep it waiting', async () => {
+    const { token } = await service.newToken()
+    const leave = new AbortController()
+    const [page, hanging] = [says(mp4), pageThat('hangs', { seconds: '30' })]
+    far.answers({ ...empty(page, hanging), [mp4.url]: bytes(await readFile(await clip('plain.mp4'))) })
+    const slow = Array.from({ length: 3 }, () =>
+      fetch(`${service.url}/media/import`, {
+        method: 'POST',
+        body: JSON.stringify({ source: hanging }),
+        headers: { token: service.token, 'content-type': 'application/json' },
+        signal: leave.signal,
+      }).catch(() => undefined),
+    )
+    await expect.poll(() => far.asked(), { timeout: 5_000, interval: 20 }).toEqual([hanging, hanging, hanging])
+    expect((await service.importFrom({ source: page }, { token })).status).toBe(201)
+    leave.abort()
+    await Promise.all(slow)
+  })
+
   test('is not asked where there is none', async () => {
     const page = says(mp4)
     far.answers(empty(page))

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
-import { type Answer, createDatabase, startTestService, type TestService, test } from './service.ts'
+import { type Answer, createDatabase, idIn, startTestService, type TestService, test } from './service.ts'
 
 const picture = (width: number) => gif(width, 20, [{ delay: 10 }])
 const outcome = ({ status, body, headers }: Answer) => [status, body.error?.code, headers.get('ratelimit-remaining')]
@@ -61,4 +61,96 @@ test('imports are limited, by one count for all services on a database', async (
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   for (const service of services) await service.close()
   await database.drop()
+})
+
+test('imports have a number for a minute beside that for an hour; who has more an hour has more a minute', async () => {
+  const service = await startTestService({
+    MEDIA_WORKERS_ENABLED: 'false',
+    MEDIA_RATE_LIMIT_IMPORT: '6/1h',
+    MEDIA_RATE_LIMIT_IMPORT_BURST: '2/1m',
+  })
+  const add = async (token = service.token) => {
+    const { headers, body } = await service.importFrom({ source: 'http://127.0.0.1:9/' }, { token })
+    return [body.error.code, headers.get('ratelimit-remaining'), headers.get('ratelimit-policy')]
+  }
+  expect([await add(), await add(), await add()]).toEqual([
+    ['source_fetch_failed', '1', '2;w=60'],
+    ['source_fetch_failed', '0', '2;w=60'],
+    ['rate_limited', '0', '2;w=60'],
+  ])
+  const { token } = await service.newToken({ limits: { import: 12 } })
+  expect(await add(token)).toEqual(['source_fetch_failed', '3', '4;w=60'])
+  const { token: few } = await service.newToken({ limits: { import: 1 } })
+  expect([await add(few), await add(few)]).toEqual([
+    ['source_fetch_failed', '0', '1;w=3600'],
+    ['rate_limited', '0', '1;w=3600'],
+  ])
+  await service.close()
+})
+
+describe('without a token', () => {
+  let service: TestService
+  let id: string
+  beforeAll(async () => {
+    service = await startTestService({
+      MEDIA_UPLOAD_AUTH: 'optional',
+      MEDIA_RATE_LIMIT_HEADER: 'x-real-ip',
+      MEDIA_RATE_LIMIT_PUBLIC: '3/1m',
+      MEDIA_RATE_LIMIT_READ: '3/1m',
+    })
+    id = idIn(await service.upload(picture(60)))
+  })
+  afterAll(() => service.close())
+
+  let addresses = 1
+  const newAddress = () => ({ 'x-real-ip': `192.0.2.${addresses++}` })
+  const tus = { 'tus-resumable': '1.0.0' }
+  const upload = `/tus/${'a'.repeat(32)}`
+
+  test.each<[string, string, (id: string) => string, object, number]>([
+    ['pages', 'GET', (clip) => `/gif/${clip}`, {}, 200],
+    ['players', 'GET', (clip) => `/embed/${clip}`, {}, 200],
+    ['oEmbed', 'GET', (clip) => `/oembed/${clip}`, {}, 200],
+    ['addresses for oEmbed', 'GET', (clip) => `/oembed?url=https://media.example/gif/${clip}`, {}, 200],
+    ['files that are not there', 'GET', () => '/f/AAAAAAAA.mp4', {}, 404],
+    ['looks at an upload', 'HEAD', () => upload, tus, 404],
+    ['pieces of an upload', 'PATCH', () => upload, { ...tus, 'content-type': 'application/offset+octet-stream' }, 404],
+    ['deletions', 'DELETE', (clip) => `/media/${clip}`, { 'x-delete-token': 'guessed' }, 404],
+  ])('one address has so many %s a minute, and another one its own', async (_, method, path, extra, usual) => {
+    const call = async (address: object) =>
+      (await service.call(method, path(id), { headers: { ...extra, ...address } as Record<string, string> })).status
+    const address = newAddress()
+    const statuses = []
+    for (let n = 0; n < 4; n++) statuses.push(await call(address))
+    expect(statuses).toEqual([usual, usual, usual, 429])
+    expect(await call(newAddress())).toBe(usual)
+  })
+
+  test('files that are there are not counted, and the next minute is a new one', async () => {
+    const address = newAddress()
+    const get = (path: string) => service.get(path, address)
+    for (let n = 0; n < 5; n++) expect((await get(`/f/${id}.gif`)).status).toBe(200)
+    for (let n = 0; n < 3; n++) await get('/f/AAAAAAAA.gif')
+    const refused = await get('/f/AAAAAAAA.gif')
+    expect(outcome(refused).slice(0, 2)).toEqual([429, 'rate_limited'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(refused.headers.get('cache-control')).toBe('no-store')
+    service.clock.advance({ seconds: 61 })
+    expect((await get('/f/AAAAAAAA.gif')).status).toBe(404)
+  })
+})
+
+test('where addresses are not known nobody closes pages and uploads to all', async () => {
+  const service = await startTestService({
+    MEDIA_WORKERS_ENABLED: 'false',
+    MEDIA_UPLOAD_AUTH: 'optional',
+    MEDIA_RATE_LIMIT_PUBLIC: '1/1m',
+    MEDIA_RATE_LIMIT_READ: '1/1m',
+  })
+  const headers = { 'tus-resumable': '1.0.0' }
+  for (let n = 0; n < 3; n++) {
+    expect((await service.get('/gif/AAAAAAAA')).status).toBe(404)
+    expect((await service.call('HEAD', `/tus/${'a'.repeat(32)}`, { headers })).status).toBe(404)
+  }
+  await service.close()
 })

@@ -426,6 +426,56 @@ test('an upload that two processes finish at once is one clip, and counts once',
   await rm(workDir, { recursive: true, force: true })
 }, 40_000)
 
+test('a visitor without a token has so many unfinished uploads for its address, and an upload without a byte ends soon', async () => {
+  const service = await startTestService({
+    ...noWorkers,
+    MEDIA_PARALLEL_PER_TOKEN: '1',
+    MEDIA_UPLOAD_AUTH: 'optional',
+    MEDIA_RATE_LIMIT_ANONYMOUS: '100/1h',
+    MEDIA_RATE_LIMIT_HEADER: 'x-real-ip',
+  })
+  const from = (address: string) => ({ 'tus-resumable': '1.0.0', 'x-real-ip': address })
+  const begin = (address: string) =>
+    service.call('POST', '/tus', { headers: { ...from(address), 'upload-length': '100' } })
+  const pathOf = ({ headers }: Answer) => new URL(headers.get('location') as string).pathname
+  const head = async (path: string) =>
+    (await service.call('HEAD', path, { headers: from('192.0.2.1') })).headers.get('upload-expires')
+  const begun = []
+  for (let n = 0; n < 8; n++) begun.push(await begin('192.0.2.1'))
+  expect(codeOf(await begin('192.0.2.1'))).toEqual([429, 'queue_full'])
+  expect((await begin('192.0.2.2')).status).toBe(201)
+
+  const [empty, kept] = begun.map(pathOf) as [string, string]
+  const hours = async (path: string) =>
+    Math.round((Date.parse((await head(path)) ?? '') - service.clock.now().getTime()) / 36e5)
+  expect([await hours(empty), await hours(kept)]).toEqual([0, 0])
+  const piece = { ...from('192.0.2.1'), 'content-type': PIECE, 'upload-offset': '0' }
+  expect((await service.call('PATCH', kept, { headers: piece, body: new Uint8Array(1) })).status).toBe(204)
+  expect((await service.call('PATCH', empty, { headers: piece, body: new Uint8Array(0) })).status).toBe(204)
+  expect([await hours(empty), await hours(kept)]).toEqual([0, 24])
+  service.clock.advance({ seconds: 901 })
+  expect((await service.call('HEAD', empty, { headers: from('192.0.2.1') })).status).toBe(410)
+  expect((await begin('192.0.2.1')).status).toBe(201)
+  service.clock.advance({ seconds: 80_000 })
+  expect((await service.call('HEAD', kept, { headers: from('192.0.2.1') })).status).toBe(200)
+  await service.close()
+})
+
+test('headers of an answer fit where proxies keep them, whatever the title', async () => {
+  const service = await startTestService({ ...noWorkers, MEDIA_SYNC_WAIT: '0' })
+  const tus = tusOf(service)
+  const bytes = newGif()
+  for (const title of ['😀'.repeat(100), '"'.repeat(200), 'ü'.repeat(200)]) {
+    const path = await tus.begin(bytes.length, { 'upload-metadata': metadata({ title }) })
+    const { status, headers } = await tus.send(path, 0, bytes)
+    expect(status).toBe(204)
+    const text = [...headers].map(([name, value]) => `${name}: ${value}`).join('\r\n')
+    expect(text.length).toBeLessThan(4_000)
+    expect(resultOf({ headers } as Answer).files.mp4).toContain(headers.get('x-media-id'))
+  }
+  await service.close()
+})
+
 test('what a killed process has taken is there for the next one', async () => {
   const service = await startTestService(noWorkers)
   const bytes = newGif()

@@ -1,3 +1,4 @@
+import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -181,7 +182,7 @@ test('a clip that is accepted waits for a bucket that is away, without losing a 
   await api.upload(newClip(), [], later)
   const { rows } = await pool.query('select id from sources')
   const { retryLimit: retryCount } = TRANSCODE_QUEUE
-  const job = { id: 'x', data: { sourceId: rows[0].id }, retryCount, signal: new AbortController().signal }
+  const job = { id: randomUUID(), data: { sourceId: rows[0].id }, retryCount, signal: new AbortController().signal }
   // Once before the original was read, once when the files are to be stored.
   for (const method of ['GET', 'PUT']) {
     await pool.query('delete from media_queue.job')
@@ -245,3 +246,24 @@ test('whatever failed, no log has a line of the key', async () => {
   for (const secret of Object.values(S3_KEY)) expect(text).not.toContain(secret)
   expect(text).not.toMatch(/AWS4-HMAC|x-amz-|Signature=/i)
 })
+
+test('a bucket that answers late to one upload keeps no other upload waiting', async () => {
+  const hasty = await startTestService(
+    { ...s3.environment, MEDIA_WORKERS_ENABLED: 'false' },
+    { patience: { ...patience, storageAnswerMs: 4_000 } },
+  )
+  const [first, second] = [newClip(), newClip()]
+  const { token } = await hasty.newToken()
+  const key = `${createHash('sha256').update(first).digest('hex')}.source`
+  const isStored = () => s3.requests.some((line) => line.startsWith('PUT') && line.includes(key))
+  s3.fault = ({ method, url = '' }) => (method === 'HEAD' && url.includes(key) && isStored() ? 'hang' : undefined)
+  const asked = () => s3.requests.filter((line) => line.startsWith('HEAD') && line.includes(key)).length
+  const before = asked()
+  const late = hasty.upload(first, [], later)
+  await expect.poll(() => isStored() && asked(), { timeout: 5_000, interval: 10 }).toBeGreaterThan(before)
+  const other = hasty.upload(second, [], { ...later, token })
+  expect(await Promise.race([late.then(() => 'late'), other.then(({ status }) => status)])).toBe(201)
+  s3.fault = () => undefined
+  expect((await late).status).toBe(201)
+  await hasty.close()
+}, 20_000)

@@ -80,6 +80,7 @@ export function settingsOf(databaseUrl: string, blobsDir: string): Record<string
     MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
     MEDIA_RATE_LIMIT_UPLOAD: '100000',
     MEDIA_RATE_LIMIT_IMPORT: '100000',
+    MEDIA_RATE_LIMIT_IMPORT_BURST: '100000/1m',
     MEDIA_LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'fatal',
     // Each connection costs a process of PostgreSQL; two are enough for a race.
     MEDIA_DB_MAX_POOL_SIZE: '4',

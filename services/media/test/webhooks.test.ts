@@ -243,6 +243,87 @@ describe('one attempt after another', () => {
     expect((await rowOf()).disabled_at).not.toBeNull()
   })
 
+  /** Runs the queries in a transaction of its own, then `work`, and ends the transaction when so many wait for it. */
+  async function whileLocked<T>(queries: string[], work: (waiting: (most: number) => Promise<void>) => Promise<T>[]) {
+    const { pool } = service.deps
+    const client = await pool.connect()
+    const sql = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+    const waiting = async (most: number) => expect.poll(async () => (await pool.query(sql)).rowCount).toBe(most)
+    try {
+      await client.query('begin')
+      for (const query of queries) await client.query(query)
+      const working = work(waiting)
+      await waiting(working.length)
+      await client.query('commit')
+      return await Promise.all(working)
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
+  }
+
+  const headers = () => ({ token: service.token })
+
+  test('a webhook that is deleted while its event is sent again costs nobody an error', async () => {
+    receiver.answer = (response) => response.writeHead(500).end()
+    const { id: delivery } = await attempt()
+    const answers = await whileLocked([`select from webhooks where id = '${id}' for update`], (waiting) => {
+      const deleting = service.call('DELETE', `/webhooks/${id}`, { headers: headers() })
+      const replaying = waiting(1).then(() =>
+        service.call('POST', `/webhooks/${id}/deliveries/${delivery}/replay`, { headers: headers() }),
+      )
+      return [deleting, replaying]
+    })
+    expect(answers.map(({ status }) => status)).toEqual([204, 404])
+  })
+
+  test('a webhook that is deleted while its event arrives costs nobody an error', async () => {
+    receiver.answer = (response) => response.writeHead(500).end()
+    const { id: deliveryId, attempts } = await attempt()
+    receiver.answer = (response) => response.writeHead(204).end()
+    const lock = [`select from webhooks where id = '${id}' for update`]
+    await whileLocked<unknown>(lock, (waiting) => [
+      service.call('DELETE', `/webhooks/${id}`, { headers: headers() }).then(({ status }) => expect(status).toBe(204)),
+      waiting(1).then(() => deliverWebhook(service.deps, { data: { deliveryId, attempt: attempts } })),
+    ])
+    expect((await service.deps.pool.query('select from webhook_deliveries')).rowCount).toBe(0)
+  })
+
+  test('a clip is deleted all the same while a webhook that would be told is', async () => {
+    const added = idIn(await service.upload(newGif()))
+    const [deleted] = await whileLocked([`delete from webhooks where id = '${id}'`], () => [
+      service.call('DELETE', `/media/${added}`, { headers: headers() }),
+    ])
+    expect(deleted?.status).toBe(204)
+  })
+
+  test('what waits for a place at a slow receiver costs no jobs: who leaves one calls the next', async () => {
+    for (let n = 0; n < 5; n++) await newEvent()
+    const { pool } = service.deps
+    const jobs = async () =>
+      (await pool.query(`select data from media_queue.job where name = 'webhook' and state = 'created'`)).rows.map(
+        ({ data }) => data.deliveryId,
+      )
+    const log: { id: string }[] = (await logOf(service, id)).toReversed()
+    const ids = log.map((delivery) => delivery.id)
+    await pool.query('delete from media_queue.job')
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    receiver.answer = (response) => void answered.then(() => response.writeHead(204).end())
+    const deliver = (deliveryId = '') => deliverWebhook(service.deps, { data: { deliveryId, attempt: 0 } })
+    const slow = [deliver(ids[0]), deliver(ids[1])]
+    await expect.poll(() => receiver.received.length).toBe(2)
+    for (let round = 0; round < 3; round++) await Promise.all(ids.slice(2).map(deliver))
+    expect(await jobs()).toEqual([])
+    answer()
+    await Promise.all(slow)
+    // In their order; one more than there are places when both are left at once.
+    const called = await jobs()
+    expect([2, 3]).toContain(called.length)
+    expect(called.sort()).toEqual(ids.slice(2, 2 + called.length).sort())
+    for (const next of ids.slice(2)) await deliver(next)
+    expect((await logOf(service, id)).map(({ state }: { state: string }) => state)).toEqual(Array(6).fill('delivered'))
+  })
+
   test('an attempt whose process died is made by another one', async () => {
     const { id: deliveryId } = await latest()
     await service.deps.pool.query('update webhook_deliveries set attempts = 1, next_attempt_at = $1', [

@@ -23,6 +23,8 @@ export interface Kept<T> {
   references: readonly BlobName[]
   /** References that end with it. */
   dropped?: readonly BlobName[]
+  /** What takes locks that everybody wants: done last, when the store has answered. */
+  last?: () => Promise<void>
   result: T
 }
 
@@ -42,6 +44,7 @@ export async function keepFiles<T>(
       return await deps.db.transaction().execute(async (trx) => {
         const kept = await commit(trx)
         await changeReferences(deps, trx, kept)
+        await kept.last?.()
         return kept.result
       })
     } catch (error) {

@@ -98,9 +98,9 @@ async function onStore(work: (deps: CheckDeps) => Promise<void>): Promise<void> 
   }
 }
 
-function toLine({ kind, file, actual, expected, fixed }: Finding): string {
+function toLine({ kind, file, token, actual, expected, fixed }: Finding): string {
   const numbers = actual === undefined ? '' : expected === undefined ? `${actual}` : `${actual}, not ${expected}`
-  return [kind, file ?? '', numbers, fixed ? 'fixed' : ''].filter(Boolean).join('  ')
+  return [kind, file ?? token ?? '', numbers, fixed ? 'fixed' : ''].filter(Boolean).join('  ')
 }
 
 function toSummary({ files, bytes, rows, found, fixed }: Survey): string {

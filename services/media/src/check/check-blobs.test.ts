@@ -211,6 +211,42 @@ test('a file nothing refers to any more although its row says so is handed to ho
   await rm(pathOf(rows[0]))
 })
 
+test('what a token keeps is summed as its clips come, are made, shared, deleted and fail at once; a wrong sum is told and put right', async () => {
+  const { token, id: tokenId } = await service.newToken()
+  const sum = async () =>
+    (await service.deps.pool.query('select clips::int, bytes::int from token_storage where token_id = $1', [tokenId]))
+      .rows[0]
+  const add = (bytes: Uint8Array) => service.upload(bytes, [], { ...later, token })
+  const remove = (id: string) => service.call('DELETE', `/media/${id}`, { headers: { token } })
+  const [shared, single] = [gif(50, 120, [{ delay: 10 }]), gif(50, 121, [{ delay: 10 }])]
+  const ids = (await Promise.all([add(shared), add(shared), add(single), service.upload(shared, [], later)])).map(idIn)
+  // Made while they are deleted and shared again.
+  await Promise.all([remove(ids[0] as string), add(shared), remove(ids[2] as string), add(single)])
+  await expect.poll(async () => (await check()).findings, { timeout: 8_000 }).toEqual([])
+  const waiting = `select from sources where state = 'processing'`
+  await expect.poll(async () => (await service.deps.pool.query(waiting)).rowCount, { timeout: 8_000 }).toBe(0)
+  const kept = await sum()
+  expect(kept.clips).toBe(3)
+  expect(kept.bytes).toBeGreaterThan(2 * shared.length + single.length)
+  const { rows: failed } = await service.deps.pool.query(
+    `update sources set state = 'failed', error_code = 'internal' from clips
+     where source_id = sources.id and clips.id = $1 returning sources.id`,
+    [ids[1]],
+  )
+  expect((await sum()).clips).toBe(1)
+  await service.deps.pool.query(`update sources set state = 'ready', error_code = null where id = $1`, [failed[0].id])
+  expect(await sum()).toEqual(kept)
+
+  await service.deps.pool.query('update token_storage set bytes = bytes + 7, clips = 9 where token_id = $1', [tokenId])
+  const wrong = { kind: 'wrong_stored_sum', token: tokenId, actual: kept.bytes + 7, expected: kept.bytes }
+  expect((await check()).findings).toEqual([{ ...wrong, fixed: false }])
+  expect((await check({ fix: true })).findings).toEqual([{ ...wrong, fixed: true }])
+  expect(await sum()).toEqual(kept)
+  await service.deps.pool.query('delete from token_storage where token_id = $1', [tokenId])
+  expect((await check({ fix: true })).findings).toMatchObject([{ actual: 0, expected: kept.bytes, fixed: true }])
+  expect((await check()).findings).toEqual([])
+}, 30_000)
+
 test('puts that a killed process left are counted and removed, those in progress are not', async () => {
   const incoming = (name: string) => join(service.blobsDir, 'incoming', name)
   for (const minutes of [5, 61, 62]) {

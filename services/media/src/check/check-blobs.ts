@@ -1,6 +1,6 @@
 // `blobs check`: compares what is stored with what the database says is stored. The one rule: it runs beside a service
 // at work, so what looks wrong is looked at again, alone and under lock, before it is called wrong, let alone mended.
-// SQL: check-blobs.store.ts. What becomes of clips whose file is lost: give-up-file.ts. Who keeps and deletes files: ../blobs/keep-files.ts.
+// SQL: check-blobs.store.ts, stored-sums.store.ts. What becomes of clips whose file is lost: give-up-file.ts. Who keeps and deletes files: ../blobs/keep-files.ts.
 import { createHash } from 'node:crypto'
 import {
   type BlobName,
@@ -16,6 +16,7 @@ import type { Deps } from '../deps.ts'
 import type { EmitDeps } from '../webhooks/emit-event.ts'
 import { type BlobRow, correctCount, correctSize, findBlobRow, listBlobRows, lockBlobRow } from './check-blobs.store.ts'
 import { giveUpFile } from './give-up-file.ts'
+import { correctSum, listWrongSums } from './stored-sums.store.ts'
 
 export const FINDING_KINDS = [
   'blob_without_row',
@@ -24,12 +25,15 @@ export const FINDING_KINDS = [
   'wrong_hash',
   'wrong_reference_count',
   'unfinished_put',
+  'wrong_stored_sum',
 ] as const
 
 export interface Finding {
   kind: (typeof FINDING_KINDS)[number]
   /** `<sha256>.<ext>`; without it, of something that has no name yet. */
   file?: string
+  /** Whose sum it is. */
+  token?: string
   /** What is there, and what should be: bytes or references. */
   actual?: number
   expected?: number
@@ -72,6 +76,7 @@ export async function checkBlobs(deps: CheckDeps, options: CheckOptions): Promis
     else if (blob) await checkOrphan(check, blob)
   }
   await checkUnfinished(check)
+  await checkSums(check)
   return totals
 }
 
@@ -197,4 +202,12 @@ async function checkUnfinished({ deps, options }: Check): Promise<void> {
   for await (const put of deps.blobs.listUnfinished()) if (isLeftover(put)) found++
   if (options.fix && found > 0) await deps.blobs.sweep()
   for (; found > 0; found--) options.report({ kind: 'unfinished_put', fixed: options.fix })
+}
+
+/** What each token keeps, by which its quota is reckoned. */
+async function checkSums({ deps, options }: Check): Promise<void> {
+  for (const { tokenId, noted, counted } of await listWrongSums(deps.db)) {
+    if (options.fix) await deps.db.transaction().execute((trx) => correctSum(trx, tokenId))
+    options.report({ kind: 'wrong_stored_sum', token: tokenId, actual: noted, expected: counted, fixed: options.fix })
+  }
 }

@@ -8,7 +8,7 @@ import { keepFiles } from '../blobs/keep-files.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { TRANSCODE_QUEUE, type TranscodeJob } from '../jobs/transcode-queue.ts'
+import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from '../jobs/transcode-queue.ts'
 import { countClip, countProbeRefusal, type Way } from '../metrics.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture, refuseLongDuration } from '../probe/limits.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
@@ -58,9 +58,6 @@ export async function acceptClip(deps: Deps, input: NewClipInput): Promise<Accep
 /** A clip of many seconds is nothing to come back for at once. */
 const BUSY_RETRY_SECONDS = 10
 
-/** Whose turn a clip takes in the queue: its token's; callers without one take turns as one. */
-const shareOf = (tokenId: string | null) => tokenId ?? 'anonymous'
-
 /**
  * Throws busy when so many clips wait that this one would wait for minutes, queue_full when too many of them are of this
  * token (or of callers without one): nobody fills the queue alone. Those who fill it together lock nobody out either: a
@@ -95,7 +92,8 @@ async function acceptInTurn(deps: Deps, input: NewClipInput): Promise<AcceptedCl
 
   const { signal } = input
   const limits = limitsOf(deps)
-  const info = await deps.probes.run(() => probeCounted(deps.tools, input.file.path, limits), { signal })
+  const look = () => probeCounted(deps.tools, input.file.path, limits)
+  const info = await deps.probes.run(look, { key: shareOf(input.tokenId), signal })
   signal?.throwIfAborted()
   await refuseWhenBusy(deps, input.tokenId)
   return queueSource(deps, info, input)
@@ -128,33 +126,44 @@ async function shareSource(deps: Deps, known: Source, input: NewClipInput): Prom
   return deps.db.transaction().execute(async (trx) => {
     await takeBytes(deps, trx, input, known.rendition_bytes)
     const source = await attachToSource(trx, known.id)
-    return source && addClip(deps, trx, source, input)
+    if (!source) return undefined
+    const clip = await addClip(deps, trx, source, input)
+    await bringForward(deps, trx, source, input)
+    return clip
   })
 }
 
 async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Promise<AcceptedClip> {
+  const { tokenId } = input
   const { sha256, bytes, path } = input.file
   const original = originalOf(sha256)
   let isShared = false
   const accepted = await keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
     await takeBytes(deps, trx, input, 0)
     // Once more, now that other clips of this token wait.
-    await refuseWhenBusy({ ...deps, db: trx }, input.tokenId)
-    const inserted = await insertSource(trx, { id: deps.newId(), sha256, bytes, info, now: deps.now() })
+    await refuseWhenBusy({ ...deps, db: trx }, tokenId)
+    const inserted = await insertSource(trx, { id: deps.newId(), sha256, tokenId, bytes, info, now: deps.now() })
     if (inserted) {
       const job: TranscodeJob = { sourceId: inserted.id, way: wayOf(input) }
-      await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(input.tokenId) })
-      return { references: [original], result: await addClip(deps, trx, inserted, input) }
+      const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(tokenId) })
+      return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
     // Another process was first with the same bytes.
     const winner = await findSourceByContent(trx, sha256)
     const source = winner && (await attachToSource(trx, winner.id))
     if (!source) throw apiError('busy', { retryAfterSeconds: 1 })
     isShared = true
-    return { references: [], result: await addClip(deps, trx, source, input) }
+    const last = () => bringForward(deps, trx, source, input)
+    return { references: [], last, result: await addClip(deps, trx, source, input) }
   })
   if (isShared) countClip(wayOf(input), 'shared')
   return accepted
+}
+
+/** Whoever sends bytes again that wait waits no longer than for bytes of its own. */
+async function bringForward(deps: Deps, trx: Transaction<DB>, source: Source, { tokenId }: NewClipInput) {
+  if (source.state !== 'processing' || source.token_id === tokenId) return
+  await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, shareOf(tokenId))
 }
 
 async function takeBytes({ config, now }: Deps, trx: Transaction<DB>, input: NewClipInput, renditionBytes: number) {

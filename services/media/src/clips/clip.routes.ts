@@ -89,10 +89,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 
   await app.register(async (scope) => {
     requireToken(scope, deps, { scope: 'delete', anonymous: ({ headers }) => headers['x-delete-token'] !== undefined })
-    scope.addHook('onRequest', async (request, reply) => {
-      // A delete token has no number of its own, and cannot be guessed at any rate.
-      if (request.apiToken) await deps.limits.count(request, reply, 'read')
-    })
+    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
     scope.delete<{ Params: { id: string }; Headers: { 'x-delete-token'?: string } }>(
       '/media/:id',
       {

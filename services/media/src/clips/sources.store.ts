@@ -47,6 +47,7 @@ export async function findSource(db: Kysely<DB>, id: string): Promise<Source | u
 export interface NewSource {
   id: string
   sha256: string
+  tokenId: string | null
   bytes: number
   info: MediaInfo
   now: Date
@@ -59,6 +60,7 @@ export async function insertSource(trx: Transaction<DB>, source: NewSource): Pro
     .values({
       id: source.id,
       sha256: Buffer.from(source.sha256, 'hex'),
+      token_id: source.tokenId,
       pipeline_version: PIPELINE_VERSION,
       state: 'processing',
       bytes: source.bytes,
@@ -162,14 +164,14 @@ export async function listProcessing(db: Kysely<DB>, { before, after, limit }: P
   return rows.map(({ id }) => id)
 }
 
-/** Locks the source if it is still being made; how often it was queued again. */
+/** Locks the source if it is still being made; whose it is, and how often it was queued again. */
 export async function lockProcessing(
   trx: Transaction<DB>,
   id: string,
-): Promise<Pick<Source, 'requeue_count'> | undefined> {
+): Promise<Pick<Source, 'token_id' | 'requeue_count'> | undefined> {
   return trx
     .selectFrom('sources')
-    .select('requeue_count')
+    .select(['token_id', 'requeue_count'])
     .where('id', '=', id)
     .where('state', '=', 'processing')
     .forUpdate()
@@ -191,7 +193,7 @@ export async function setProgress(db: Kysely<DB>, id: string, progress: number):
     .execute()
 }
 
-/** Sources that are being made: all of them, and those with a clip of this token (null: of nobody). */
+/** Sources that are being made: all of them, and those that this token (null: somebody without one) brought. */
 export async function countProcessing(
   db: Kysely<DB>,
   tokenId: string | null,
@@ -200,18 +202,7 @@ export async function countProcessing(
     .selectFrom('sources')
     .select((column) => [
       column.fn.countAll<number>().as('all'),
-      column.fn
-        .countAll<number>()
-        .filterWhere(
-          column.exists(
-            column
-              .selectFrom('clips')
-              .select(sql.lit(1).as('one'))
-              .whereRef('clips.source_id', '=', 'sources.id')
-              .where('clips.token_id', 'is not distinct from', tokenId),
-          ),
-        )
-        .as('ofToken'),
+      column.fn.countAll<number>().filterWhere('token_id', 'is not distinct from', tokenId).as('ofToken'),
     ])
     .where(processing)
     .executeTakeFirstOrThrow()
@@ -293,6 +284,18 @@ export async function listUnreferencedSources(db: Kysely<DB>, { before, after, l
     .limit(limit)
     .execute()
   return rows.map(({ id }) => id)
+}
+
+/** Takes a source away that is still to be made, if it has no clip any more. False when it has one again. */
+export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): Promise<boolean> {
+  const deleted = await trx
+    .deleteFrom('sources')
+    .where('id', '=', id)
+    .where('state', '=', 'processing')
+    .where('clip_count', '=', 0)
+    .returning('id')
+    .executeTakeFirst()
+  return deleted !== undefined
 }
 
 /** Locks the source if it still has no clip: from here on nobody can attach to it. */

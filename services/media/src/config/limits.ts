@@ -2,11 +2,28 @@ import { duration, headerName, integer, parsed, type Values, type Variables } fr
 
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(
-    'Header, set by a trusted proxy, whose last address is that of a caller without a token.',
+    'Header, set by a trusted proxy, whose last address is that of a caller without a token; behind a CDN the one that the CDN sets.',
   ),
   RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
   RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),
-  RATE_LIMIT_READ: parsed('rate', 'Other calls per token.', { default: '600/1m' }, parseRate),
+  RATE_LIMIT_IMPORT_BURST: parsed(
+    'rate',
+    'Imports per token within a short time, beside RATE_LIMIT_IMPORT; a token with a higher limit of its own has more in proportion.',
+    { default: '10/1m' },
+    parseRate,
+  ),
+  RATE_LIMIT_READ: parsed(
+    'rate',
+    'Other calls per token, or per address without one where RATE_LIMIT_HEADER is set.',
+    { default: '600/1m' },
+    parseRate,
+  ),
+  RATE_LIMIT_PUBLIC: parsed(
+    'rate',
+    'Calls of pages and oEmbed per address, and as many for files that are not there, in one process; needs RATE_LIMIT_HEADER.',
+    { default: '1200/1m' },
+    parseRate,
+  ),
   RATE_LIMIT_ANONYMOUS: parsed(
     'rate',
     'Uploads without a token per client address, or of all such callers together without RATE_LIMIT_HEADER.',
@@ -33,7 +50,9 @@ export const limitSettings = (values: Values<typeof limitVariables>) => ({
     header: values.RATE_LIMIT_HEADER,
     upload: values.RATE_LIMIT_UPLOAD,
     import: values.RATE_LIMIT_IMPORT,
+    importBurst: values.RATE_LIMIT_IMPORT_BURST,
     read: values.RATE_LIMIT_READ,
+    public: values.RATE_LIMIT_PUBLIC,
     anonymous: values.RATE_LIMIT_ANONYMOUS,
     parallel: values.PARALLEL_PER_TOKEN,
   },

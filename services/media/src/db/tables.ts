@@ -13,6 +13,7 @@ export interface DB {
   rate_limits: RateLimitsTable
   resumable_uploads: ResumableUploadsTable
   token_days: TokenDaysTable
+  token_storage: TokenStorageTable
   idempotency_keys: IdempotencyKeysTable
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
@@ -27,6 +28,7 @@ export const TABLES = [
   'rate_limits',
   'resumable_uploads',
   'token_days',
+  'token_storage',
   'idempotency_keys',
   'webhooks',
   'webhook_deliveries',
@@ -69,6 +71,8 @@ interface ApiTokensTable {
 interface SourcesTable {
   id: string
   sha256: Buffer
+  /** Of who brought it first. */
+  token_id: string | null
   pipeline_version: number
   state: SourceState
   error_code: ColumnType<ErrorCode | null, ErrorCode | null | undefined, ErrorCode | null>
@@ -127,6 +131,13 @@ interface TokenDaysTable {
   /** As in 2026-11-21. */
   day: ColumnType<string, string, never>
   requests: Generated<number>
+  clips: Generated<number>
+  bytes: Generated<number>
+}
+
+/** Kept by triggers (migration 0008). */
+interface TokenStorageTable {
+  token_id: string
   clips: Generated<number>
   bytes: Generated<number>
 }
@@ -192,6 +203,7 @@ interface ResumableUploadsTable {
   bytes: number | null
   metadata: string
   clip_id: ColumnType<string | null, undefined, string>
+  owner_key: string | null
   created_at: Date
   expires_at: Date
 }

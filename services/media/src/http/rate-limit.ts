@@ -17,10 +17,19 @@ export type TokenLimit = 'upload' | 'import' | 'read'
 export interface Limits {
   /** Whom the limits count: the token, or the address of a caller without one. */
   keyOf(request: FastifyRequest): string
-  /** Counts the call and says in headers what is left (draft-ietf-httpapi-ratelimit-headers). Throws rate_limited. */
+  /**
+   * Counts the call and says in headers what is left (draft-ietf-httpapi-ratelimit-headers), of the limit that is nearest where
+   * there are two. Throws rate_limited. `read` counts a caller without a token only where its address is known: else one of
+   * them could close what is open to all.
+   */
   count(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit): Promise<void>
   /** Runs the work of a counted call. Whoever is told to come back (503, queue_full) does not pay for it: it is counted back. */
   unlessSentAway<T>(request: FastifyRequest, reply: FastifyReply, limit: TokenLimit, work: () => Promise<T>): Promise<T>
+}
+
+interface Limit {
+  rate: Rate
+  limiter: RateLimiterAbstract
 }
 
 export function createLimits(
@@ -37,36 +46,50 @@ export function createLimits(
 
   const keyOf = (request: FastifyRequest) => request.apiToken?.id ?? addressOf(request, limits.header)
 
-  const limitOf = (request: FastifyRequest, limit: TokenLimit) => {
-    const token = request.apiToken
+  /** The shortest first: what it refuses does not count for the others. */
+  const limitsOf = ({ apiToken: token }: FastifyRequest, limit: TokenLimit): Limit[] => {
+    const named = (name: string, rate: Rate) => ({ rate, limiter: limiterOf(name, rate) })
+    if (!token && limit !== 'read') return [named('anonymous', limits.anonymous)]
+    if (!token) return limits.header === undefined ? [] : [named('read', limits.read)]
     const usual = limits[limit]
-    const rate = token ? { ...usual, points: token.limits[limit] ?? usual.points } : limits.anonymous
-    return { rate, limiter: limiterOf(token ? limit : 'anonymous', rate) }
+    const rate = { ...usual, points: token.limits[limit] ?? usual.points }
+    if (limit !== 'import') return [named(limit, rate)]
+    const burst = limits.importBurst
+    const points = Math.ceil(burst.points * Math.max(1, rate.points / usual.points))
+    return [named('import burst', { ...burst, points }), named(limit, rate)]
   }
 
   return {
     keyOf,
     async count(request, reply, limit) {
-      const { rate, limiter } = limitOf(request, limit)
-      const { state, isOver } = await consume(limiter, keyOf(request))
-      const resetSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
-      reply.headers({
-        'ratelimit-limit': rate.points,
-        'ratelimit-remaining': Math.max(0, state.remainingPoints),
-        'ratelimit-reset': resetSeconds,
-        'ratelimit-policy': `${rate.points};w=${rate.seconds}`,
-      })
-      if (isOver) throw apiError('rate_limited', { retryAfterSeconds: resetSeconds })
+      let nearest = Number.POSITIVE_INFINITY
+      for (const { rate, limiter } of limitsOf(request, limit)) {
+        const { state, isOver } = await consume(limiter, keyOf(request))
+        const resetSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000))
+        const remaining = Math.max(0, state.remainingPoints)
+        if (isOver || remaining < nearest) {
+          reply.headers({
+            'ratelimit-limit': rate.points,
+            'ratelimit-remaining': remaining,
+            'ratelimit-reset': resetSeconds,
+            'ratelimit-policy': `${rate.points};w=${rate.seconds}`,
+          })
+        }
+        nearest = Math.min(nearest, remaining)
+        if (isOver) throw apiError('rate_limited', { retryAfterSeconds: resetSeconds })
+      }
     },
     async unlessSentAway(request, reply, limit, work) {
       try {
         return await work()
       } catch (error) {
-        if (isSentAway(error)) {
-          const { rate, limiter } = limitOf(request, limit)
+        if (!isSentAway(error)) throw error
+        const left: number[] = []
+        for (const { rate, limiter } of limitsOf(request, limit)) {
           const { remainingPoints } = await limiter.reward(keyOf(request), 1)
-          reply.header('ratelimit-remaining', Math.min(rate.points, remainingPoints))
+          left.push(Math.min(rate.points, remainingPoints))
         }
+        reply.header('ratelimit-remaining', Math.min(...left))
         throw error
       }
     },
@@ -107,7 +130,7 @@ async function consume(limiter: RateLimiterAbstract, key: string): Promise<{ sta
  * The address a trusted proxy vouches for: the last one, which the proxy itself has written; those before it are what the
  * caller says. IPv6 by /64, of which every customer has one to itself. Without it all callers share one counter.
  */
-function addressOf(request: FastifyRequest, header: string | undefined): string {
+export function addressOf(request: FastifyRequest, header: string | undefined): string {
   const last = String((header && request.headers[header]) ?? '')
     .split(',')
     .at(-1)

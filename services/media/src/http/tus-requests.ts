@@ -23,7 +23,7 @@ import { watchSpeed } from './upload-speed.ts'
 /** Content type of what is sent of a file. */
 export const PIECE = 'application/offset+octet-stream'
 
-/** For each upload that a token may have under way: so many that it may come back to. Each may hold as much disk as a file. */
+/** For each upload that a token (or an address without one) may have under way: so many that it may come back to. Each may hold as much disk as a file. */
 const UNFINISHED_PER_PARALLEL = 8
 
 export type WithId = { Params: { id: string } }
@@ -41,7 +41,10 @@ export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyR
   }
   if (headers['upload-length'] === '0') throw emptyFile()
   await readMetadata(String(headers['upload-metadata'] ?? ''))
-  if ((await countUnfinished(deps.db, tokenId, deps.now())) >= deps.config.limits.parallel * UNFINISHED_PER_PARALLEL) {
+  if (
+    (await countUnfinished(deps.db, deps.limits.keyOf(request), deps.now())) >=
+    deps.config.limits.parallel * UNFINISHED_PER_PARALLEL
+  ) {
     throw apiError('queue_full', {
       message: 'Too many unfinished uploads; finish or delete some.',
       retryAfterSeconds: 60,
@@ -70,7 +73,7 @@ export async function tell(deps: Flow, request: FastifyRequest<WithId>, reply: F
   const clip = upload.clipId === null ? undefined : await findClip(deps.db, upload.clipId)
   if (clip?.state === 'deleted' || (upload.clipId !== null && !clip)) throw apiError('gone')
   await speak(deps, request, reply, { method: 'HEAD', id: upload.id })
-  if (clip) tellResult(reply, clip, toResult(clip, deps.config.site)).header('x-media-state', clip.state)
+  if (clip) tellResult(reply, clip, toResult(clip, deps.config.site), deps.config).header('x-media-state', clip.state)
   else tellExpiry(reply, upload)
   return reply.send()
 }
@@ -116,9 +119,11 @@ async function receive(
     speed.stop()
     body?.release()
   }
+  // In this order: a file that is gone was finished by another request, and by then the row says so.
+  const here = await partialBytes(deps, id)
   const upload = await findUpload(deps.db, id)
   if (!upload) throw apiError('not_found')
-  if (upload.bytes !== null && upload.bytes === (await partialBytes(deps, id))) {
+  if (upload.clipId !== null || (upload.bytes !== null && upload.bytes === here)) {
     return answerFinished(deps, request, reply, { id, gone })
   }
   stop.throwIfAborted()
@@ -157,7 +162,8 @@ async function speak(
     if (typeof value === 'string' && value !== '') headers.set(name, value)
   }
   const { speakTus } = await import('../uploads/tus-protocol.ts')
-  const answer = await speakTus(deps, { method, id, tokenId: ownerOf(request), headers, body })
+  const owner = { tokenId: ownerOf(request), ownerKey: deps.limits.keyOf(request) }
+  const answer = await speakTus(deps, { method, id, ...owner, headers, body })
   reply.code(answer.status)
   for (const name of SAID_BY_THE_PROTOCOL) {
     const value = answer.headers.get(name)
@@ -205,15 +211,22 @@ async function answerFinished(
       throw error
     },
   )
-  tellResult(reply, clip, answer.success).header('upload-offset', clip.bytes)
+  tellResult(reply, clip, answer.success, deps.config).header('upload-offset', clip.bytes)
   if (location !== undefined) return reply.header('location', location).send(answer)
   reply.removeHeader('location')
   const wantsBody = /application\/json/i.test(request.headers.accept ?? '')
   return wantsBody ? reply.code(200).send(answer) : reply.code(204).send()
 }
 
-const tellResult = (reply: FastifyReply, { id }: Clip, result: Result) =>
-  reply.headers({ 'x-media-id': id, 'x-media': toAscii(JSON.stringify(result)) })
+/** Proxies give all headers of an answer 4 KiB together. A title of emoji, 12 bytes each, would not fit: it is in the body. */
+const MOST_RESULT_BYTES = 2_500
+
+function tellResult(reply: FastifyReply, clip: Clip, result: Result, { site }: Deps['config']) {
+  const whole = toAscii(JSON.stringify(result))
+  const fits = whole.length <= MOST_RESULT_BYTES
+  const told = fits ? whole : toAscii(JSON.stringify(toResult({ ...clip, title: null }, site)))
+  return reply.headers({ 'x-media-id': clip.id, 'x-media': told })
+}
 
 const tellExpiry = (reply: FastifyReply, { expiresAt }: ResumableUpload) =>
   reply.header('upload-expires', expiresAt.toUTCString())

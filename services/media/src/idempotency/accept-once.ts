@@ -41,10 +41,14 @@ export async function acceptOnce(
   })
 }
 
-/** Runs what comes after the acceptance: a clip that fails now was refused after all. */
+/**
+ * Runs what comes after the acceptance of a clip: if it fails now it was refused after all. A replay that waited long may be
+ * the last to hear of it, when its key has led to another clip already: that one's outcome is left alone.
+ */
 export async function rememberFailure<T>(
   { db }: Pick<Deps, 'db'>,
   keyed: KeyedRequest | undefined,
+  { id }: Pick<Clip, 'id'>,
   answer: () => Promise<T>,
 ): Promise<T> {
   try {
@@ -52,7 +56,7 @@ export async function rememberFailure<T>(
   } catch (error) {
     if (keyed) {
       const refusal = toRefusal(error)
-      await (refusal ? replaceOutcome(db, keyed, refusal) : forgetOutcome(db, keyed))
+      await (refusal ? replaceOutcome(db, keyed, id, refusal) : forgetOutcome(db, keyed, id))
     }
     throw error
   }
@@ -78,7 +82,7 @@ async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined
   if (clip && clip.state !== 'failed') return clip
   const code = clip?.errorCode ?? 'internal'
   if (isFinal(errorCatalogue[code].status)) throw apiError(code)
-  await forgetOutcome(deps.db, keyed)
+  await forgetOutcome(deps.db, keyed, known.outcome.clipId)
   return undefined
 }
 

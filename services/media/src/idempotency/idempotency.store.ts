@@ -56,23 +56,31 @@ export async function insertOutcome(
   return inserted !== undefined
 }
 
-/** For a clip that failed after it was accepted. */
-export async function replaceOutcome(db: Kysely<DB>, request: KeyedRequest, refusal: Refusal): Promise<void> {
+/** For a clip that failed after it was accepted; what the key has led to since stays. */
+export async function replaceOutcome(
+  db: Kysely<DB>,
+  request: KeyedRequest,
+  clipId: string,
+  refusal: Refusal,
+): Promise<void> {
   await db
     .updateTable('idempotency_keys')
     .set(toColumns({ refusal }))
     .where('token_id', '=', request.tokenId)
     .where('route', '=', request.route)
     .where('key', '=', request.key)
+    .where('clip_id', '=', clipId)
     .execute()
 }
 
-export async function forgetOutcome(db: Kysely<DB>, request: KeyedRequest): Promise<void> {
+/** As above. */
+export async function forgetOutcome(db: Kysely<DB>, request: KeyedRequest, clipId: string): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')
     .where('token_id', '=', request.tokenId)
     .where('route', '=', request.route)
     .where('key', '=', request.key)
+    .where('clip_id', '=', clipId)
     .execute()
 }
 

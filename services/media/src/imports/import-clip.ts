@@ -43,7 +43,9 @@ async function receiveAndAccept(deps: Deps, input: ImportInput): Promise<Accepte
   const receive = () => {
     const leftMs = startedAt + deps.config.syncWaitSeconds * 1000 - Date.now()
     const endsAt = performance.now() + Math.max(FETCH_AT_LEAST_MS, leftMs)
-    return deps.work.withSpace(maxBytes, () => receiveSource(deps, url, { path, maxBytes, signal, endsAt }))
+    return deps.work.withSpace(maxBytes, () =>
+      receiveSource(deps, url, { path, maxBytes, signal, endsAt, key: tokenId }),
+    )
   }
   try {
     const { file, about } = await deps.downloads.run(receive, { key: tokenId, signal })

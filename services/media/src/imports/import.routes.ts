@@ -62,7 +62,9 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         acceptOnce(deps, keyed, accept, gone),
       )
       if (isReplay) reply.header('idempotency-replayed', 'true')
-      return rememberFailure(deps, keyed, () => answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }))
+      return rememberFailure(deps, keyed, clip, () =>
+        answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }),
+      )
     },
   })
 }

@@ -19,6 +19,8 @@ export interface Destination {
   signal: AbortSignal
   /** As performance.now() counts. */
   endsAt: number
+  /** Whose share of probes and of yt-dlp it takes. */
+  key: string
 }
 
 export interface ReceivedSource {

@@ -2,7 +2,7 @@ import { countRequeue, lockProcessing } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
 import type { EmitDeps } from '../webhooks/emit-event.ts'
 import { failSource } from './fail-source.ts'
-import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+import { DEAD_TRANSCODE_QUEUE, shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
 
 /** A job that is lost once was an accident; one that is lost each time is a fault that a fourth one will not mend. */
 const MOST_REQUEUES = 3
@@ -24,7 +24,7 @@ export async function rescueSource(
     }
     if (source.requeue_count >= MOST_REQUEUES) return 'hopeless'
     await countRequeue(trx, id)
-    await deps.queue.send(trx, TRANSCODE_QUEUE.name, job)
+    await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(source.token_id) })
     return 'queued'
   })
   if (outcome === 'queued') deps.log.warn({ sourceId: id }, 'clip had lost its job and was queued again')

@@ -7,6 +7,9 @@ export interface TranscodeJob {
   way?: Way
 }
 
+/** Whose turn a clip takes in the queue: its token's; callers without one take turns as one. */
+export const shareOf = (tokenId: string | null): string => tokenId ?? 'anonymous'
+
 /** A killed worker's job is seen after 10 s of silence and looked for every 3 s: it runs elsewhere within 20 s. */
 export const TRANSCODE_QUEUE: QueueDefinition = {
   name: 'transcode',

@@ -7,9 +7,11 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
+import { dropReference } from '../blobs/blobs.store.ts'
 import { deleteIfUnreferenced, keepFiles } from '../blobs/keep-files.ts'
 import { announce } from '../clips/results.store.ts'
 import {
+  deleteAbandonedSource,
   findSource,
   insertRenditions,
   markReady,
@@ -45,6 +47,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   job.signal.throwIfAborted()
   const source = await findSource(deps.db, job.data.sourceId)
   if (source?.state !== 'processing') return
+  if (source.clip_count === 0 && (await dropAbandoned(deps, source))) return
   let directory: string | undefined
   let isMade = false
   const startedAt = Date.now()
@@ -64,7 +67,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     // Not ours any more: given back at a stop, or taken over by another worker.
     if (job.signal.aborted) throw err
     measureTranscode(source.info.type, 'failed', seconds())
-    if (lacksRoom(err) && (await waitForRoom(deps, source, { job: job.data, err }))) return
+    if (lacksRoom(err) && (await waitForRoom(deps, source, { job, err }))) return
     const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
     if (!(err instanceof ApiError) && !isLastTry) throw err
     const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
@@ -77,6 +80,20 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   }
   // Only now, because it looks whether a clip is being made.
   if (isMade) await queueExtras(deps, source.id)
+}
+
+/** Nobody wants it any more. False when somebody does again: whoever attaches to it waits for this, or is first. */
+async function dropAbandoned(deps: Deps, { id, sha256 }: Source): Promise<boolean> {
+  const original = originalOf(sha256.toString('hex'))
+  const isDropped = await deps.db.transaction().execute(async (trx) => {
+    const isDeleted = await deleteAbandonedSource(trx, id)
+    if (isDeleted) await dropReference(trx, original, deps.now())
+    return isDeleted
+  })
+  if (!isDropped) return false
+  await deleteIfUnreferenced(deps, original)
+  deps.log.info({ sourceId: id }, 'clip was deleted before it was made')
+  return true
 }
 
 /** For jobs whose tries are used up without a word, because each worker died over them. */

@@ -59,6 +59,7 @@ const assemble = (
     path: join(root, 'clip'),
     maxBytes: 1_000_000,
     endsAt,
+    key: 'one',
     signal: never,
     ...options,
   })

@@ -33,7 +33,7 @@ const MAX_PIECES = 200
  */
 export async function assembleManifest(
   deps: Needs,
-  ...[source, { path, hosts, maxBytes, signal: callerSignal, endsAt }]: Parameters<AssembleManifest>
+  ...[source, { path, hosts, maxBytes, key, signal: callerSignal, endsAt }]: Parameters<AssembleManifest>
 ): Promise<FetchedFile> {
   callerSignal.throwIfAborted()
   const totalMs = Math.max(1, endsAt - performance.now())
@@ -45,7 +45,7 @@ export async function assembleManifest(
     const job = { directory, signal, totalMs, hosts, headers: source.headers }
     const { tracks, mayVisit } = await findTracks(deps, source, job)
     const files = await downloadTracks(deps, tracks, { ...job, maxBytes, mayVisit })
-    const made = await remux(deps, files, { directory, maxBytes, signal })
+    const made = await remux(deps, files, { directory, maxBytes, key, signal })
     const file = await describe(made, maxBytes, signal)
     await rename(made, path)
     return file

@@ -22,7 +22,7 @@ const ROOM_BYTES = 1024 ** 2
 export async function remux(
   { tools, probes }: Pick<Deps, 'tools' | 'probes'>,
   tracks: readonly string[],
-  { directory, maxBytes, signal }: { directory: string; maxBytes: number; signal: AbortSignal },
+  { directory, maxBytes, key, signal }: { directory: string; maxBytes: number; key: string; signal: AbortSignal },
 ): Promise<string> {
   const inputs = await Promise.all(tracks.map(async (track) => ({ path: track, demuxer: await demuxerFor(track) })))
   const output = inputs.every(({ demuxer }) => demuxer === 'matroska') ? 'webm' : 'mp4'
@@ -34,7 +34,7 @@ export async function remux(
     const delays = inputs.length > 1 ? delaysIn(await ffmpeg(describeCommand(inputs)), inputs) : [0]
     return ffmpeg(remuxCommand(inputs, delays, output, path))
   }
-  const outcome = await probes.run(run, { signal })
+  const outcome = await probes.run(run, { key, signal })
   if (outcome.state !== 'done') throw failureOf(outcome)
   return path
 }

@@ -7,6 +7,8 @@ interface Bounds {
   /** As performance.now() counts. */
   endsAt: number
   maxBytes: number
+  /** Whose share of what is scarce it takes. */
+  key: string
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { DB, TokenLimits } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { findTokenLimits } from './tokens.store.ts'
-import { bytesOfDay, countStored, dayOf, noteClip } from './usage.store.ts'
+import { bytesOfDay, dayOf, noteClip, storedBytes } from './usage.store.ts'
 
 /** Undefined: without limit. */
 export interface Allowances {
@@ -31,11 +31,11 @@ export async function findAllowances(
   now: Date,
 ): Promise<{ quota?: Allowance; daily?: Allowance }> {
   const [stored, sent] = await Promise.all([
-    quotaBytes === undefined ? undefined : countStored(db, tokenId),
+    quotaBytes === undefined ? undefined : storedBytes(db, tokenId),
     dailyBytes === undefined ? undefined : bytesOfDay(db, tokenId, dayOf(now)),
   ])
   return {
-    ...(quotaBytes !== undefined && stored && { quota: { limit: quotaBytes, used: stored.bytes } }),
+    ...(quotaBytes !== undefined && stored !== undefined && { quota: { limit: quotaBytes, used: stored } }),
     ...(dailyBytes !== undefined && sent !== undefined && { daily: { limit: dailyBytes, used: sent } }),
   }
 }
@@ -65,8 +65,7 @@ export async function takeAllowance(
   const { quotaBytes, dailyBytes } = allowancesOf(usual, await findTokenLimits(trx, tokenId))
   const today = await noteClip(trx, { tokenId, day: dayOf(now), bytes: sent })
   const daily = dailyBytes === undefined ? undefined : { limit: dailyBytes, used: today - sent }
-  const quota =
-    quotaBytes === undefined ? undefined : { limit: quotaBytes, used: (await countStored(trx, tokenId)).bytes }
+  const quota = quotaBytes === undefined ? undefined : { limit: quotaBytes, used: await storedBytes(trx, tokenId) }
   refuseOverAllowance({ ...(daily && { daily }), ...(quota && { quota }) }, { kept, sent }, now)
 }
 

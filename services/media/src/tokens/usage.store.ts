@@ -56,27 +56,18 @@ export async function bytesOfDay(db: Kysely<DB>, tokenId: string, day: string): 
   return found?.bytes ?? 0
 }
 
-export interface Stored {
+interface Stored {
   clips: number
   bytes: number
 }
 
 /**
- * What a token keeps: the source and the files of each of its clips. Files that several clips share count for each of
- * them, so that nobody's usage depends on what others do. Counted afresh, so that it cannot be wrong.
+ * The bytes that a token keeps: the source and the files of each of its clips. Files that several clips share count for each
+ * of them, so that nobody's usage depends on what others do. A sum that triggers keep (migration 0008): clips are many.
  */
-export async function countStored(db: Kysely<DB>, tokenId: string): Promise<Stored> {
-  return db
-    .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
-    .select([
-      sql<number>`count(*)`.as('clips'),
-      sql<number>`coalesce(sum(sources.bytes + sources.rendition_bytes), 0)::bigint`.as('bytes'),
-    ])
-    .where('clips.token_id', '=', tokenId)
-    .where('clips.deleted_at', 'is', null)
-    .where('sources.state', '!=', 'failed')
-    .executeTakeFirstOrThrow()
+export async function storedBytes(db: Kysely<DB>, tokenId: string): Promise<number> {
+  const found = await db.selectFrom('token_storage').select('bytes').where('token_id', '=', tokenId).executeTakeFirst()
+  return found?.bytes ?? 0
 }
 
 interface Done {
@@ -118,22 +109,20 @@ export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Dat
           .as('days'),
       (join) => join.onTrue(),
     )
-    .select(['id', 'name', 'requests_today', 'clips_today', 'bytes_today', 'requests', 'clips', 'bytes'])
+    .leftJoin('token_storage', 'token_storage.token_id', 'api_tokens.id')
+    .select(['id', 'name', 'requests_today', 'clips_today', 'bytes_today', 'requests', 'days.clips', 'days.bytes'])
+    .select(['token_storage.clips as stored_clips', 'token_storage.bytes as stored_bytes'])
     .$if(id !== undefined, (query) => query.where('id', '=', id as string))
     .orderBy('created_at')
     .orderBy('id')
     .execute()
-  const usages: TokenUsage[] = []
-  for (const row of rows) {
-    usages.push({
-      id: row.id,
-      name: row.name,
-      stored: await countStored(db, row.id),
-      today: { requests: row.requests_today ?? 0, clips: row.clips_today ?? 0, bytes: row.bytes_today ?? 0 },
-      last_30_days: { requests: row.requests ?? 0, clips: row.clips ?? 0, bytes: row.bytes ?? 0 },
-    })
-  }
-  return usages
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    stored: { clips: row.stored_clips ?? 0, bytes: row.stored_bytes ?? 0 },
+    today: { requests: row.requests_today ?? 0, clips: row.clips_today ?? 0, bytes: row.bytes_today ?? 0 },
+    last_30_days: { requests: row.requests ?? 0, clips: row.clips ?? 0, bytes: row.bytes ?? 0 },
+  }))
 }
 
 const sumOf = (name: keyof Done, condition: RawBuilder<unknown>) =>

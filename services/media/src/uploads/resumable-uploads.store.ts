@@ -15,12 +15,17 @@ export interface ResumableUpload {
   expiresAt: Date
 }
 
-export async function insertUpload(db: Kysely<DB>, upload: Omit<ResumableUpload, 'clipId'>): Promise<void> {
+/** `ownerKey` is by whom it is counted. */
+export async function insertUpload(
+  db: Kysely<DB>,
+  upload: Omit<ResumableUpload, 'clipId'> & { ownerKey: string },
+): Promise<void> {
   await db
     .insertInto('resumable_uploads')
     .values({
       id: upload.id,
       token_id: upload.tokenId,
+      owner_key: upload.ownerKey,
       bytes: upload.bytes,
       metadata: upload.metadata,
       created_at: upload.createdAt,
@@ -44,16 +49,20 @@ export async function findUpload(db: Kysely<DB>, id: string): Promise<ResumableU
   )
 }
 
-/** How many uploads of this token (or of callers without one) may still be continued. */
-export async function countUnfinished(db: Kysely<DB>, tokenId: string | null, now: Date): Promise<number> {
+/** How many uploads of this token (or of the address of a caller without one) may still be continued. */
+export async function countUnfinished(db: Kysely<DB>, ownerKey: string, now: Date): Promise<number> {
   const { count } = await db
     .selectFrom('resumable_uploads')
     .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('token_id', tokenId === null ? 'is' : '=', tokenId)
+    .where('owner_key', '=', ownerKey)
     .where('clip_id', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirstOrThrow()
   return Number(count)
+}
+
+export async function setUploadExpiry(db: Kysely<DB>, id: string, expiresAt: Date): Promise<void> {
+  await db.updateTable('resumable_uploads').set({ expires_at: expiresAt }).where('id', '=', id).execute()
 }
 
 export async function setUploadBytes(db: Kysely<DB>, id: string, bytes: number): Promise<void> {

@@ -8,7 +8,13 @@ import { DataStore, ERRORS, Metadata, Server, Upload } from '@tus/server'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { TUS_EXTENSIONS } from '../http/tus-headers.ts'
-import { findUpload, insertUpload, type ResumableUpload, setUploadBytes } from './resumable-uploads.store.ts'
+import {
+  findUpload,
+  insertUpload,
+  type ResumableUpload,
+  setUploadBytes,
+  setUploadExpiry,
+} from './resumable-uploads.store.ts'
 import { createPartial, partialBytes, partialPath, removeUpload } from './resumable-uploads.ts'
 import type { createUploadLocks } from './upload-locks.ts'
 
@@ -16,12 +22,17 @@ export interface TusRequest {
   method: 'POST' | 'HEAD' | 'PATCH' | 'DELETE'
   id: string
   tokenId: string | null
+  /** By whom it is counted. */
+  ownerKey: string
   headers: Headers
   /** Ends when no more comes, for whatever reason: what has come is kept. */
   body: Readable | undefined
 }
 
 type ProtocolDeps = Pick<Deps, 'db' | 'config' | 'now'> & { locks: ReturnType<typeof createUploadLocks> }
+
+/** Nobody begins an upload to send nothing: one without a byte takes a place, and costs whoever begins many nothing. */
+const BEGIN_WITHIN_MS = 900_000
 
 /** A connection that is wanted elsewhere gets this long for what is on its way. */
 const DRAIN_MS = 500
@@ -91,12 +102,12 @@ const sentence = (text: string) => `${text.trim().replace(/\.$/, '')}.`
 /** Bytes as files in the work directory, all else as rows. The library asks for a class. */
 class PartialFiles extends DataStore {
   readonly #deps: ProtocolDeps
-  readonly #tokenId: string | null
+  readonly #owner: Pick<TusRequest, 'tokenId' | 'ownerKey'>
 
-  constructor(deps: ProtocolDeps, { tokenId }: TusRequest) {
+  constructor(deps: ProtocolDeps, { tokenId, ownerKey }: TusRequest) {
     super()
     this.#deps = deps
-    this.#tokenId = tokenId
+    this.#owner = { tokenId, ownerKey }
     this.extensions = [...TUS_EXTENSIONS]
   }
 
@@ -106,11 +117,11 @@ class PartialFiles extends DataStore {
     await createPartial(this.#deps, upload.id)
     await insertUpload(db, {
       id: upload.id,
-      tokenId: this.#tokenId,
+      ...this.#owner,
       bytes: upload.size ?? null,
       metadata: Metadata.stringify(upload.metadata ?? {}),
       createdAt,
-      expiresAt: new Date(createdAt.getTime() + config.resumeWithinSeconds * 1000),
+      expiresAt: new Date(createdAt.getTime() + Math.min(BEGIN_WITHIN_MS, config.resumeWithinSeconds * 1000)),
     })
     return upload
   }
@@ -130,8 +141,28 @@ class PartialFiles extends DataStore {
 
   override async write(stream: Readable, id: string, offset: number): Promise<number> {
     const file = createWriteStream(partialPath(this.#deps, id), { flags: 'r+', start: offset })
-    await pipeline(stream, file)
+    const keep = () => this.#keep(id)
+    await pipeline(
+      stream,
+      async function* (chunks: AsyncIterable<Buffer>) {
+        let isFirst = offset === 0
+        for await (const chunk of chunks) {
+          if (isFirst) await keep()
+          isFirst = false
+          yield chunk
+        }
+      },
+      file,
+    )
     return offset + file.bytesWritten
+  }
+
+  /** From its first byte on it is kept as long as uploads are. */
+  async #keep(id: string): Promise<void> {
+    const { db, config } = this.#deps
+    const upload = await findUpload(db, id)
+    if (!upload) return
+    await setUploadExpiry(db, id, new Date(upload.createdAt.getTime() + config.resumeWithinSeconds * 1000))
   }
 
   override async declareUploadLength(id: string, bytes: number): Promise<void> {

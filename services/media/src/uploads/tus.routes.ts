@@ -28,10 +28,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
   requireToken(app, deps, { scope: 'write', anonymous: () => !deps.config.uploadNeedsToken })
 
   const refuseWhenFull = async (request: FastifyRequest) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
-  const countCall = async (request: FastifyRequest, reply: FastifyReply) => {
-    // Who has no token has no number of calls either, but a number of uploads: those are counted when they begin.
-    if (request.apiToken) await deps.limits.count(request, reply, 'read')
-  }
+  const countCall = (request: FastifyRequest, reply: FastifyReply) => deps.limits.count(request, reply, 'read')
   const tags = ['media']
   const security = TOKEN_SECURITY
   const tusHeaders = { 'tus-resumable': Type.Optional(Type.String({ description: '1.0.0' })) }

@@ -105,7 +105,7 @@ async function receiveUpload(deps: Deps, request: FastifyRequest, reply: Fastify
     const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
     await rm(path, { force: true })
     if (isReplay) reply.header('idempotency-replayed', 'true')
-    return await rememberFailure(deps, keyed, () =>
+    return await rememberFailure(deps, keyed, clip, () =>
       answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }),
     )
   } finally {

@@ -1,5 +1,6 @@
 // One attempt to tell a receiver: the queue's work. The one rule: a receiver costs only its own events any time. It has few
-// places at once, and while it does not answer it is left alone. When it is tried again: retry-plan.ts.
+// places at once, and while it does not answer it is left alone. What finds no place waits without a job: who leaves one calls
+// the next, and housekeeping who was forgotten. When it is tried again: retry-plan.ts.
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
@@ -11,6 +12,7 @@ import {
   endDelivery,
   findAttempt,
   postponeDelivery,
+  takeDue,
   takeOverdue,
 } from './deliveries.store.ts'
 import { DISABLE_AFTER_MS, pauseAfter, waitAfter } from './retry-plan.ts'
@@ -30,8 +32,11 @@ const LOST_AFTER_MS = 300_000
 /** Of one receiver in one process; of one that fails, one. */
 const AT_ONCE = 2
 
-/** How long what found no place waits, so that a long queue of one receiver does not keep asking. */
+/** After a pause: not all at once. */
 const [SHORTEST_WAIT_MS, LONGEST_WAIT_MS] = [1_000, 10_000]
+
+/** Who was called has begun by then; else the next who leaves a place calls again. */
+const CALLED_FOR_MS = 60_000
 
 const underWay = new Map<string, number>()
 
@@ -44,23 +49,50 @@ export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob
     const error = receiver.disabled_at ? 'disabled' : 'given_up'
     await deps.db.transaction().execute((trx) => endDelivery(trx, attempt.id, 'failed', { ...lastOf(attempt), error }))
     countDelivery('failed')
-    return
+    return callNext(deps, receiver.id, { places: 1 })
   }
-  const busy = underWay.get(receiver.id) ?? 0
   const pauseMs = (receiver.paused_until?.getTime() ?? 0) - now.getTime()
-  if (pauseMs > 0 || busy >= (receiver.failures > 0 ? 1 : AT_ONCE)) {
-    await postpone(deps, attempt, Math.max(0, pauseMs) + between(SHORTEST_WAIT_MS, LONGEST_WAIT_MS))
+  if (pauseMs > 0) return postpone(deps, attempt, pauseMs + between(SHORTEST_WAIT_MS, LONGEST_WAIT_MS))
+  const places = receiver.failures > 0 ? 1 : AT_ONCE
+  if (busyAt(receiver.id) >= places) {
+    await postponeDelivery(deps.db, attempt.id, now)
+    // Whoever was there may have left meanwhile, and seen nobody who waits.
+    if (busyAt(receiver.id) < places) await callNext(deps, receiver.id, { places: 1 })
     return
   }
-  underWay.set(receiver.id, busy + 1)
+  underWay.set(receiver.id, busyAt(receiver.id) + 1)
+  let next: Next = { places: AT_ONCE }
   try {
     const until = new Date(now.getTime() + LOST_AFTER_MS)
-    if (await beginAttempt(deps.db, attempt, { now, until })) await attemptOnce(deps, attempt)
+    if (await beginAttempt(deps.db, attempt, { now, until })) next = await attemptOnce(deps, attempt)
   } finally {
-    const left = (underWay.get(receiver.id) ?? 1) - 1
+    const left = busyAt(receiver.id) - 1
     if (left > 0) underWay.set(receiver.id, left)
     else underWay.delete(receiver.id)
   }
+  await callNext(deps, receiver.id, { ...next, places: next.places - busyAt(receiver.id) })
+}
+
+const busyAt = (receiverId: string): number => underWay.get(receiverId) ?? 0
+
+/** For how many there is a place, and when. */
+interface Next {
+  places: number
+  waitMs?: number
+}
+
+async function callNext(
+  { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
+  receiverId: string,
+  { places, waitMs = 0 }: Next,
+): Promise<void> {
+  if (places <= 0) return
+  const moment = now()
+  const until = new Date(moment.getTime() + waitMs + CALLED_FOR_MS)
+  await db.transaction().execute(async (trx) => {
+    const next = await takeDue(trx, receiverId, { now: moment, until, limit: places })
+    for (const { id, attempts } of next) await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs)
+  })
 }
 
 /** Housekeeping: attempts whose jobs are lost are sent for again; how many they were. */
@@ -77,23 +109,26 @@ export async function rescueDeliveries(
   })
 }
 
-async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<void> {
+/** Who may come next. */
+async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> {
   const result = await send(deps, attempt)
   const { id, receiver } = attempt
   if (result.error === null) {
     await deps.db.transaction().execute(async (trx) => {
-      await endDelivery(trx, id, 'delivered', result)
+      // In the order of a deletion: see `lockWebhook`.
       await noteSuccess(trx, receiver.id)
+      await endDelivery(trx, id, 'delivered', result)
     })
     countDelivery('delivered')
-    return
+    return { places: AT_ONCE }
   }
   const now = deps.now()
   const waitMs = waitAfter(attempt.attempts + 1 - attempt.attempts_before)
   const isOver = now.getTime() + waitMs > attempt.give_up_at.getTime()
   const disabledAt = shouldDisable(attempt, result, now) ? now : null
   // A receiver that says no at once costs nobody anything, and may say yes to the next event.
-  const pausedUntil = result.status === null ? new Date(now.getTime() + pauseAfter(receiver.failures + 1)) : null
+  const pauseMs = result.status === null ? pauseAfter(receiver.failures + 1) : 0
+  const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
   await deps.db.transaction().execute(async (trx) => {
     await noteFailure(trx, receiver.id, { now, pausedUntil, disabledAt })
     if (isOver || disabledAt) return endDelivery(trx, id, 'failed', result)
@@ -105,6 +140,7 @@ async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<void> 
   if (disabledAt) deps.log.warn(facts, 'webhook switched off: its receiver is gone or has failed for days')
   else if (isOver) deps.log.warn(facts, 'event given up: its receiver failed for a day')
   else deps.log.info(facts, 'event could not be delivered, will be tried again')
+  return { places: 1, waitMs: pauseMs }
 }
 
 /** 410 is a receiver's way to say that nobody is there any more. */

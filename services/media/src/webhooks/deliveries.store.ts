@@ -26,6 +26,8 @@ export async function findListeners(
     .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
     .where('api_tokens.revoked_at', 'is', null)
     .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
+    // One that is being deleted is waited for, and left out: a delivery for it would fail what it tells of.
+    .forKeyShare('webhooks')
     .execute()
   return rows.map(({ webhook_id, ...row }) => ({
     webhookId: webhook_id,
@@ -111,7 +113,7 @@ export async function endDelivery(
 
 /** Without `result` nothing was tried. */
 export async function postponeDelivery(
-  trx: Transaction<DB>,
+  trx: Kysely<DB>,
   id: string,
   until: Date,
   result?: AttemptResult,
@@ -121,6 +123,35 @@ export async function postponeDelivery(
     .set({ next_attempt_at: until, ...(result && { last_status: result.status, last_error: result.error }) })
     .where('id', '=', id)
     .where('state', '=', 'pending')
+    .execute()
+}
+
+/**
+ * The next of a webhook, in the order they came, whose time has come and which nobody attempts. Taken: nobody else takes them
+ * before `until`.
+ */
+export async function takeDue(
+  trx: Transaction<DB>,
+  webhookId: string,
+  { now, until, limit }: { now: Date; until: Date; limit: number },
+): Promise<Pick<Delivery, 'id' | 'attempts'>[]> {
+  return trx
+    .updateTable('webhook_deliveries')
+    .set({ next_attempt_at: until })
+    .where('id', 'in', (column) =>
+      column
+        .selectFrom('webhook_deliveries')
+        .select('id')
+        .where('webhook_id', '=', webhookId)
+        .where(sql<boolean>`state = 'pending'`)
+        .where('next_attempt_at', '<=', now)
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returning(['id', 'attempts'])
     .execute()
 }
 

@@ -72,6 +72,15 @@ export async function hasWebhook(db: Kysely<DB>, { id, tokenId }: { id: string; 
   return found !== undefined
 }
 
+/**
+ * Locks the webhook, or says that it is gone. Whoever changes a webhook and its deliveries in one transaction begins with the
+ * webhook, as a deletion does: two of them never wait for each other.
+ */
+export async function lockWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
+  const locked = await trx.selectFrom('webhooks').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+  return locked !== undefined
+}
+
 /** With its deliveries. False when there is none. */
 export async function deleteWebhook(
   db: Kysely<DB>,

@@ -14,10 +14,10 @@ import { readAnswer } from './read-answer.ts'
 import { runYtdlp } from './run-ytdlp.ts'
 import { ytdlpFailure } from './ytdlp-failure.ts'
 
-/** Each is a Python of 100 MB for some seconds. */
-const AT_ONCE = { atOnce: 2, waiting: 16, waitMs: 15_000 }
+/** Each is a Python of 100 MB for some seconds. Half of it for one token, whose pages may be slow. */
+const AT_ONCE = { atOnce: 2, waiting: 16, waitMs: 15_000, perKey: { atOnce: 1, waiting: 8 } }
 
-/** Throws site_login_required, unsupported_site_content, source_forbidden, source_fetch_failed, duration_exceeded, busy. */
+/** Throws site_login_required, unsupported_site_content, source_forbidden, source_fetch_failed, duration_exceeded, busy, queue_full. */
 export function createExtractPage(
   { config, tools, work }: Pick<Deps, 'config' | 'tools' | 'work'>,
   program: { path: string; cookies: string | undefined },
@@ -25,7 +25,7 @@ export function createExtractPage(
   const slots = createSlots(AT_ONCE)
   const { maxSeconds } = config.source
   const guard = createGuard(config.egress)
-  return (address, { signal, endsAt, maxBytes }) =>
+  return (address, { key, signal, endsAt, maxBytes }) =>
     slots.run(
       async () => {
         const url = guard.parseUrl(address)
@@ -44,6 +44,6 @@ export function createExtractPage(
           await rm(directory, { recursive: true, force: true })
         }
       },
-      { signal },
+      { key, signal },
     )
 }
