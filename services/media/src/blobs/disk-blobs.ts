@@ -38,6 +38,7 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
       try {
         await copyDurably(path, copy)
         await moveDurably(copy, target, root)
+        openFiles.forget(target)
       } finally {
         await rm(copy, { force: true })
       }

@@ -44,6 +44,11 @@ export function createOpenFiles() {
         if (--file.readers === 0 && !file.isKept) await close(file)
       }
     },
+    /** Whoever reads next opens it anew: another file stands there now. */
+    forget: (path: string) => {
+      const file = kept.get(path)
+      if (file) letGo(path, file)
+    },
     close: () => {
       for (const [path, file] of kept) letGo(path, file)
     },
