@@ -18,7 +18,7 @@ export default defineConfig({
         test: { name: 'auth', root: 'services/auth', include: ['{src,test}/**/*.test.ts'], ...IN_MEMORY },
       },
       { extends: true, test: { name: 'common', root: 'packages/common', include: ['src/**/*.test.ts'], ...WAITING } },
-      { extends: true, test: { name: 'infra', root: 'infra', include: ['**/*.test.ts'], ...WAITING } },
+      { extends: true, test: { name: 'infra', root: 'infra', include: ['**/*.test.ts'], ...IN_MEMORY } },
       {
         extends: true,
         test: {

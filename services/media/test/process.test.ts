@@ -65,7 +65,7 @@ test.concurrent('a stopped worker gives its clip back and leaves nothing', async
   const api = await startApi()
   const worker = killedAtTheEnd(startWorkerProcess({ ...api.environment, ...slowFfmpeg }))
   await api.upload(longClip, [], { prefer: 'respond-async' })
-  await eventually(api.isTranscoding, true, 10_000)
+  await eventually(api.isTranscoding, true, 60_000)
   worker.child.kill('SIGTERM')
   expect(await worker.ended).toBe(0)
   expect(await api.state()).toBe('processing')
@@ -73,7 +73,7 @@ test.concurrent('a stopped worker gives its clip back and leaves nothing', async
   expect(rows).toEqual([{ state: 'retry' }])
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
   expect(await hasProcess('ffmpeg', api.blobsDir)).toBe(false)
-}, 40_000)
+}, 120_000)
 
 test.concurrent('a stopped service answers who waits, refuses what does not come to an end, and ends well', async () => {
   const api = await startApi()
@@ -96,7 +96,7 @@ test.concurrent('a stopped service answers who waits, refuses what does not come
   }
   expect(await service.ended).toBe(0)
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
-}, 60_000)
+}, 120_000)
 
 test.concurrent('a download that stands still does not outlast what `docker stop` waits for', async () => {
   const api = await startApi({ MEDIA_WORKERS_ENABLED: 'true' })
@@ -118,7 +118,7 @@ test.concurrent('a download that stands still does not outlast what `docker stop
   expect(await service.ended).toBe(0)
   clearTimeout(patience)
   stalled.destroy()
-}, 60_000)
+}, 120_000)
 
 test.concurrent('memory does not grow with the file; the largest one passes, one byte more does not', async () => {
   const api = await startApi()
@@ -160,7 +160,7 @@ test.concurrent('memory does not grow with the file; the largest one passes, one
   expect([whole.status, whole.body.error.code]).toEqual([415, 'unsupported_media_type'])
   expect((await readMemory(service.pid)).peak - before).toBeLessThan(64 * MiB)
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
-}, 60_000)
+}, 120_000)
 
 test('a disk that refuses to be written is 503 with Retry-After, for uploads and imports', async () => {
   const api = await startApi()
@@ -185,7 +185,7 @@ test('a disk that refuses to be written is 503 with Retry-After, for uploads and
   }
   expect(await api.listFiles()).toEqual([])
   expect(await api.countRows()).toEqual({ clips: 0, sources: 0 })
-}, 30_000)
+}, 120_000)
 
 /** Two pixels. */
 const GIF = 'R0lGODlhAgABAIAAAP///wAAACH5BAAKAAAALAAAAAACAAEAAAICDAoAOw=='

@@ -196,10 +196,10 @@ test('a clip that is accepted waits for a bucket that is away, without losing a 
   await pool.query('update media_queue.job set start_after = now()')
   await api.startWorker()
   const state = async () => (await pool.query('select state from sources')).rows[0].state
-  await expect.poll(state, { timeout: 8_000 }).toBe('ready')
+  await expect.poll(state, { timeout: 30_000 }).toBe('ready')
   expect((await api.traces()).files).toEqual([])
   await api.close()
-})
+}, 60_000)
 
 describe('a start says what is wrong with the bucket:', () => {
   const log = createLogger({ name: 'test', level: 'fatal' })

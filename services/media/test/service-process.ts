@@ -28,7 +28,7 @@ export async function startServe(
     output = (output + chunk).slice(-10_000)
   })
   const url = () => /listening at (http:[^"]+)"/.exec(output)?.[1]
-  await eventually(() => url() !== undefined, true, 20_000).catch((error) => {
+  await eventually(() => url() !== undefined, true, 60_000).catch((error) => {
     started.child.kill('SIGKILL')
     throw new Error(`the service did not start: ${output}`, { cause: error })
   })
