@@ -1,9 +1,10 @@
 // The settings: what each subject reads, checks and makes of them is one file of config/, guessed from the variable's name.
 // The one rule: nothing else reads the environment. Code receives the part it needs (`config.smtp`), checked and in seconds.
 import { ConfigError, type Environment, readVariables, type Values, type Variables } from '@services/common/config'
+import { databaseSettings } from '@services/common/database-settings'
 import { telemetrySettings } from '@services/common/telemetry-settings'
 import { captchaProblems, captchaSettings, captchaVariables } from './config/captcha.ts'
-import { databaseSettings, databaseVariables } from './config/database.ts'
+import { databaseVariables } from './config/database.ts'
 import { externalSettings, externalVariables } from './config/external.ts'
 import {
   externalProviderProblems,

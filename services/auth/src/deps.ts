@@ -23,7 +23,7 @@ import { createPasswords, type Passwords } from './passwords/hash-password.ts'
 import { createLeakedPasswords, type LeakedPasswords } from './passwords/leaked-passwords.ts'
 import { createProviders, type Providers } from './providers/index.ts'
 import { createRotateSession, type RotateSession } from './sessions/rotate-session.ts'
-import { type FoundCaller, findCallers, type NamedCaller } from './sessions/sessions.store.ts'
+import { type FindCaller, findCallers, type NamedCaller } from './sessions/sessions.store.ts'
 import { createSmsGuards, type SmsGuards } from './sms/sms-guards.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
@@ -45,7 +45,7 @@ export interface Deps {
   /** What is stored sealed for long: secrets of providers and second factors. */
   storageKey: KeyObject
   providers: Providers
-  findCaller: (caller: NamedCaller) => Promise<FoundCaller | undefined>
+  findCaller: FindCaller
   rotateSession: RotateSession
   now: () => Date
   newId: () => string

@@ -1,27 +1,18 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
-import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createDatabase, linkPath } from './service.ts'
-import { openProcesses, signUp } from './service-process.ts'
+import { linkPath } from './service.ts'
+import { openStage, signUp } from './service-process.ts'
 
-let database: Awaited<ReturnType<typeof createDatabase>>
-let mailbox: Mailbox
-let processes: ReturnType<typeof openProcesses>
+let stage: Awaited<ReturnType<typeof openStage>>
 
 beforeEach(async () => {
-  ;[database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
-  processes = openProcesses({ AUTH_DATABASE_URL: database.url, AUTH_SMTP_PORT: String(mailbox.port) })
+  stage = await openStage()
 })
+afterEach(() => stage.end())
 
-afterEach(async () => {
-  await processes.end()
-  await mailbox.close()
-  await database.drop()
-})
-
-const start = (...args: Parameters<typeof processes.start>) => processes.start(...args)
-const serve = (...args: Parameters<typeof processes.serve>) => processes.serve(...args)
+const start = (...args: Parameters<typeof stage.start>) => stage.start(...args)
+const serve = (...args: Parameters<typeof stage.serve>) => stage.serve(...args)
 
 type SignInAnswer = Record<'access_token' | 'refresh_token', string>
 
@@ -50,14 +41,14 @@ test('a service without workers leaves the mail to a worker process', async () =
   const { base } = await serve({ AUTH_WORKERS_ENABLED: 'false' })
   await signUp(base, 'worker@example.com')
   const worker = start(['src/cli.ts', 'worker'])
-  await mailbox.waitFor('worker@example.com', { timeoutMs: 12_000 })
+  await stage.mailbox.waitFor('worker@example.com', { timeoutMs: 12_000 })
   worker.child.kill('SIGTERM')
   expect(await worker.exit).toEqual([0, null])
 }, 40_000)
 
 test('an older version starts on a database that a newer one has migrated', async () => {
   const { default: pg } = await import('pg')
-  const admin = new pg.Client({ connectionString: database.url })
+  const admin = new pg.Client({ connectionString: stage.database.url })
   await admin.connect()
   await admin.query(`insert into schema_migrations (name, timestamp) values ('0099-of-the-future', '2030-01-01')`)
   await admin.end()
@@ -131,13 +122,13 @@ test('logs hold no address, no password, no token', async () => {
     return (await fetch(`${base}/token?grant_type=password`, { method: 'POST', body })).json()
   }
   await signUp(base, 'private@example.com')
-  const link = linkPath((await mailbox.waitFor('private@example.com')).text)
+  const link = linkPath((await stage.mailbox.waitFor('private@example.com')).text)
   await fetch(base + link, { redirect: 'manual' })
   const { access_token: accessToken, refresh_token: refreshToken } = (await signIn('correct horse')) as SignInAnswer
   await fetch(`${base}/user`, { headers: { authorization: `Bearer ${accessToken}` } })
   await fetch(`${base}/verify?type=signup&token=secret-link-token`, { redirect: 'manual' })
   await signIn('wrong secret')
-  await mailbox.answer(550)
+  await stage.mailbox.answer(550)
   await signUp(base, 'mailed@example.com')
   await expect.poll(output, { timeout: 10_000 }).toContain('job failed')
   child.kill('SIGTERM')

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { startMailbox } from '@services/common/testing/mailbox'
 import { expect } from 'vitest'
 import { processEnvironment } from './process-environment.ts'
+import { createDatabase } from './service.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const LISTENING = /Server listening at (http:[^"]+)"/
@@ -45,3 +47,19 @@ export function openProcesses(common: Record<string, string>) {
 
 export const signUp = (base: string, email: string) =>
   fetch(`${base}/signup`, { method: 'POST', body: JSON.stringify({ email, password: 'correct horse' }) })
+
+/** A database and a mail server, and processes of the service on them; `end` ends all. */
+export async function openStage() {
+  const [database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
+  const processes = openProcesses({ AUTH_DATABASE_URL: database.url, AUTH_SMTP_PORT: String(mailbox.port) })
+  return {
+    ...processes,
+    database,
+    mailbox,
+    async end() {
+      await processes.end()
+      await mailbox.close()
+      await database.drop()
+    },
+  }
+}

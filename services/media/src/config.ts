@@ -1,8 +1,9 @@
 // The settings: what each subject reads, checks and makes of them is one file of config/. The one rule: nothing else reads
 // the environment. Code receives the part it needs (`config.limits`), checked and in seconds.
 import { type Environment, readVariables, type Values, type Variables } from '@services/common/config'
+import { databaseSettings } from '@services/common/database-settings'
 import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './blobs/storage-settings.ts'
-import { databaseSettings, databaseVariables } from './config/database.ts'
+import { databaseVariables } from './config/database.ts'
 import { importSettings, importVariables } from './config/imports.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
 import { logSettings, logVariables } from './config/log.ts'

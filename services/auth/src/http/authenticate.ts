@@ -5,7 +5,7 @@ import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
 import type { Caller, LiveCaller } from '../sessions/caller.ts'
 import { type SessionLimits, whyEnded } from '../sessions/session-limits.ts'
-import type { FoundCaller, NamedCaller } from '../sessions/sessions.store.ts'
+import type { FindCaller } from '../sessions/sessions.store.ts'
 import { isBanned } from '../users/is-banned.ts'
 
 declare module 'fastify' {
@@ -15,7 +15,7 @@ declare module 'fastify' {
 }
 
 interface UserDeps {
-  findCaller: (caller: NamedCaller) => Promise<FoundCaller | undefined>
+  findCaller: FindCaller
   keys: SigningKeys
   now: () => Date
   config: { sessions: SessionLimits }

@@ -192,7 +192,8 @@ export interface NamedCaller {
   sessionId: string | undefined
 }
 
-export type FoundCaller = NonNullable<Awaited<ReturnType<typeof findCaller>>>
+type FoundCaller = Awaited<ReturnType<typeof findCaller>>
+export type FindCaller = (caller: NamedCaller) => Promise<FoundCaller>
 
 /** The caller of a request: the user and, while its row is there, the token's session. */
 export async function findCaller(db: Kysely<DB>, caller: NamedCaller, limits: Pick<SessionLimits, 'singlePerUser'>) {

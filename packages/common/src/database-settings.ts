@@ -1,0 +1,37 @@
+import { boolean, integer, parsed, text, type Values, type Variables } from './config.ts'
+
+interface DatabaseDefaults {
+  /** What the number of connections counts, and how many there are unless it is set. */
+  poolSize: { meaning: string; default: string }
+  /** A table of the service as the namespace `acme` names it. */
+  exampleTable: string
+}
+
+/** The variables that every service has for its database. */
+export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) =>
+  ({
+    DATABASE_URL: text('PostgreSQL connection string.', { required: true, aliases: ['DB_DATABASE_URL'] }),
+    DB_MAX_POOL_SIZE: integer(poolSize.meaning, { default: poolSize.default, max: 10_000 }),
+    DB_NAMESPACE: parsed(
+      'string',
+      `Prefix of every table name: \`acme\` makes \`${exampleTable}\`.`,
+      { default: '' },
+      parseNamespace,
+    ),
+    MIGRATE_ON_START: boolean('Apply migrations at start; false where `migrate` runs on its own.', { default: 'true' }),
+  }) satisfies Variables
+
+export const databaseSettings = (values: Values<ReturnType<typeof databaseVariables>>) => ({
+  url: values.DATABASE_URL,
+  maxPoolSize: values.DB_MAX_POOL_SIZE,
+  namespace: values.DB_NAMESPACE,
+  migrateOnStart: values.MIGRATE_ON_START,
+})
+
+/** Written into SQL as it is. */
+function parseNamespace(value: string): string {
+  if (!/^([a-z][a-z0-9_]{0,30})?$/.test(value)) {
+    throw new Error('must be up to 31 lower-case letters, digits and underscores, starting with a letter')
+  }
+  return value
+}
