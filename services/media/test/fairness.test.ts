@@ -35,7 +35,7 @@ test('a clip of one token waits for two of another that has many waiting, with t
   expect((await begun()).indexOf(few.id)).toBeLessThanOrEqual(2)
   for (const service of services) await service.close()
   await database.drop()
-})
+}, 60_000)
 
 /** The order in which a worker begins what waits, by the ids of clips. */
 async function orderOf(service: TestService): Promise<string[]> {
