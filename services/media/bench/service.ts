@@ -32,6 +32,8 @@ export async function startService(databaseUrl: string, directory: string, path 
       MEDIA_RATE_LIMIT_UPLOAD: '100000',
     },
   })
+  // A run that fails leaves nothing behind.
+  process.once('exit', () => child.kill('SIGKILL'))
   const base = await new Promise<string>((resolve, reject) => {
     let output = ''
     child.stdout.on('data', (chunk) => {
