@@ -21,6 +21,9 @@ export const CLIPS: BenchClip[] = [
   { name: 'gif 480x320, 12 s', file: '320.gif', size: '480x320', seconds: 12 },
 ]
 
+/** By which others find a clip's figures in the results. */
+export const idOf = ({ file }: BenchClip) => file.replace('.', '-')
+
 /** Moving pictures with some grain, and a tone: neither the easiest nor the hardest thing to encode. */
 export async function makeClip(directory: string, { file, size, seconds }: BenchClip): Promise<string> {
   const path = join(directory, file)
