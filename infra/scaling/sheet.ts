@@ -24,7 +24,7 @@ export function calculate(
     if (name === undefined || source === undefined || value === undefined) return line
     if (name in values) throw new Error(`${name} is there twice`)
     const isGiven = left.delete(name)
-    values[name] = isGiven ? (given[name] as number) : valueOf(source, value, values, results)
+    values[name] = isGiven ? (given[name] as number) : cellValue(source, value, values, results)
     if (!Number.isFinite(values[name])) throw new Error(`${name} has no value: ${source}`)
     return `| \`${name}\` | ${what} | ${source} | ${figureText(values[name])}${isGiven ? ' (given)' : ''} |`
   })
@@ -32,7 +32,7 @@ export function calculate(
   return lines.join('\n')
 }
 
-function valueOf(
+function cellValue(
   source: string,
   written: string,
   values: Record<string, number>,

@@ -17,7 +17,7 @@ import { admissions, bucketRequests, growClips, growWorkers, SHORT_CLIP, storedB
 import { type BenchService, download, pathWithoutSandbox, startService, upload, uploadNoise } from './service.ts'
 import { missingTools, requestRate, startNginx } from './serving.ts'
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS || 5)
+const ROUNDS = Number(process.env.BENCH_ROUNDS || 3)
 const MiB = 1024 ** 2
 
 /** A folder of mp4, webm or gif files up to 30 s: what a camera or an artist made is not what a generator makes. */
