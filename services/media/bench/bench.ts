@@ -34,7 +34,7 @@ const MOST_AT_ONCE = Number(process.env.BENCH_CLIPS_AT_ONCE || 64)
 /** A part of the name chooses the clips; all without it. */
 const CHOSEN = CLIPS.filter(({ name }) => name.includes(process.env.BENCH_CLIPS ?? ''))
 
-const report = startReport('media', ['BENCH_ROUNDS', 'BENCH_CLIPS_AT_ONCE', 'BENCH_CLIPS', 'BENCH_FOOTAGE'])
+const report = startReport('media', ['BENCH_ROUNDS', 'BENCH_CLIPS_AT_ONCE', 'BENCH_CLIPS'])
 let copies = 0
 const directory = await mkdtemp(join(tmpdir(), 'bench-media-'))
 const postgres = await startEmbeddedPostgres({ dataDir: join(directory, 'postgres'), database: 'bench' })

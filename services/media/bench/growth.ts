@@ -47,8 +47,8 @@ export async function growClips(
     axis: 'clips at once',
     lines: {
       rate: 'clips/s',
-      p50: 'upload to 201, p50, ms',
-      p99: 'upload to 201, p99, ms',
+      p50: 'upload to 201, p50, s',
+      p99: 'upload to 201, p99, s',
       memory: 'peak of the service, MiB',
     },
   })
@@ -75,7 +75,7 @@ export async function growWorkers({ report, newClip }: Measured, url: string, di
   const point = report.growth('workers', {
     title: `From one worker process to ${cores} on ${cores} cores, one clip at once in each`,
     axis: 'worker processes',
-    lines: { rate: 'clips/s', p50: 'upload to 201, p50, ms', p99: 'upload to 201, p99, ms' },
+    lines: { rate: 'clips/s', p50: 'upload to 201, p50, s', p99: 'upload to 201, p99, s' },
   })
   const service = await startService(url, directory, { settings: { MEDIA_WORKERS_ENABLED: 'false' } })
   for (const processes of upTo(cores)) {
@@ -211,7 +211,7 @@ async function uploadMany(service: BenchService, paths: string[], atOnce: number
     for (let path = waiting.pop(); path; path = waiting.pop()) {
       const startedAt = performance.now()
       await upload(service, path)
-      times.push(performance.now() - startedAt)
+      times.push((performance.now() - startedAt) / 1000)
     }
   }
   const startedAt = performance.now()
