@@ -4,6 +4,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { figureText } from '@services/common/bench/figure-text'
 import { lookInto } from '@services/common/bench/postgres'
 import { startReport } from '@services/common/bench/report'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
@@ -43,7 +44,14 @@ try {
   const measured = { report, database, postgres, seconds: SECONDS / 2, concurrency: CONCURRENCY }
   const p99 = await growUsers(measured, service, SIZES, await hash(PASSWORD, SERVICE_HASHING))
   const [small, large] = [p99[0] as number, p99.at(-1) as number]
-  row('refresh-p99', `refresh p99, ${SIZES.at(-1)} users`, `${SIZES[0]} users`, 'ms', [large, small], { atMost: 1.2 })
+  row(
+    'refresh-p99',
+    `refresh p99, ${figureText(USERS)} users`,
+    `${figureText(SIZES[0] ?? 0)} users`,
+    'ms',
+    [large, small],
+    { atMost: 1.2 },
+  )
 
   const compare = async (
     [id, what, against]: [string, string, string],

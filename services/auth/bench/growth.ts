@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { cpuSecondsOfAll, residentBytesOfAll } from '@services/common/bench/cpu'
+import { figureText } from '@services/common/bench/figure-text'
 import type { BenchDatabase } from '@services/common/bench/postgres'
 import type { startReport } from '@services/common/bench/report'
 import { type BenchUser, createUsers, refreshes, runFor, signIns, startService, userReads } from './load.ts'
@@ -36,7 +37,7 @@ export async function growUsers(
   passwordHash: string,
 ): Promise<number[]> {
   const asked = report.growth('users', {
-    title: 'From a thousand to a million users, three sessions each',
+    title: `From ${figureText(sizes[0] ?? 0)} to ${figureText(sizes.at(-1) ?? 0)} users, ${SESSIONS_EACH} sessions each`,
     axis: 'users',
     lines: {
       refreshP50: 'refresh p50, ms',

@@ -23,14 +23,13 @@ const MiB = 1024 ** 2
 /** A folder of mp4, webm or gif files up to 30 s: what a camera or an artist made is not what a generator makes. */
 const FOOTAGE = process.env.BENCH_FOOTAGE ?? ''
 
-const AT_ONCE = 12
-
 /** About 1.4 MB, as in contract/media.md 6.5. */
 const SERVED: BenchClip = { name: 'served', file: 'served.mp4', size: '854x480', seconds: 4 }
 const PART = 'bytes=131072-196607'
 
 /** As many clips at once as the service is asked for at most, when it is measured how the cost grows. */
 const MOST_AT_ONCE = Number(process.env.BENCH_CLIPS_AT_ONCE || 64)
+const AT_ONCE = Math.min(12, 2 * MOST_AT_ONCE)
 /** A part of the name chooses the clips; all without it. */
 const CHOSEN = CLIPS.filter(({ name }) => name.includes(process.env.BENCH_CLIPS ?? ''))
 
@@ -44,7 +43,7 @@ try {
   // Once for the compile cache: a deployed image has it too.
   await (await startService(postgres.url, directory)).stop()
   const short = await makeClip(directory, SHORT_CLIP)
-  const measured = { report, database, newClip: () => newCopy(short) }
+  const measured = { report, database, newClip: () => newCopy(short), least: Math.min(8, 2 * MOST_AT_ONCE) }
   const service = await startService(postgres.url, directory)
   try {
     row('start', 'start to ready', 'the bound', 'ms', [service.readyMs, 1500], { atMost: 1 })

@@ -19,9 +19,6 @@ export const SHORT_CLIP: BenchClip = { name: '480p, 2 s', file: 'short.mp4', siz
 const MIB = 1024 ** 2
 const MB = 1e6
 
-/** Below this many a rate says little. */
-const LEAST_CLIPS = 8
-
 /** As many wait as `MEDIA_QUEUE_LIMIT` of an installation with a hundred slots might let wait. */
 const ADMITTED = 1_000
 const ADMITTED_AT_ONCE = 16
@@ -34,11 +31,13 @@ export interface Measured {
   database: BenchDatabase
   /** A file of the short clip that nobody has seen. */
   newClip: () => Promise<string>
+  /** Clips that a rate is taken from, at least. */
+  least: number
 }
 
 /** 1 to `most` clips at once, each uploaded by a client that waits for its 201 and brings the next. */
 export async function growClips(
-  { report, database, newClip }: Measured,
+  { report, database, newClip, least }: Measured,
   service: BenchService,
   most: number,
 ): Promise<void> {
@@ -55,7 +54,7 @@ export async function growClips(
   const before = { ...(await database.activity()), wal: await database.walBytes() }
   let made = 0
   for (const atOnce of upTo(most)) {
-    const count = Math.max(LEAST_CLIPS, atOnce)
+    const count = Math.max(least, atOnce)
     await service.resetPeak()
     const { rate, p50, p99 } = await uploadMany(service, await clips(newClip, count), atOnce)
     point(atOnce, { rate, p50, p99, memory: (await service.memory()).peak / MIB })
@@ -70,7 +69,7 @@ export async function growClips(
 }
 
 /** One slot in each worker process, beside a service that only takes uploads in. */
-export async function growWorkers({ report, newClip }: Measured, url: string, directory: string): Promise<void> {
+export async function growWorkers({ report, newClip, least }: Measured, url: string, directory: string): Promise<void> {
   const cores = availableParallelism()
   const point = report.growth('workers', {
     title: `From one worker process to ${cores} on ${cores} cores, one clip at once in each`,
@@ -80,7 +79,7 @@ export async function growWorkers({ report, newClip }: Measured, url: string, di
   const service = await startService(url, directory, { settings: { MEDIA_WORKERS_ENABLED: 'false' } })
   for (const processes of upTo(cores)) {
     const workers = await startWorkers(url, directory, processes)
-    point(processes, await uploadMany(service, await clips(newClip, 2 * LEAST_CLIPS), 4 * cores))
+    point(processes, await uploadMany(service, await clips(newClip, 2 * least), 4 * cores))
     await workers.stop()
   }
   await service.stop()
@@ -165,10 +164,14 @@ export async function storedClip({ report, database }: Measured): Promise<void> 
 }
 
 /** Requests to a bucket for one clip: what they cost is billed by the request. */
-export async function bucketRequests({ report, newClip }: Measured, url: string, directory: string): Promise<void> {
+export async function bucketRequests(
+  { report, newClip, least }: Measured,
+  url: string,
+  directory: string,
+): Promise<void> {
   const s3 = await startS3Server()
   const service = await startService(url, directory, { settings: s3.environment })
-  const paths = await clips(newClip, LEAST_CLIPS)
+  const paths = await clips(newClip, least)
   const before = s3.requests.length
   await uploadMany(service, paths, 2)
   await service.stop()
