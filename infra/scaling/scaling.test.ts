@@ -33,6 +33,7 @@ test.skipIf(Object.keys(results).length < 2)(
 test('a value comes from the results, or from a formula of values above; other rows are somebody’s to set', () => {
   const text = sheet(
     '| `users` | users | assumed | 3,000 |',
+    '| `share` | of them | assumed | 0.125 |',
     '| `bytes` | bytes of one | `shop figures.bytes` | ? |',
     '| `cores` | cores | `shop machine.cores` | ? |',
     '| `rate` | a second, at the most users | `shop growth.users.last.rate` | ? |',
@@ -44,7 +45,7 @@ test('a value comes from the results, or from a formula of values above; other r
     calculate(text, { shop })
       .match(/[^ ]+(?= \|$)/gm)
       ?.slice(1),
-  ).toEqual(['3,000', '512', '2', '5', '100', '1.54', '3'])
+  ).toEqual(['3,000', '0.125', '512', '2', '5', '100', '1.54', '3'])
   expect(calculate(text, { shop }, { users: 6_000 })).toContain('| 6,000 (given) |')
   expect(calculate(text, { shop }, { users: 6_000 })).toContain('| 3.07 |')
 })

@@ -26,6 +26,7 @@ export function calculate(
     const isGiven = left.delete(name)
     values[name] = isGiven ? (given[name] as number) : cellValue(source, value, values, results)
     if (!Number.isFinite(values[name])) throw new Error(`${name} has no value: ${source}`)
+    if (!isGiven && !source.startsWith('`')) return line // as it was written
     return `| \`${name}\` | ${what} | ${source} | ${figureText(values[name])}${isGiven ? ' (given)' : ''} |`
   })
   for (const name of left) throw new Error(`there is no ${name}`)

@@ -8,7 +8,7 @@ import { createLogger } from '@services/common/logger'
 import { openQueue } from '@services/common/queue'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
 import { startS3Server } from '../test/s3-server.ts'
-import { type BenchClip, idOf } from './clips.ts'
+import { type BenchClip, idOf, makeClip } from './clips.ts'
 import { type BenchService, startService, startWorkers, upload } from './service.ts'
 
 type Report = ReturnType<typeof startReport>
@@ -164,14 +164,14 @@ export async function storedClip({ report, database }: Measured): Promise<void> 
 }
 
 /** Requests to a bucket for one clip: what they cost is billed by the request. */
-export async function bucketRequests(
-  { report, newClip, least }: Measured,
-  url: string,
-  directory: string,
-): Promise<void> {
+export async function bucketRequests({ report, least }: Measured, url: string, directory: string): Promise<void> {
   const s3 = await startS3Server()
   const service = await startService(url, directory, { settings: s3.environment })
-  const paths = await clips(newClip, least)
+  // Other pictures in each: files that are stored already would not be written again.
+  const paths: string[] = []
+  for (let seed = 1; seed <= least; seed++) {
+    paths.push(await makeClip(directory, { ...SHORT_CLIP, file: `bucket-${seed}.mp4`, seed }))
+  }
   const before = s3.requests.length
   await uploadMany(service, paths, 2)
   await service.stop()
