@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import manifest from '../package.json' with { type: 'json' }
 import { openConnection, type Send } from './http-client.ts'
 
 export interface BenchUser {
@@ -10,15 +11,18 @@ export interface BenchUser {
   refreshToken: string
 }
 
-const PASSWORD = 'correct horse battery'
+export const PASSWORD = 'correct horse battery'
 export const SECRET = 'the-secret-of-the-benchmark-32-bytes'
 
-/** The service as `pnpm start` runs it, and how long it took until it listened. */
+/** Node's switches of `pnpm start`, from the one place where they are: what is measured is what runs. */
+const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'))
+
+/** The service as `pnpm start` runs it, and how long it took until all its processes listened. */
 export async function startService(databaseUrl: string, settings: Record<string, string> = {}) {
   const startedAt = performance.now()
   const child = spawn(
     process.execPath,
-    [...(process.env.BENCH_NODE_FLAGS?.split(' ') ?? []), '--max-semi-space-size=4', 'src/main.ts'],
+    [...(process.env.BENCH_NODE_FLAGS?.split(' ') ?? []), ...startFlags, 'src/main.ts'],
     {
       cwd: fileURLToPath(new URL('..', import.meta.url)),
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -40,12 +44,15 @@ export async function startService(databaseUrl: string, settings: Record<string,
       },
     },
   )
+  const processes = Number(settings.AUTH_WEB_CONCURRENCY ?? 1)
+  // A run that fails leaves nothing behind.
+  process.once('exit', () => child.kill('SIGKILL'))
   const base = await new Promise<string>((resolve, reject) => {
     let output = ''
     child.stdout.on('data', (chunk) => {
-      output = (output + chunk).slice(-10_000)
-      const found = /listening at (http:[^"]+)"/.exec(output)?.[1]
-      if (found) resolve(found)
+      output = (output + chunk).slice(-20_000)
+      const found = [...output.matchAll(/listening at (http:[^"]+)"/gi)]
+      if (found.length >= processes) resolve(found[0]?.[1] as string)
     })
     child.once('exit', () => reject(new Error(`the service ended: ${output}`)))
   })
@@ -60,56 +67,77 @@ export async function startService(databaseUrl: string, settings: Record<string,
   }
 }
 
-/** Completed calls per second of `concurrency` loops, each running one call after the other. */
+/** Calls of `concurrency` loops, each running one call after the other: how many a second, and how long each took. */
 export async function runFor(seconds: number, concurrency: number, call: (index: number) => Promise<void>) {
   const end = performance.now() + seconds * 1000
-  let done = 0
+  const times: number[] = []
   const loop = async (index: number) => {
-    while (performance.now() < end) {
+    for (let startedAt = performance.now(); startedAt < end; ) {
       await call(index)
-      done++
+      const now = performance.now()
+      times.push(now - startedAt)
+      startedAt = now
     }
   }
   const startedAt = performance.now()
   await Promise.all(Array.from({ length: concurrency }, (_, index) => loop(index)))
-  return done / ((performance.now() - startedAt) / 1000)
+  const rate = times.length / ((performance.now() - startedAt) / 1000)
+  times.sort((a, b) => a - b)
+  const percentile = (share: number) => times[Math.floor(times.length * share)] as number
+  return { rate, calls: times.length, p50: percentile(0.5), p99: percentile(0.99) }
 }
 
-export async function createUsers(base: string, count: number): Promise<BenchUser[]> {
+export async function createUsers(base: string, count: number, label = 'bench'): Promise<BenchUser[]> {
   const signUp = async (index: number) => {
-    const email = `bench-${index}@example.com`
+    const email = `${label}-${index}@example.com`
     const session = await post(openConnection(base), '/signup', { email, password: PASSWORD })
     return { id: session.user.id, email, accessToken: session.access_token, refreshToken: session.refresh_token }
   }
   return Promise.all(Array.from({ length: count }, (_, index) => signUp(index)))
 }
 
-export function signIns(base: string, users: BenchUser[]) {
-  const clients = users.map((user) => ({ send: openConnection(base), body: { email: user.email, password: PASSWORD } }))
-  return async (index = 0) => {
-    const { send, body } = clients[index] as (typeof clients)[number]
-    await post(send, '/token?grant_type=password', body)
+/**
+ * Each of these is called with the number of a loop. The loops have a connection each and share the users, of whom each
+ * takes its own in turn; users change with what they are answered.
+ */
+export function signIns(base: string, users: BenchUser[], loops = users.length) {
+  const next = takeTurns(base, users, loops)
+  return async (loop = 0) => {
+    const { send, user } = next(loop)
+    await post(send, '/token?grant_type=password', { email: user.email, password: PASSWORD })
   }
 }
 
-export function refreshes(base: string, users: BenchUser[]) {
-  const clients = users.map((user) => ({ send: openConnection(base), token: user.refreshToken }))
-  return async (index = 0) => {
-    const client = clients[index] as (typeof clients)[number]
-    const session = await post(client.send, '/token?grant_type=refresh_token', { refresh_token: client.token })
-    client.token = session.refresh_token
+export function refreshes(base: string, users: BenchUser[], loops = users.length) {
+  const next = takeTurns(base, users, loops)
+  return async (loop = 0) => {
+    const { send, user } = next(loop)
+    const session = await post(send, '/token?grant_type=refresh_token', { refresh_token: user.refreshToken })
+    user.refreshToken = session.refresh_token
+    user.accessToken = session.access_token
   }
 }
 
-export function userReads(base: string, users: BenchUser[]) {
-  const clients = users.map((user) => ({
-    send: openConnection(base),
-    headers: `authorization: Bearer ${user.accessToken}\r\n`,
-  }))
-  return async (index = 0) => {
-    const { send, headers } = clients[index] as (typeof clients)[number]
+export function userReads(base: string, users: BenchUser[], loops = users.length) {
+  const next = takeTurns(base, users, loops)
+  return async (loop = 0) => {
+    const { send, user } = next(loop)
+    const headers = `authorization: Bearer ${user.accessToken}\r\n`
     const { status, body } = await send({ method: 'GET', path: '/user', headers })
     if (status !== 200) throw new Error(`GET /user: ${status} ${body}`)
+  }
+}
+
+function takeTurns(base: string, users: BenchUser[], loops: number) {
+  const own = Array.from({ length: loops }, (_, loop) => ({
+    send: openConnection(base),
+    users: users.filter((_user, index) => index % loops === loop),
+    turn: 0,
+  }))
+  return (loop: number) => {
+    const { send, users, turn } = own[loop] as (typeof own)[number]
+    ;(own[loop] as (typeof own)[number]).turn++
+    return { send, user: users[turn % users.length] as BenchUser }
   }
 }
 

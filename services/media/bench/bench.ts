@@ -1,54 +1,61 @@
-// `pnpm bench`: each figure of design.md section 8 that applies so far, both sides measured in one run on one machine, and
-// the ratio. The service runs as a process of its own, as `pnpm start` does, on an embedded PostgreSQL.
+// `pnpm bench`: each figure of design.md section 8 that applies, both sides measured in one run on one machine, and the
+// ratio; how the cost grows with clips and workers (growth.ts). The service runs as a process of its own, as `pnpm start`
+// does, on an embedded PostgreSQL. The results are in results/ afterwards.
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
+import { cpuSeconds } from '@services/common/bench/cpu'
+import { lookInto } from '@services/common/bench/postgres'
+import { startReport } from '@services/common/bench/report'
+import type { Goal } from '@services/common/bench/results'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { blobKey } from '../src/blobs/blob-storage.ts'
 import { compareGifs, hashFile, leastCpuByHand, runByHand } from './by-hand.ts'
-import { type BenchClip, CLIPS, makeClip } from './clips.ts'
-import { cpuSeconds } from './cpu.ts'
+import { type BenchClip, CLIPS, idOf, makeClip } from './clips.ts'
+import { admissions, bucketRequests, growClips, growWorkers, SHORT_CLIP, storedBytes, storedClip } from './growth.ts'
 import { type BenchService, download, pathWithoutSandbox, startService, upload, uploadNoise } from './service.ts'
 import { missingTools, requestRate, startNginx } from './serving.ts'
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS || 5)
+const ROUNDS = Number(process.env.BENCH_ROUNDS || 3)
 const MiB = 1024 ** 2
 
 /** A folder of mp4, webm or gif files up to 30 s: what a camera or an artist made is not what a generator makes. */
 const FOOTAGE = process.env.BENCH_FOOTAGE ?? ''
 
-const AT_ONCE = 12
-
 /** About 1.4 MB, as in contract/media.md 6.5. */
 const SERVED: BenchClip = { name: 'served', file: 'served.mp4', size: '854x480', seconds: 4 }
 const PART = 'bytes=131072-196607'
 
-interface Row {
-  what: string
-  ours: string
-  against: string
-  result: string
-  goal: string
-}
+/** As many clips at once as the service is asked for at most, when it is measured how the cost grows. */
+const MOST_AT_ONCE = Number(process.env.BENCH_CLIPS_AT_ONCE || 64)
+const AT_ONCE = Math.min(12, 2 * MOST_AT_ONCE)
+/** A part of the name chooses the clips; all without it. */
+const CHOSEN = CLIPS.filter(({ name }) => name.includes(process.env.BENCH_CLIPS ?? ''))
 
-const rows: Row[] = []
+const report = startReport('media', ['BENCH_ROUNDS', 'BENCH_CLIPS_AT_ONCE', 'BENCH_CLIPS'])
 let copies = 0
 const directory = await mkdtemp(join(tmpdir(), 'bench-media-'))
 const postgres = await startEmbeddedPostgres({ dataDir: join(directory, 'postgres'), database: 'bench' })
+const database = lookInto(postgres.url)
 try {
+  const postgresVersion = await database.version()
   // Once for the compile cache: a deployed image has it too.
   await (await startService(postgres.url, directory)).stop()
+  const short = await makeClip(directory, SHORT_CLIP)
+  const measured = { report, database, newClip: () => newCopy(short), least: Math.min(8, 2 * MOST_AT_ONCE) }
   const service = await startService(postgres.url, directory)
   try {
-    row('start to ready, ms', service.readyMs, 1500, 'ratio', '≤ 1')
+    row('start', 'start to ready', 'the bound', 'ms', [service.readyMs, 1500], { atMost: 1 })
     await new Promise((resolve) => setTimeout(resolve, 3_000))
-    row('idle memory, MiB', (await service.memory()).now / MiB, 120, 'ratio', '≤ 1')
+    const idle = (await service.memory()).now / MiB
+    row('idle-memory', 'idle memory', 'the bound', 'MiB', [idle, 120], { atMost: 1 })
     await memoryOfUpload(service)
     await servingAgainstNginx(service)
-    for (const clip of CLIPS) {
+    for (const clip of CHOSEN) {
       const path = await makeClip(directory, clip)
       await uploadAgainstHand(service, clip, path)
+      await storedBytes(measured, clip)
       if (clip.file !== '480.mp4') continue
       // Of a longer one the GIF is made smaller, to be under 8 MB.
       await gifAgainstUsual(service, clip.name, path)
@@ -57,32 +64,35 @@ try {
     for (const file of FOOTAGE ? (await readdir(FOOTAGE)).sort() : []) {
       await gifAgainstUsual(service, file, join(FOOTAGE, file))
     }
+    await growClips(measured, service, MOST_AT_ONCE)
+    await storedBytes(measured, SHORT_CLIP)
   } finally {
     await service.stop()
   }
-  const unboxed = await startService(postgres.url, directory, await pathWithoutSandbox(directory))
+  await growWorkers(measured, postgres.url, directory)
+  await bucketRequests(measured, postgres.url, directory)
+  const unboxed = await startService(postgres.url, directory, { path: await pathWithoutSandbox(directory) })
   try {
-    for (const clip of CLIPS) await cpuAgainstHand(unboxed, clip, join(directory, clip.file))
+    for (const clip of [...CHOSEN, SHORT_CLIP]) await cpuAgainstHand(unboxed, clip, join(directory, clip.file))
   } finally {
     await unboxed.stop()
   }
+  await admissions(measured, postgres.url)
+  await storedClip(measured)
+  await report.write(new URL('results/', import.meta.url), { postgres: postgresVersion })
 } finally {
+  await database.close()
   await postgres.stop()
   await rm(directory, { recursive: true, force: true })
-  // Also of a run that failed.
-  console.table(Object.fromEntries(rows.map(({ what, ...figures }) => [what, figures])))
+  report.print()
 }
-
-const results = new URL('results/', import.meta.url)
-await mkdir(results, { recursive: true })
-await writeFile(new URL('latest.json', results), `${JSON.stringify(rows, null, 2)}\n`)
 
 async function memoryOfUpload(service: BenchService) {
   const idle = (await service.memory()).now
   await service.resetPeak()
   await uploadNoise(service, 157_286_400)
   const { peak } = await service.memory()
-  row('peak during a 150 MB upload | idle, MiB', peak / MiB, idle / MiB, 'difference', '≤ 64')
+  difference('upload-memory', 'peak during a 150 MB upload', 'idle', 'MiB', [peak / MiB, idle / MiB], { atMost: 64 })
 }
 
 /** One process on either side and 20 connections, in turns; the very file that is in the store. */
@@ -99,9 +109,9 @@ async function servingAgainstNginx(service: BenchService) {
   try {
     const ours = service.base + new URL(mp4).pathname
     const theirs = `${nginx.base}/${blobKey({ sha256, extension: 'mp4' })}`
-    for (const [what, range, goal] of [
-      [`whole file of ${(bytes.length / 1e6).toFixed(1)} MB`, undefined, '≥ 0.35'],
-      ['64 KiB range of it', PART, '≥ 0.15'],
+    for (const [id, what, range, atLeast] of [
+      ['serve-file', `whole file of ${(bytes.length / 1e6).toFixed(1)} MB`, undefined, 0.35],
+      ['serve-range', '64 KiB range of it', PART, 0.15],
     ] as const) {
       const rates: { ours: number; theirs: number }[] = []
       for (let round = 0; round <= ROUNDS; round++) {
@@ -109,7 +119,7 @@ async function servingAgainstNginx(service: BenchService) {
       }
       const warm = rates.slice(1)
       const side = (name: 'ours' | 'theirs') => median(warm.map((rate) => rate[name]))
-      row(`${what} | nginx, requests/s`, side('ours'), side('theirs'), 'ratio', goal)
+      row(id, what, 'nginx', 'requests/s', [side('ours'), side('theirs')], { atLeast })
     }
   } finally {
     await nginx.stop()
@@ -117,7 +127,8 @@ async function servingAgainstNginx(service: BenchService) {
 }
 
 /** Alternating, so that what else the machine does meets both; the same pictures in a file that is new each time. */
-async function uploadAgainstHand(service: BenchService, { name }: BenchClip, plain: string) {
+async function uploadAgainstHand(service: BenchService, clip: BenchClip, plain: string) {
+  const { name } = clip
   const ours: number[] = []
   const byHand: number[] = []
   const again: number[] = []
@@ -137,19 +148,24 @@ async function uploadAgainstHand(service: BenchService, { name }: BenchClip, pla
     again.push(times.again)
     hashing.push(times.hashing)
   }
-  row(`${name}: upload to 201 | by hand, ms`, median(ours), median(byHand), 'ratio', '≤ 1.05')
-  row(`${name}: same bytes again | hashing, ms`, median(again), median(hashing), 'difference', '≤ 60')
+  row(`upload-${idOf(clip)}`, `${name}: upload to 201`, 'by hand', 'ms', [median(ours), median(byHand)], {
+    atMost: 1.05,
+  })
+  difference(`again-${idOf(clip)}`, `${name}: same bytes again`, 'hashing', 'ms', [median(again), median(hashing)], {
+    atMost: 60,
+  })
 }
 
 /** All of the service: receiving, hashing, posters and looking at the results count too. */
-async function cpuAgainstHand(service: BenchService, { name, seconds }: BenchClip, plain: string) {
+async function cpuAgainstHand(service: BenchService, clip: BenchClip, plain: string) {
+  const { name, seconds } = clip
   const path = await newCopy(plain)
   const before = cpuSeconds(service.pid)
   await upload(service, path)
   const ours = cpuSeconds(service.pid) - before
   const least = await leastCpuByHand(path, join(directory, 'least'))
-  const goal = seconds >= 5 ? '≤ 1.05' : '(clips of 5 s or more)'
-  row(`${name}: CPU | one decode and the encoders, ms`, ours * 1000, least * 1000, 'ratio', goal)
+  const goal = seconds >= 5 ? { atMost: 1.05 } : {} // shorter ones are mostly beginning
+  row(`cpu-${idOf(clip)}`, `${name}: CPU`, 'one decode and the encoders', 's', [ours, least], goal)
 }
 
 async function manyAtOnce(service: BenchService, plain: string) {
@@ -158,11 +174,12 @@ async function manyAtOnce(service: BenchService, plain: string) {
   const together = await timed(() => Promise.all(paths.map((path) => upload(service, path))))
   const [ours, against] = [AT_ONCE / together, availableParallelism() / alone]
   row(
-    `${AT_ONCE} clips at once | cores x one alone with one thread, clips an hour`,
-    ours * 3.6e6,
-    against * 3.6e6,
-    'ratio',
-    '≥ 0.90',
+    'many-at-once',
+    `${AT_ONCE} clips at once`,
+    'cores x one alone with one thread',
+    'clips/s',
+    [ours * 1000, against * 1000],
+    { atLeast: 0.9 },
   )
 }
 
@@ -171,20 +188,12 @@ async function gifAgainstUsual(service: BenchService, name: string, plain: strin
   const { gif } = await upload(service, await newCopy(plain))
   await writeFile(ours, await download(service, gif))
   const compared = await compareGifs(plain, join(directory, 'gifs'), ours)
-  row(
-    `${name}: GIF | with the usual palette, KB`,
-    compared.ours.bytes / 1000,
-    compared.usual.bytes / 1000,
-    'ratio',
-    '≤ 0.45',
-  )
-  row(
-    `${name}: GIF | with the usual palette, SSIM in hundredths of a dB`,
-    compared.ours.ssim * 100,
-    compared.usual.ssim * 100,
-    'difference',
-    '≥ 200',
-  )
+  const id = name.replaceAll(/[^0-9A-Za-z]+/g, '-')
+  const against = 'with the usual palette'
+  const bytes = [compared.ours.bytes / 1000, compared.usual.bytes / 1000] as const
+  row(`gif-bytes-${id}`, `${name}: GIF`, against, 'KB', bytes, { atMost: 0.45 })
+  const ssim = [compared.ours.ssim, compared.usual.ssim] as const
+  difference(`gif-ssim-${id}`, `${name}: SSIM of the GIF`, against, 'dB', ssim, { atLeast: 2 })
 }
 
 /** Other bytes, the same clip. */
@@ -216,9 +225,12 @@ function median(values: number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number
 }
 
-function row(what: string, ours: number, against: number, kind: 'ratio' | 'difference', goal: string) {
-  const result = kind === 'ratio' ? (ours / against).toFixed(2) : (ours - against).toFixed(0)
-  rows.push({ what, ours: ours.toFixed(0), against: against.toFixed(0), result, goal })
-  // A run takes minutes.
-  console.log(`${what}: ${ours.toFixed(0)} | ${against.toFixed(0)}, ${kind} ${result}, goal ${goal}`)
+type Sides = readonly [ours: number, theirs: number]
+
+function row(id: string, what: string, against: string, unit: string, [ours, theirs]: Sides, goal: Goal) {
+  report.row({ id, what, against, unit, ours, theirs, compared: 'ratio', goal })
+}
+
+function difference(id: string, what: string, against: string, unit: string, [ours, theirs]: Sides, goal: Goal) {
+  report.row({ id, what, against, unit, ours, theirs, compared: 'difference', goal })
 }

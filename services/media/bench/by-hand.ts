@@ -5,8 +5,8 @@ import { copyFile, mkdir, rm, stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
+import { cpuSeconds } from '@services/common/bench/cpu'
 import { resolveTools } from '../src/transcode/binaries.ts'
-import { cpuSeconds } from './cpu.ts'
 
 const run = promisify(execFile)
 export const tools = await resolveTools({ searchPath: process.env.PATH ?? '' })

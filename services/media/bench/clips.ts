@@ -10,6 +10,8 @@ export interface BenchClip {
   file: string
   size: string
   seconds: number
+  /** Another one makes other pictures of the same kind. */
+  seed?: number
 }
 
 export const CLIPS: BenchClip[] = [
@@ -21,12 +23,20 @@ export const CLIPS: BenchClip[] = [
   { name: 'gif 480x320, 12 s', file: '320.gif', size: '480x320', seconds: 12 },
 ]
 
+/** By which others find a clip's figures in the results. */
+export const idOf = ({ file }: BenchClip) => file.replace('.', '-')
+
 /** Moving pictures with some grain, and a tone: neither the easiest nor the hardest thing to encode. */
-export async function makeClip(directory: string, { file, size, seconds }: BenchClip): Promise<string> {
+export async function makeClip(directory: string, { file, size, seconds, seed }: BenchClip): Promise<string> {
   const path = join(directory, file)
   const isGif = file.endsWith('.gif')
   const rate = isGif ? 10 : 30
-  const picture = ['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=${rate}:d=${seconds},noise=alls=6:allf=t`]
+  const picture = [
+    '-f',
+    'lavfi',
+    '-i',
+    `testsrc2=s=${size}:r=${rate}:d=${seconds},noise=alls=6:allf=t${seed ? `:all_seed=${seed}` : ''}`,
+  ]
   const sound = isGif ? [] : ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`]
   const codecs = {
     mp4: ['-c:v', 'libx264', '-preset', 'fast', '-pix_fmt', 'yuv420p', '-g', '60', '-c:a', 'aac'],

@@ -11,36 +11,18 @@ export type BenchService = Awaited<ReturnType<typeof startService>>
 
 const TOKEN = 'the-token-of-the-benchmark'
 
+interface StartOptions {
+  /** Beside those below. */
+  settings?: Record<string, string>
+  /** Where programs are looked for. */
+  path?: string | undefined
+}
+
 /** `serve`, with the switches of `pnpm start`. */
-export async function startService(databaseUrl: string, directory: string, path = process.env.PATH) {
+export async function startService(databaseUrl: string, directory: string, options: StartOptions = {}) {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [...startFlags, 'src/main.ts'], {
-    cwd: fileURLToPath(new URL('..', import.meta.url)),
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: {
-      PATH: path,
-      NODE_COMPILE_CACHE: '../../node_modules/.cache/node',
-      MALLOC_ARENA_MAX: '2',
-      MEDIA_BASE_URL: 'http://localhost',
-      MEDIA_HOST: '127.0.0.1',
-      MEDIA_PORT: '0',
-      MEDIA_DATABASE_URL: databaseUrl,
-      MEDIA_BLOBS_DIR: join(directory, 'blobs'),
-      MEDIA_BOOTSTRAP_TOKEN: TOKEN,
-      MEDIA_PARALLEL_PER_TOKEN: '12',
-      MEDIA_SYNC_WAIT: '10m',
-      MEDIA_RATE_LIMIT_UPLOAD: '100000',
-    },
-  })
-  const base = await new Promise<string>((resolve, reject) => {
-    let output = ''
-    child.stdout.on('data', (chunk) => {
-      output = (output + chunk).slice(-10_000)
-      const found = /listening at (http:[^"]+)"/.exec(output)?.[1]
-      if (found) resolve(found)
-    })
-    child.once('exit', () => reject(new Error(`the service ended: ${output}`)))
-  })
+  const child = start(['src/main.ts'], databaseUrl, directory, options)
+  const base = await said(child, /listening at (http:[^"]+)"/i)
   const readyMs = performance.now() - startedAt
   return {
     base,
@@ -58,6 +40,61 @@ export async function startService(databaseUrl: string, directory: string, path 
       await once(child, 'exit')
     },
   }
+}
+
+/** So many `worker` processes with a slot each. */
+export async function startWorkers(databaseUrl: string, directory: string, count: number) {
+  const settings = { MEDIA_WORKER_CONCURRENCY: '1' }
+  const workers = Array.from({ length: count }, () =>
+    start(['src/cli.ts', 'worker'], databaseUrl, directory, { settings }),
+  )
+  await Promise.all(workers.map((worker) => said(worker, /worker (started)/)))
+  return {
+    stop: async () => {
+      for (const worker of workers) worker.kill('SIGTERM')
+      await Promise.all(workers.map((worker) => once(worker, 'exit')))
+    },
+  }
+}
+
+function start(command: string[], databaseUrl: string, directory: string, { settings, path }: StartOptions) {
+  const child = spawn(process.execPath, [...startFlags, ...command], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      PATH: path ?? process.env.PATH,
+      NODE_COMPILE_CACHE: '../../node_modules/.cache/node',
+      MALLOC_ARENA_MAX: '2',
+      MEDIA_BASE_URL: 'http://localhost',
+      MEDIA_HOST: '127.0.0.1',
+      MEDIA_PORT: '0',
+      MEDIA_DATABASE_URL: databaseUrl,
+      MEDIA_BLOBS_DIR: join(directory, 'blobs'),
+      MEDIA_WORK_DIR: join(directory, 'blobs', 'work'),
+      MEDIA_BOOTSTRAP_TOKEN: TOKEN,
+      MEDIA_PARALLEL_PER_TOKEN: '64',
+      MEDIA_SYNC_WAIT: '10m',
+      MEDIA_RATE_LIMIT_UPLOAD: '100000',
+      MEDIA_QUEUE_LIMIT: '1000',
+      ...settings,
+    },
+  })
+  // A run that fails leaves nothing behind.
+  process.once('exit', () => child.kill('SIGKILL'))
+  return child
+}
+
+/** What the expression takes out of the log, once it is there. */
+function said(child: ReturnType<typeof start>, what: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = ''
+    child.stdout.on('data', (chunk) => {
+      output = (output + chunk).slice(-10_000)
+      const found = what.exec(output)?.[1]
+      if (found) resolve(found)
+    })
+    child.once('exit', () => reject(new Error(`the service ended: ${output}`)))
+  })
 }
 
 /** The addresses of the files that were made. */

@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import type { BenchResults } from '../../packages/common/src/bench/results.ts'
+import { readResults, SHEET } from './results.ts'
+import { calculate } from './sheet.ts'
+
+const shop = {
+  rows: [{ id: 'orders', ours: 80, theirs: 100 }],
+  figures: { bytes: { value: 512 } },
+  growth: {
+    users: {
+      points: [
+        { at: 10, values: { rate: 7 } },
+        { at: 1000, values: { rate: 5 } },
+      ],
+    },
+  },
+  machine: { cores: 2 },
+} as unknown as BenchResults
+
+const sheet = (...rows: string[]) => ['# Shop', '| Name | What | Source | Value |', ...rows].join('\n')
+
+const results = await readResults()
+
+test.skipIf(Object.keys(results).length < 2)(
+  'what SCALING.md says was measured is in the results, and what it calculates follows: else run infra/scaling/update.ts',
+  async () => {
+    const text = await readFile(SHEET, 'utf8')
+    expect(calculate(text, results)).toBe(text)
+  },
+)
+
+test('a value comes from the results, or from a formula of values above; other rows are somebody’s to set', () => {
+  const text = sheet(
+    '| `users` | users | assumed | 3,000 |',
+    '| `share` | of them | assumed | 0.125 |',
+    '| `bytes` | bytes of one | `shop figures.bytes` | ? |',
+    '| `cores` | cores | `shop machine.cores` | ? |',
+    '| `rate` | a second, at the most users | `shop growth.users.last.rate` | ? |',
+    '| `bare` | a second, bare | `shop rows.orders.theirs` | ? |',
+    '| `disk` | MB | `= users * bytes / 1e6` | 0 |',
+    '| `machines` | machines | `= max(1, ceil(users / rate / bare / cores))` | 0 |',
+  )
+  expect(
+    calculate(text, { shop })
+      .match(/[^ ]+(?= \|$)/gm)
+      ?.slice(1),
+  ).toEqual(['3,000', '0.125', '512', '2', '5', '100', '1.54', '3'])
+  expect(calculate(text, { shop }, { users: 6_000 })).toContain('| 6,000 (given) |')
+  expect(calculate(text, { shop }, { users: 6_000 })).toContain('| 3.07 |')
+})
+
+test.each([
+  ['a name that is nowhere', '| `disk` | MB | `= userz * 2` | 0 |', /userz is not defined/],
+  [
+    'a figure that was not measured',
+    '| `bytes` | bytes | `shop figures.weight` | 0 |',
+    /nothing was measured under figures.weight/,
+  ],
+  ['a service without results', '| `bytes` | bytes | `bank figures.bytes` | 0 |', /no results of bank/],
+  ['an assumption without a number', '| `users` | users | assumed | many |', /users has no value/],
+])('%s is an error', (_what, row, message) => expect(() => calculate(sheet(row), { shop })).toThrow(message))

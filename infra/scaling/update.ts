@@ -1,0 +1,21 @@
+// Writes the values of SCALING.md anew: after a benchmark, or when an assumption in it was changed. With `name=value` it
+// writes nothing and prints the tables with that value: `node infra/scaling/update.ts users=5e6`.
+import { readFile, writeFile } from 'node:fs/promises'
+import { readResults, SHEET } from './results.ts'
+import { calculate } from './sheet.ts'
+
+const given = Object.fromEntries(
+  process.argv.slice(2).map((argument) => {
+    const [name, value] = argument.split('=')
+    return [name, Number(value)]
+  }),
+)
+const text = calculate(await readFile(SHEET, 'utf8'), await readResults(), given)
+if (Object.keys(given).length === 0) await writeFile(SHEET, text)
+else
+  console.log(
+    text
+      .split('\n')
+      .filter((line) => /^\||^#/.test(line))
+      .join('\n'),
+  )

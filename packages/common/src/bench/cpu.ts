@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Linux counts in hundredths of a second, whatever the kernel does inside (USER_HZ). */
+const TICKS_PER_SECOND = 100
+
+/** CPU seconds of a process and of all its children that have ended, and theirs. */
+export function cpuSeconds(pid: number | 'self'): number {
+  const ticks = statFields(pid)
+    .slice(11, 15)
+    .reduce((total, field) => total + Number(field), 0)
+  return ticks / TICKS_PER_SECOND
+}
+
+/** The same with the children that still run: of a server with a process per connection, of a service with several. */
+export function cpuSecondsOfAll(pid: number): number {
+  return familyOf(pid).reduce((total, member) => total + (whileItRuns(() => cpuSeconds(member)) ?? 0), 0)
+}
+
+/** Resident bytes of a process and all it started, what they share counted once for each. */
+export function residentBytesOfAll(pid: number): number {
+  const bytes = (member: number) =>
+    whileItRuns(() => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${member}/status`, 'utf8'))?.[1]) * 1024)
+  return familyOf(pid).reduce((total, member) => total + (bytes(member) || 0), 0)
+}
+
+function familyOf(pid: number): number[] {
+  const parents = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const parent = whileItRuns(() => Number(statFields(Number(name))[1]))
+      return parent === undefined ? [] : [{ pid: Number(name), parent }]
+    })
+  const family = [pid]
+  for (const member of family) family.push(...parents.filter(({ parent }) => parent === member).map(({ pid }) => pid))
+  return family
+}
+
+/** From the state on; the name before it may hold anything. */
+function statFields(pid: number | 'self'): string[] {
+  return readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+}
+
+function whileItRuns<Result>(read: () => Result): Result | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}

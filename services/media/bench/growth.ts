@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import type { BenchDatabase } from '@services/common/bench/postgres'
+import type { startReport } from '@services/common/bench/report'
+import { openDatabase } from '@services/common/database'
+import { createLogger } from '@services/common/logger'
+import { openQueue } from '@services/common/queue'
+import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
+import { startS3Server } from '../test/s3-server.ts'
+import { type BenchClip, idOf, makeClip } from './clips.ts'
+import { type BenchService, startService, startWorkers, upload } from './service.ts'
+
+type Report = ReturnType<typeof startReport>
+
+/** Short, because hundreds are made: half a megabyte or so. */
+export const SHORT_CLIP: BenchClip = { name: '480p, 2 s', file: 'short.mp4', size: '854x480', seconds: 2 }
+
+const MIB = 1024 ** 2
+const MB = 1e6
+
+/** As many wait as `MEDIA_QUEUE_LIMIT` of an installation with a hundred slots might let wait. */
+const ADMITTED = 1_000
+const ADMITTED_AT_ONCE = 16
+
+/** Rows enough that pages that are not full count for nothing. */
+const STORED_CLIPS = 100_000
+
+export interface Measured {
+  report: Report
+  database: BenchDatabase
+  /** A file of the short clip that nobody has seen. */
+  newClip: () => Promise<string>
+  /** Clips that a rate is taken from, at least. */
+  least: number
+}
+
+/** 1 to `most` clips at once, each uploaded by a client that waits for its 201 and brings the next. */
+export async function growClips(
+  { report, database, newClip, least }: Measured,
+  service: BenchService,
+  most: number,
+): Promise<void> {
+  const point = report.growth('clips', {
+    title: `From one clip at once to ${most}, each of ${SHORT_CLIP.name}`,
+    axis: 'clips at once',
+    lines: {
+      rate: 'clips/s',
+      p50: 'upload to 201, p50, s',
+      p99: 'upload to 201, p99, s',
+      memory: 'peak of the service, MiB',
+    },
+  })
+  const before = { ...(await database.activity()), wal: await database.walBytes() }
+  let made = 0
+  for (const atOnce of upTo(most)) {
+    const count = Math.max(least, atOnce)
+    await service.resetPeak()
+    const { rate, p50, p99 } = await uploadMany(service, await clips(newClip, count), atOnce)
+    point(atOnce, { rate, p50, p99, memory: (await service.memory()).peak / MIB })
+    made += count
+  }
+  const after = { ...(await database.activity()), wal: await database.walBytes() }
+  const perClip = (id: string, what: string, unit: string, all: number) =>
+    report.figure(id, { what: `${what} for a clip, the queue's included`, unit, value: all / made })
+  perClip('commits', 'transactions', 'transactions', after.commits - before.commits)
+  perClip('rows-written', 'rows written', 'rows', after.rowsWritten - before.rowsWritten)
+  perClip('wal', 'write-ahead log', 'bytes', after.wal - before.wal)
+}
+
+/** One slot in each worker process, beside a service that only takes uploads in. */
+export async function growWorkers({ report, newClip, least }: Measured, url: string, directory: string): Promise<void> {
+  const cores = availableParallelism()
+  const point = report.growth('workers', {
+    title: `From one worker process to ${cores} on ${cores} cores, one clip at once in each`,
+    axis: 'worker processes',
+    lines: { rate: 'clips/s', p50: 'upload to 201, p50, s', p99: 'upload to 201, p99, s' },
+  })
+  const service = await startService(url, directory, { settings: { MEDIA_WORKERS_ENABLED: 'false' } })
+  for (const processes of upTo(cores)) {
+    const workers = await startWorkers(url, directory, processes)
+    point(processes, await uploadMany(service, await clips(newClip, 2 * least), 4 * cores))
+    await workers.stop()
+  }
+  await service.stop()
+}
+
+/** How many clips a second the queue lets in, one after the other, from several tokens and with nobody at work. */
+export async function admissions({ report }: Measured, url: string): Promise<void> {
+  const log = createLogger({ name: 'bench', level: 'error' })
+  const { db, close } = openDatabase<Record<string, never>>({
+    url,
+    maxPoolSize: ADMITTED_AT_ONCE,
+    applicationName: 'bench',
+    log,
+  })
+  const options = { url, schema: 'bench_queue', applicationName: 'bench', log, migrate: true, supervise: false }
+  const queue = await openQueue({ ...options, queues: [TRANSCODE_QUEUE] })
+  let next = 0
+  const client = async () => {
+    while (next++ < ADMITTED) {
+      const share = `token ${next % ADMITTED_AT_ONCE}`
+      await db
+        .transaction()
+        .execute((trx) => queue.send(trx, TRANSCODE_QUEUE.name, { sourceId: randomUUID() }, { share }))
+    }
+  }
+  const startedAt = performance.now()
+  await Promise.all(Array.from({ length: ADMITTED_AT_ONCE }, client))
+  const seconds = (performance.now() - startedAt) / 1000
+  await queue.stop(0)
+  await close()
+  report.figure('admissions', {
+    what: `jobs the queue lets in, ${ADMITTED_AT_ONCE} tokens at once, up to ${ADMITTED} waiting`,
+    unit: 'a second',
+    value: ADMITTED / seconds,
+  })
+}
+
+/** What a clip leaves in the database: one that was made is stored a hundred thousand times, under keys of its own. */
+export async function storedClip({ report, database }: Measured): Promise<void> {
+  const client = await database.pool.connect()
+  // Neither triggers nor foreign keys: they add nothing to a table's size.
+  await client.query("set session_replication_role = 'replica'")
+  const sample = { sources: 'id', clips: 'source_id', renditions: 'source_id' }
+  const found = await client.query("select id from sources where state = 'ready' order by finished_at desc limit 1")
+  for (const [table, column] of Object.entries(sample)) {
+    await client.query(
+      `create temporary table one_of_${table} as select * from ${table} where ${column} = '${found.rows[0].id}'`,
+    )
+  }
+  await client.query(`create temporary table one_of_blobs as
+    select * from blobs where (sha256, extension) in (select sha256, kind from one_of_renditions)`)
+  await client.query('truncate sources, clips, renditions, blobs cascade')
+
+  const source = "md5('source ' || i)::uuid"
+  const digest = (of: string) => `sha256(convert_to(${of} || i, 'UTF8'))`
+  const keys: Record<string, Record<string, string>> = {
+    sources: { id: source, sha256: digest("'source '") },
+    clips: { id: `substr(md5('clip ' || i), 1, 8)`, source_id: source },
+    renditions: { source_id: source, sha256: digest('kind') },
+    blobs: { sha256: digest('extension') },
+  }
+  for (const [table, own] of Object.entries(keys)) {
+    const { fields } = await client.query(`select * from one_of_${table} limit 0`)
+    const values = fields.map(({ name }) => own[name] ?? name)
+    await client.query(
+      `insert into ${table} (${fields.map(({ name }) => name).join(', ')})
+         select ${values.join(', ')} from generate_series(1, ${STORED_CLIPS}) i, one_of_${table} on conflict do nothing`,
+    )
+  }
+  client.release()
+  let indexBytes = 0
+  for (const table of Object.keys(keys)) {
+    const { all, indexes } = await database.tableBytes(table)
+    indexBytes += indexes
+    report.figure(`bytes-${table}`, {
+      what: `a clip in ${table}, indexes and TOAST included`,
+      unit: 'bytes',
+      value: all / STORED_CLIPS,
+    })
+  }
+  report.figure('bytes-indexes', { what: 'of all four indexes', unit: 'bytes', value: indexBytes / STORED_CLIPS })
+}
+
+/** Requests to a bucket for one clip: what they cost is billed by the request. */
+export async function bucketRequests({ report, least }: Measured, url: string, directory: string): Promise<void> {
+  const s3 = await startS3Server()
+  const service = await startService(url, directory, { settings: s3.environment })
+  // Other pictures in each: files that are stored already would not be written again.
+  const paths: string[] = []
+  for (let seed = 1; seed <= least; seed++) {
+    paths.push(await makeClip(directory, { ...SHORT_CLIP, file: `bucket-${seed}.mp4`, seed }))
+  }
+  const before = s3.requests.length
+  await uploadMany(service, paths, 2)
+  await service.stop()
+  const requests = s3.requests.slice(before)
+  await s3.close()
+  const methods = { PUT: 'writes (PUT)', GET: 'reads (GET)', HEAD: 'looks (HEAD)', DELETE: 'deletions' }
+  for (const [method, what] of Object.entries(methods)) {
+    const count = requests.filter((request) => request.startsWith(`${method} `)).length
+    report.figure(`s3-${method.toLowerCase()}`, {
+      what: `${what} in a bucket for a clip`,
+      unit: 'requests',
+      value: count / paths.length,
+    })
+  }
+}
+
+/** Source and files of the clips that were made, by the name of the clip. */
+export async function storedBytes({ report, database }: Measured, clip: BenchClip): Promise<void> {
+  const { rows } = await database.pool.query(
+    "select bytes, rendition_bytes from sources where state = 'ready' order by finished_at desc limit 1",
+  )
+  report.figure(`source-${idOf(clip)}`, { what: `${clip.name}: the upload`, unit: 'MB', value: rows[0].bytes / MB })
+  report.figure(`files-${idOf(clip)}`, {
+    what: `${clip.name}: the four files`,
+    unit: 'MB',
+    value: rows[0].rendition_bytes / MB,
+  })
+}
+
+const clips = async (newClip: () => Promise<string>, count: number) => {
+  const paths: string[] = []
+  while (paths.length < count) paths.push(await newClip())
+  return paths
+}
+
+async function uploadMany(service: BenchService, paths: string[], atOnce: number) {
+  const times: number[] = []
+  const waiting = [...paths]
+  const client = async () => {
+    for (let path = waiting.pop(); path; path = waiting.pop()) {
+      const startedAt = performance.now()
+      await upload(service, path)
+      times.push((performance.now() - startedAt) / 1000)
+    }
+  }
+  const startedAt = performance.now()
+  await Promise.all(Array.from({ length: atOnce }, client))
+  const seconds = (performance.now() - startedAt) / 1000
+  await Promise.all(paths.map((path) => rm(path)))
+  times.sort((a, b) => a - b)
+  const percentile = (share: number) => times[Math.floor(times.length * share)] as number
+  return { rate: paths.length / seconds, p50: percentile(0.5), p99: percentile(0.99) }
+}
+
+/** 1, 2, 4 and so on, and the number itself. */
+function upTo(count: number): number[] {
+  const powers = Array.from({ length: Math.ceil(Math.log2(count)) }, (_, power) => 2 ** power)
+  return [...powers, count]
+}
