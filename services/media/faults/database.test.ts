@@ -68,6 +68,7 @@ test('two APIs and a worker that start before their PostgreSQL wait for it, migr
 
 test.for(['at once', 'a second before'])(
   'a service and a worker stopped when PostgreSQL was killed %s end well',
+  { timeout: 60_000 },
   async (when) => {
     const [api, worker] = [await stage.serve(), stage.startWorker()]
     await isWorking(worker)
@@ -86,5 +87,4 @@ test.for(['at once', 'a second before'])(
     })
     expect(await stage.temporary()).toEqual([])
   },
-  60_000,
 )

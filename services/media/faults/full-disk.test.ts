@@ -1,7 +1,7 @@
 // A file system that is really full, by somebody else's doing, at the worst moment: while a file comes in, while ffmpeg
 // writes, while what it made is stored. Nothing half-written stays, nothing acknowledged is lost, and room is all it takes.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,9 +9,10 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterEach, expect, type TestContext, test } from 'vitest'
-import { clip, embeddedTools } from '../test/clips.ts'
+import { clip } from '../test/clips.ts'
 import { send } from '../test/service.ts'
 import { eventually } from '../test/service-process.ts'
+import { slowFfmpeg } from './slow-ffmpeg.ts'
 import { openSmallDisk, type SmallDisk } from './small-disk.ts'
 import {
   expectNothingLost,
@@ -60,6 +61,8 @@ async function largeClip(megabytes: number): Promise<Buffer> {
   return Buffer.concat([await readFile(await clip('small.mp4')), box])
 }
 
+const nothing = async () => {}
+
 /** The bytes, with something that happens when a fifth of them is on the disk of the other side. */
 async function* interrupted(bytes: Buffer, stage: Stage, happen: () => Promise<void>) {
   const fifth = Math.floor(bytes.length / 5)
@@ -100,8 +103,8 @@ test.for([
 ] as const)(
   'a disk that fills during %s costs 503 and leaves nothing; with room it goes on',
   { timeout: 60_000 },
-  async ([what, ask], context) => {
-    const { disk, stage } = await openOnSmallDisk(context)
+  async ([what, ask, place], context) => {
+    const { disk, stage } = await openOnSmallDisk(context, place)
     const api = await stage.serve()
     const tally = newTally()
     const bytes = await largeClip(10)
@@ -111,14 +114,7 @@ test.for([
     expect(await tell(tally, () => uploadTo(api.url, newClip()))).toBe(503)
     await disk.makeRoom()
     expect(await tell(tally, () => uploadTo(api.url, newClip()))).toBe(201)
-    expect(
-      await tell(tally, () =>
-        ask(
-          api.url,
-          interrupted(bytes, stage, async () => {}),
-        ),
-      ),
-    ).toBe(201)
+    expect(await tell(tally, () => ask(api.url, interrupted(bytes, stage, nothing)))).toBe(201)
     report(`disk full during ${what}`, await expectNothingLost(stage, api.url, tally))
   },
 )
@@ -181,10 +177,3 @@ test.for([
     report(`disk full ${what}`, await expectNothingLost(stage, api.url, tally))
   },
 )
-
-/** An ffmpeg that reads no faster than the clip plays. */
-async function slowFfmpeg(): Promise<string> {
-  const path = join(await mkdtemp(join(tmpdir(), 'slow-ffmpeg-')), 'ffmpeg')
-  await writeFile(path, `#!/bin/sh\nexec '${embeddedTools.ffmpeg.path}' -re "$@"\n`, { mode: 0o755 })
-  return path
-}
