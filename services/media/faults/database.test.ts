@@ -66,25 +66,32 @@ test('two APIs and a worker that start before their PostgreSQL wait for it, migr
   report('PostgreSQL later than all', await expectNothingLost(stage, bases[0] as string, tally))
 }, 90_000)
 
-test.for(['at once', 'a second before'])(
-  'a service and a worker stopped when PostgreSQL was killed %s end well',
+test.for<[string, (stage: Stage) => Promise<() => void>]>([
+  ['is killed in that moment', async ({ killPostgres }) => nothingToMend(killPostgres())],
+  ['hangs', ({ hangPostgres }) => hangPostgres()],
+])(
+  'a service and a worker that are stopped while PostgreSQL %s end well',
   { timeout: 60_000 },
-  async (when) => {
+  async ([what, fail]) => {
     const [api, worker] = [await stage.serve(), stage.startWorker()]
     await isWorking(worker)
     // Neither is idle.
     const upload = openUpload(api.url, { token: TOKEN })
     await upload.write(Buffer.alloc(200_000))
     await eventually(async () => (await stage.temporary()).length, 1)
-    stage.killPostgres()
-    if (when !== 'at once') await sleep(1_000)
+    const mend = await fail(stage)
     const startedAt = performance.now()
     for (const { child } of [api, worker]) child.kill('SIGTERM')
-    expect(await Promise.all([api.ended, worker.ended])).toEqual([0, 0])
-    report(`stopped without PostgreSQL, ${when}`, {
-      'longest, ms': Math.round(performance.now() - startedAt),
+    const codes = await Promise.all([api.ended, worker.ended])
+    const seconds = Math.round((performance.now() - startedAt) / 1000)
+    mend()
+    report(`stopped while PostgreSQL ${what}`, {
+      'until both ended, s': seconds,
       'orphan files': (await stage.temporary()).length,
     })
+    expect(codes).toEqual([0, 0])
     expect(await stage.temporary()).toEqual([])
   },
 )
+
+const nothingToMend = (_killed: unknown) => () => {}

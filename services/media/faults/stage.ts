@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { createLogger } from '@services/common/logger'
@@ -22,6 +23,8 @@ import { gif } from '../test/gif-bytes.ts'
 import { type Answer, formOf, idIn, listFiles, send, settingsOf } from '../test/service.ts'
 import { eventually, type ServiceProcess, startServe, startWorkerProcess } from '../test/service-process.ts'
 import { startFlags } from '../test/start-flags.ts'
+
+const run = promisify(execFile)
 
 export const TOKEN = 'the-token-of-the-faults'
 
@@ -83,6 +86,15 @@ export async function openStage(
       postgres = await newPostgres()
     },
     killPostgres: () => process.kill(postgres.pid, 'SIGKILL'),
+    /** It answers nothing any more and holds on to its connections. The returned function wakes it. */
+    hangPostgres: async () => {
+      const { stdout } = await run('pgrep', ['-P', String(postgres.pid)])
+      const pids = [postgres.pid, ...stdout.trim().split('\n').map(Number)]
+      for (const pid of pids) process.kill(pid, 'SIGSTOP')
+      return () => {
+        for (const pid of pids) process.kill(pid, 'SIGCONT')
+      }
+    },
     stopPostgres: () => postgres.stop(),
     serve: async (more: Record<string, string> = {}) => watched(await startServe({ ...environment, ...more })),
     /** Does not wait until it works. */
