@@ -49,13 +49,13 @@ test('PostgreSQL killed twice under uploads and imports costs answers of its mom
   expect([api.child.exitCode, worker.child.exitCode]).toEqual([null, null])
   report('PostgreSQL killed twice', await expectNothingLost(stage, api.url, tally))
   expect(tally.statuses[503]).toBeGreaterThan(0)
-}, 90_000)
+}, 120_000)
 
 test('two APIs and a worker that start before their PostgreSQL wait for it, migrate at once, and serve', async () => {
   await stage.stopPostgres()
   const starting = [stage.serve(API), stage.serve(API)]
   const worker = stage.startWorker()
-  await eventually(() => worker.output().includes('database not reachable yet'), true, 20_000)
+  await eventually(() => worker.output().includes('database not reachable yet'), true, 60_000)
   await sleep(1_000)
   await stage.startPostgres()
   const [one, two] = await Promise.all(starting)
@@ -64,14 +64,14 @@ test('two APIs and a worker that start before their PostgreSQL wait for it, migr
   await Promise.all(bases.flatMap((base) => [1, 2, 3].map(() => tell(tally, () => uploadTo(base, newClip())))))
   expect(tally.statuses).toEqual({ 201: 6 })
   report('PostgreSQL later than all', await expectNothingLost(stage, bases[0] as string, tally))
-}, 90_000)
+}, 120_000)
 
 test.for<[string, (stage: Stage) => Promise<() => void>]>([
   ['is killed in that moment', async ({ killPostgres }) => nothingToMend(killPostgres())],
   ['hangs', ({ hangPostgres }) => hangPostgres()],
 ])(
   'a service and a worker that are stopped while PostgreSQL %s end well',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async ([what, fail]) => {
     const [api, worker] = [await stage.serve(), stage.startWorker()]
     await isWorking(worker)

@@ -102,7 +102,7 @@ test.for([
   ['an import', importFrom, {}],
 ] as const)(
   'a disk that fills during %s costs 503 and leaves nothing; with room it goes on',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async ([what, ask, place], context) => {
     const { disk, stage } = await openOnSmallDisk(context, place)
     const api = await stage.serve()
@@ -149,14 +149,14 @@ test('a disk that fills during a resumable upload keeps what came, and the uploa
   expect([ended.status, ended.headers.get('x-media-state')]).toEqual([204, 'ready'])
   tally.accepted.push(ended.headers.get('x-media-id') as string)
   report('disk full during a resumable upload', await expectNothingLost(stage, api.url, tally))
-}, 60_000)
+}, 120_000)
 
 test.for([
   ['while ffmpeg writes', {}],
   ['under the stored files alone', { elsewhere: 'work' }],
 ] as const)(
   'a disk that fills %s delays a clip that was accepted, until there is room',
-  { timeout: 90_000 },
+  { timeout: 120_000 },
   async ([what, place], context) => {
     const { disk, stage } = await openOnSmallDisk(context, place)
     const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })

@@ -260,4 +260,4 @@ async function tidyUpLater({ environment }: Stage): Promise<void> {
 }
 
 export const isWorking = ({ output }: { output: () => string }) =>
-  eventually(() => output().includes('worker started'), true, 20_000)
+  eventually(() => output().includes('worker started'), true, 60_000)
