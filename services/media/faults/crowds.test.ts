@@ -170,7 +170,7 @@ test('400 uploads of five callers at once: what is taken is made, the rest is to
   const asks = Array.from({ length: 400 }, (_, n) => ({ clip: newClip(), token: tokens[n % 5] as string }))
   await Promise.all(asks.map(({ clip, token }) => tell(tally, () => uploadTo(api.url, clip, { token }))))
   const { peak } = await readMemory(api.pid)
-  await eventually(stage.isStill, { sources: 0, jobs: 0 }, 120_000)
+  await eventually(stage.isStill, { sources: 0, jobs: 0 }, 60_000)
   const after = await alone()
   report('400 uploads at once', {
     ...(await expectNothingLost(stage, api.url, tally)),
