@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CommonFailure, ErrorAnswers } from './error-handler.ts'
 import { secureHeadersOf } from './http-shell.ts'
 
@@ -23,6 +23,14 @@ export const answerClientErrors =
     }
     socket.destroySoon()
   }
+
+/** CONNECT asks for a tunnel. Node hands it to nobody and ends the connection without a word. */
+export function refuseTunnels(app: FastifyInstance, answers: ErrorAnswers): void {
+  app.server.on('connect', (_request, socket) => {
+    socket.on('error', () => {})
+    socket.end(rawAnswer(answers, 'invalid_request'))
+  })
+}
 
 /** Node hangs the answer on its socket while one is being written. */
 function hasBegunToAnswer(socket: Socket): boolean {

@@ -24,7 +24,7 @@ export function secureHeaders(app: FastifyInstance): void {
 /** The same for what is answered before any hook. */
 export const secureHeadersOf = ({ id }: FastifyRequest) => ({
   'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'x-request-id': id,
 })

@@ -2,7 +2,7 @@
 // The one rule: what is not in this file does not exist. Flows: the folder named like the endpoint.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
-import { answerClientErrors, answerUnreadableAddress } from '@services/common/client-errors'
+import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/client-errors'
 import { answerWithin } from '@services/common/deadline'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
@@ -82,6 +82,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
   closeConnectionsOnStop(app)
   ignoreExpectations(app)
+  refuseTunnels(app, errorAnswers)
   logRequests(app)
   secureHeaders(app)
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))

@@ -1,5 +1,6 @@
 import type { Logger } from '@services/common/logger'
 import { inOrder } from '@services/common/shutdown'
+import { releaseStartMemory } from '@services/common/start-memory'
 import { startTelemetry } from '@services/common/telemetry'
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
@@ -31,6 +32,8 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     const app = await createApp(deps)
     if (config.server.workersEnabled) opened.push(await startWorker(deps))
     opened.push(() => app.close())
+    await app.ready()
+    releaseStartMemory()
     const address = await app.listen({ host: config.server.host, port: config.server.port })
     if (!config.limits.header && !config.server.trustSbForwardedFor) {
       log.warn('no trusted address header is set (AUTH_RATE_LIMIT_HEADER): requests are not limited per client address')

@@ -211,7 +211,11 @@ test('a path with a trailing slash and an unsupported grant without a body are a
 test('every answer carries the headers that keep browsers and caches careful', async ({ service }) => {
   for (const url of ['/health', '/user', '/nothing', '/settings']) {
     const { headers } = await service.get(url)
-    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    })
   }
 })
 

@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
+import { say } from '@services/common/testing/raw-http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from './service.ts'
 
@@ -11,22 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Says the bytes and returns what is answered until the connection ends. */
-async function say(bytes: string) {
-  const socket = connect(port, '127.0.0.1')
-  let text = ''
-  socket.on('data', (chunk) => {
-    text += chunk
-  })
-  socket.on('error', () => {})
-  socket.write(bytes)
-  await once(socket, 'close')
-  const [head = '', body = ''] = text.split('\r\n\r\n', 2)
-  return { head, status: Number(head.split(' ')[1]), body: body ? JSON.parse(body) : undefined }
-}
-
 test('an expectation that is none is ignored (RFC 9110 10.1.1)', async () => {
-  const { status } = await say('GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: x\r\n\r\n')
+  const { status } = await say(port, 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: x\r\n\r\n')
   expect(status).toBe(200)
 })
 
@@ -39,6 +24,7 @@ test.for<[string, string, number, string]>([
     'request_entity_too_large',
   ],
   ['no Host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'validation_failed'],
+  ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'validation_failed'],
   ['two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\nConnection: close\r\n\r\n', 400, 'validation_failed'],
   [
     'an address that is none',
@@ -53,8 +39,11 @@ test.for<[string, string, number, string]>([
     'request_timeout',
   ],
 ])('%s is answered in the form of every other error', async ([, bytes, status, code]) => {
-  const answer = await say(bytes)
-  expect([answer.status, answer.body]).toEqual([status, { code: status, error_code: code, msg: expect.any(String) }])
+  const answer = await say(port, bytes)
+  expect([answer.status, JSON.parse(answer.body)]).toEqual([
+    status,
+    { code: status, error_code: code, msg: expect.any(String) },
+  ])
   expect(answer.head).toMatch(new RegExp(`^x-sb-error-code: ${code}\r?$`, 'im'))
 })
 

@@ -2,7 +2,7 @@
 // The one rule: what is not in this file does not exist. Flows: the folder named like the endpoint.
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
-import { answerClientErrors, answerUnreadableAddress } from '@services/common/client-errors'
+import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/client-errors'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
@@ -78,6 +78,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   answerProblems(app)
   closeConnectionsOnStop(app)
   ignoreExpectations(app)
+  refuseTunnels(app, answers)
   logRequests(app)
   const isStopping = () => deps.stopping.aborted
   refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))

@@ -1,5 +1,6 @@
 import type { Logger } from '@services/common/logger'
 import { inOrder } from '@services/common/shutdown'
+import { releaseStartMemory } from '@services/common/start-memory'
 import { startTelemetry } from '@services/common/telemetry'
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
@@ -43,6 +44,8 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     const stopWorker = config.worker.enabled ? await startWorker(deps) : undefined
     // At once, because both may take their time and whoever stops us has little.
     opened.push(() => Promise.all([app.close(), stopWorker?.()]))
+    await app.ready()
+    releaseStartMemory()
     const address = await app.listen({ host: config.server.host, port: config.server.port })
     if (!config.uploadNeedsToken && !config.limits.header) {
       log.warn('uploads need no token and no address header is trusted (MEDIA_RATE_LIMIT_HEADER): one limit for all')

@@ -28,7 +28,10 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
   })
 
   const openPage = async (options: { javaScriptEnabled: boolean }) => {
-    const page = await (await browser.newContext(options)).newPage()
+    const context = await browser.newContext(options)
+    // What plays on costs more than all the tests after it.
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
     const complaints: string[] = []
     page.on('console', (message) => message.text().includes('favicon') || complaints.push(message.text()))
     page.on('requestfailed', (request) => complaints.push(request.url()))

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { expect } from 'vitest'
-import { clip } from './clips.ts'
+import { cleanUp } from '../src/housekeeping.ts'
+import { clipsAtWork } from '../src/jobs/at-work.ts'
+import { clip, impatientTools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, test } from './service.ts'
 
@@ -61,3 +63,22 @@ test('a clip that is deleted before it is made is gone at once, is not made, and
   expect((await service.get(`/f/${id}.mp4`)).status).toBe(410)
   await service.close()
 })
+
+test('a clip that is deleted while it is made stays gone, and what was made of it goes by the clock', async () => {
+  const service = await startTestService({}, { tools: impatientTools })
+  const { pool } = service.deps
+  const id = idIn(await service.upload(await clip('plain.mp4'), [], { prefer: 'respond-async' }))
+  await expect.poll(clipsAtWork, { timeout: 8_000, interval: 5 }).toBe(1)
+  const { status } = await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+  expect([status, clipsAtWork()]).toEqual([204, 1])
+  const stateOfSource = async () => (await pool.query('select state from sources')).rows[0]?.state
+  await expect.poll(stateOfSource, { timeout: 12_000 }).toBe('ready')
+  for (const path of [`/gif/${id}`, `/f/${id}.mp4`]) expect((await service.get(path)).status).toBe(410)
+  service.clock.advance({ seconds: 601 })
+  // The files lose their source in the first round, and have been without one for long enough in the second.
+  await cleanUp(service.deps)
+  service.clock.advance({ seconds: 601 })
+  await cleanUp(service.deps)
+  expect(await service.traces()).toEqual({ files: [], clips: 1, sources: 0 })
+  await service.close()
+}, 30_000)

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { HOSTILE_BODIES, HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
+import { type Random, randomFrom } from '@services/common/testing/seeded-random'
 import { Compile } from 'typebox/compile'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gif } from './gif-bytes.ts'
@@ -161,8 +162,6 @@ const known: Record<string, readonly unknown[]> = {
   'upload-offset': ['0', '0', '5'],
 }
 
-type Random = ReturnType<typeof randomFrom>
-
 function requestTo({ method, path, parameters = [], requestBody }: Endpoint, random: Random) {
   const named = (place: string) => parameters.filter((each) => each.in === place).map(({ name }) => name)
   const text = (name: string) => String(valueFor(name, random, HOSTILE_TEXTS) ?? '')
@@ -254,20 +253,5 @@ function checkOf({ method, responses }: Endpoint) {
     return validator.Check(value)
       ? undefined
       : `not as documented: ${shown} ${JSON.stringify(validator.Errors(value)[0])}`
-  }
-}
-
-/** The same numbers for the same seed (mulberry32). */
-function randomFrom(seed: number) {
-  let state = seed
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  return {
-    chance: (probability: number) => next() < probability,
-    pick: <Item>(items: readonly Item[]): Item => items[Math.floor(next() * items.length)] as Item,
   }
 }

@@ -1,21 +1,8 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
+import { say } from '@services/common/testing/raw-http'
 import { expect } from 'vitest'
-import { test } from './service.ts'
+import { type TestService, test } from './service.ts'
 
-/** Says the bytes and returns what is answered until the connection ends. */
-async function say(url: string, bytes: string) {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  let text = ''
-  socket.on('data', (chunk) => {
-    text += chunk
-  })
-  socket.on('error', () => {})
-  socket.write(bytes)
-  await once(socket, 'close')
-  const [head = '', body = ''] = text.split('\r\n\r\n', 2)
-  return { head, status: Number(head.split(' ')[1]), body: body ? JSON.parse(body) : undefined }
-}
+const portOf = ({ url }: TestService) => Number(new URL(url).port)
 
 test.for<[string, string, number, string]>([
   ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
@@ -27,12 +14,13 @@ test.for<[string, string, number, string]>([
   ],
   ['headers of 20 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
   ['no Host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'invalid_request'],
   ['two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
   ['two Hosts that agree', 'GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
   ['an address that is none', 'GET /%E0%A4%A HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
 ])('%s is answered in the form of every other error', async ([, bytes, status, code], { service }) => {
-  const answer = await say(service.url, bytes)
-  expect([answer.status, answer.body]).toEqual([
+  const answer = await say(portOf(service), bytes)
+  expect([answer.status, JSON.parse(answer.body)]).toEqual([
     status,
     {
       error: { code, message: expect.any(String), request_id: expect.any(String) },
@@ -45,7 +33,7 @@ test.for<[string, string, number, string]>([
 
 test('an expectation that is none is ignored (RFC 9110 10.1.1)', async ({ service }) => {
   const head = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n'
-  expect((await say(service.url, `${head}Expect: x\r\n\r\n`)).status).toBe(200)
+  expect((await say(portOf(service), `${head}Expect: x\r\n\r\n`)).status).toBe(200)
 })
 
 test('DELETE that names a type and sends no body has none, POST lacks one', async ({ service }) => {
@@ -58,6 +46,6 @@ test('DELETE that names a type and sends no body has none, POST lacks one', asyn
 })
 
 test('HTTP/1.0 needs no Host, and OPTIONS outside a preflight is no error', async ({ service }) => {
-  expect((await say(service.url, 'GET /health HTTP/1.0\r\n\r\n')).status).toBe(200)
+  expect((await say(portOf(service), 'GET /health HTTP/1.0\r\n\r\n')).status).toBe(200)
   expect((await service.call('OPTIONS', '/media/upload')).status).toBe(204)
 })

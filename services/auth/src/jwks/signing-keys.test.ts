@@ -1,4 +1,7 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { expect, test } from 'vitest'
+import type { JwtKey } from './jwt-keys.ts'
 import { importSigningKeys } from './signing-keys.ts'
 
 test.for<[string, number, boolean]>([
@@ -11,4 +14,33 @@ test.for<[string, number, boolean]>([
   const [first, second] = [await keys.verify(token, new Date()), await keys.verify(token, new Date())]
   expect([first, second]).toEqual([claims, claims])
   expect(first === second).toBe(isRemembered)
+})
+
+test('no key stands for another: what is public is no secret, and neither the secret nor a key brought along is a key of ours', async () => {
+  const secret = 'a-secret-of-the-tests-with-32-bytes-or-more'
+  const [own, foreign] = await Promise.all([1, 2].map(() => generateKeyPair('ES256', { extractable: true })))
+  if (!own || !foreign) throw new Error('no keys')
+  const jwk = { ...(await exportJWK(own.privateKey)), kid: 'own', alg: 'ES256', key_ops: ['sign', 'verify'] } as JwtKey
+  const keys = await importSigningKeys({ secret, keys: [jwk] })
+  const [published] = keys.publicJwks
+  const pem = createPublicKey({ key: published as JsonWebKey, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
+  const jwkOfForeign = await exportJWK(foreign.publicKey)
+  const signed = (
+    header: { alg: string; kid?: string; jwk?: object; jku?: string },
+    key: Parameters<SignJWT['sign']>[0],
+  ) => new SignJWT({ sub: 'somebody' }).setProtectedHeader(header as { alg: string }).sign(key)
+  const bytes = (text: string) => new TextEncoder().encode(text)
+  const forged = [
+    await signed({ alg: 'HS256', kid: 'own' }, bytes(String(pem))),
+    await signed({ alg: 'HS256' }, bytes(String(pem))),
+    await signed({ alg: 'HS256' }, bytes(JSON.stringify(published))),
+    await signed({ alg: 'HS256', kid: 'own' }, bytes(secret)),
+    await signed({ alg: 'HS512' }, bytes(secret.repeat(2))),
+    await signed({ alg: 'ES256', kid: 'own' }, foreign.privateKey),
+    await signed({ alg: 'ES256', kid: 'foreign', jwk: jwkOfForeign }, foreign.privateKey),
+    await signed({ alg: 'ES256', jwk: jwkOfForeign, jku: 'https://evil.example/jwks.json' }, foreign.privateKey),
+    `${Buffer.from('{"alg":"none","kid":"own"}').toString('base64url')}.e30.`,
+  ]
+  for (const token of forged) expect([token, await keys.verify(token, new Date())]).toEqual([token, undefined])
+  expect(await keys.verify(await signed({ alg: 'HS256' }, bytes(secret)), new Date())).toEqual({ sub: 'somebody' })
 })

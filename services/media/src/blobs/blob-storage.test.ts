@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { createLogger } from '@services/common/logger'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -221,6 +222,36 @@ describe.each([
       const part = await blobs.open(name, { start: 8_000_000, end: 16_999_999 })
       expect(part && (await buffer(part)).equals(content.subarray(8_000_000, 17_000_000))).toBe(true)
       expect(await place.countUnfinished()).toBe(0)
+    })
+
+    test('forty piped at once each arrive as they are, though memory is shared and some readers leave', async () => {
+      const stored: { fill: number; content: Buffer; name: BlobName }[] = []
+      for (let fill = 0; fill < 40; fill++) {
+        // No piece is like another one, of this file or of another.
+        const content = Buffer.from(Uint32Array.from({ length: 150_000 }, (_, index) => index * 64 + fill).buffer)
+        stored.push({ fill, content, name: await put(content) })
+      }
+      const pipe = async ({ fill, content, name }: (typeof stored)[number]) => {
+        const stream = await blobs.open(name, { start: 0, end: content.length - 1 })
+        const received: Buffer[] = []
+        const reader = new Writable({
+          // Looked at as late as is allowed: what is reused too early has become somebody else's by then.
+          write: (chunk: Buffer, _encoding, done) =>
+            setTimeout(() => {
+              received.push(Buffer.from(chunk))
+              if (fill % 5 === 0) reader.destroy()
+              done()
+            }, fill % 7),
+        })
+        stream?.on('error', () => {})
+        stream?.pipe(reader)
+        await new Promise((resolve) => reader.once('close', resolve))
+        stream?.destroy()
+        const all = Buffer.concat(received)
+        expect(all.equals(content.subarray(0, all.length))).toBe(true)
+        if (fill % 5 !== 0) expect(all.length).toBe(content.length)
+      }
+      for (let round = 0; round < 2; round++) await Promise.all(stored.map(pipe))
     })
 
     test('a missing blob is undefined, for open and for stat', async () => {

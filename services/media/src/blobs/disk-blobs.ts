@@ -13,13 +13,7 @@ import {
   type UnfinishedPut,
 } from './blob-storage.ts'
 import { createOpenFiles } from './open-files.ts'
-
-/** A reader that stalls keeps as much in memory, twice; so not all of them get what is fastest. */
-const READ_CHUNK_BYTES = 64 * 1024
-
-/** Half as fast again on a whole file, for so many readers at once: 16 MiB in all when every one of them stalls. */
-const LARGE_CHUNK_BYTES = 256 * 1024
-const LARGE_READERS = 32
+import { createFilePipes } from './piped-file.ts'
 
 /** Blobs under one directory, which is created. */
 export async function createDiskBlobs(root: string): Promise<BlobStorage> {
@@ -28,7 +22,7 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
   await mkdir(incoming, { recursive: true })
   const pathOf = (name: BlobName) => join(root, blobKey(name))
   const openFiles = createOpenFiles()
-  let largeReaders = 0
+  const pipeFile = createFilePipes()
 
   return {
     put: async (name, path) => {
@@ -46,13 +40,7 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
     open: async (name, range) => {
       const file = await unlessMissing(open(pathOf(name)))
       if (!file) return undefined
-      const isLarge = largeReaders < LARGE_READERS
-      const stream = file.createReadStream({ ...range, highWaterMark: isLarge ? LARGE_CHUNK_BYTES : READ_CHUNK_BYTES })
-      if (isLarge) {
-        largeReaders++
-        stream.once('close', () => largeReaders--)
-      }
-      return stream
+      return range ? pipeFile(file, range) : file.createReadStream()
     },
     readPart: (name, range) => unlessMissing(openFiles.read(pathOf(name), (file) => readPart(file, range))),
     stat: (name) => statBlob(pathOf(name)),

@@ -51,7 +51,7 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       }),
       response: {
         202: Type.Object({ state: Type.Literal('processing'), progress: Type.Number() }),
-        ...errorResponses(404, 410, 412, 416),
+        ...errorResponses(404, 410, 412, 416, 429),
       },
     },
     handler: async (request, reply) => {

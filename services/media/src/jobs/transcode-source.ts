@@ -47,7 +47,10 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   job.signal.throwIfAborted()
   const source = await findSource(deps.db, job.data.sourceId)
   if (source?.state !== 'processing') return
-  if (source.clip_count === 0 && (await dropAbandoned(deps, source))) return
+  if (source.clip_count === 0 && (await dropAbandoned(deps, source))) {
+    countClip(job.data.way ?? 'unknown', 'deleted')
+    return
+  }
   let directory: string | undefined
   let isMade = false
   const startedAt = Date.now()

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { readDash } from './dash.ts'
 
 const URL = 'https://site.example/a/list.mpd'
@@ -69,4 +69,15 @@ test.each([
   ['no picture', mpd(file('p', 'mimeType="audio/mp4"')), unsupported('empty')],
 ])('refused: %s', (_, text, refusal) => {
   expect(() => read(text)).toThrow(expect.objectContaining(refusal))
+})
+
+test.each([
+  ['of a file', '<!DOCTYPE MPD [<!ENTITY x SYSTEM "file:///etc/hostname">]>'],
+  ['of an address', '<!DOCTYPE MPD SYSTEM "http://127.0.0.1:1/x.dtd">'],
+  ['of entities', `<!DOCTYPE MPD [<!ENTITY a "aaaaaaaa"><!ENTITY x "${'&a;'.repeat(9_000)}">]>`],
+])('an entity %s stays what it is called', (_, doctype) => {
+  // The parser's complaints.
+  const complaints = vi.spyOn(console, 'error').mockImplementation(() => {})
+  onTestFinished(() => complaints.mockRestore())
+  expect(read(`<?xml version="1.0"?>${doctype}${mpd(file('&x;'))}`)).toEqual(tracks('&x;'))
 })

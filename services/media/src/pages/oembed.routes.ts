@@ -44,7 +44,7 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         summary: 'oEmbed of a clip',
         params: Type.Object({ id: Type.String() }),
         querystring: Query,
-        response: { 200: OembedShape, ...errorResponses(404, 410, 501) },
+        response: { 200: OembedShape, ...errorResponses(404, 410, 429, 501) },
       },
     },
     async (request, reply) => answer(request, reply, request.params.id),
@@ -57,7 +57,7 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         tags: ['pages'],
         summary: 'oEmbed of an address',
         querystring: Query,
-        response: { 200: OembedShape, ...errorResponses(400, 404, 410, 501) },
+        response: { 200: OembedShape, ...errorResponses(400, 404, 410, 429, 501) },
       },
     },
     async (request, reply) => {

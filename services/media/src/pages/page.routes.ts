@@ -54,7 +54,14 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 
   app.get(
     '/gif/:id',
-    { schema: { tags: ['pages'], summary: 'The page of a clip', params: Params, response: errorResponses(404, 410) } },
+    {
+      schema: {
+        tags: ['pages'],
+        summary: 'The page of a clip',
+        params: Params,
+        response: errorResponses(404, 410, 429),
+      },
+    },
     async (request, reply) => {
       reply.header('vary', 'Accept')
       const view = await findView(request)
@@ -75,7 +82,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         tags: ['pages'],
         summary: 'The player, for frames',
         params: Params,
-        response: errorResponses(404, 410),
+        response: errorResponses(404, 410, 429),
       },
     },
     async (request, reply) => {

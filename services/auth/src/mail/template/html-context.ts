@@ -45,6 +45,8 @@ export function advance(context: HtmlContext, text: string): void {
 
 /** What only Outlook reads or skips, `<!--[if mso]> … <![endif]-->` and `<!--[if !mso]><!--> …`, is markup like any other. */
 const COMMENT = /<!--(?!\[if|-?>)/y
+/** Browsers take the second one too. */
+const COMMENT_END = /--!?>/g
 
 type Step = (context: HtmlContext, text: string, at: number) => number
 
@@ -63,10 +65,10 @@ const STEPS: Record<HtmlContext['place'], Step> = {
     return open + 1
   },
   comment: (context, text, at) => {
-    const end = text.indexOf('-->', at)
-    if (end === -1) return text.length
+    COMMENT_END.lastIndex = at
+    if (!COMMENT_END.test(text)) return text.length
     context.place = 'text'
-    return end + 3
+    return COMMENT_END.lastIndex
   },
   'tag-name': (context, text, at) => {
     const name = matchAt(/[^\s>]*/y, text, at)
@@ -195,9 +197,14 @@ export function escapeAt(context: HtmlContext, value: unknown, schemes: Readonly
       return escapeInScript(context, value)
     case 'style':
       return filterCss(toText(value))
-    case 'before-value':
+    case 'before-value': {
       beginValue(context, '')
-      return escapeValue(context, value, schemes) || '""'
+      const written = escapeValue(context, value, schemes)
+      if (written !== '') return written
+      // These quotes end the attribute: what follows at once is the name of another one.
+      context.place = 'tag'
+      return '""'
+    }
     case 'value':
       return escapeValue(context, value, schemes)
     case 'tag':

@@ -122,6 +122,19 @@ describe('escaping in HTML', () => {
     ['an unquoted attribute', '<p title={{ .X }}>', 'a onclick=b`', '<p title=a&#32;onclick&#61;b&#96;>'],
     ['an empty unquoted attribute', '<p title={{ .X }} id=a>', '', '<p title="" id=a>'],
     [
+      'an unquoted attribute that begins with nothing',
+      '<p title={{ .X.a }}{{ .X.b }}>',
+      { a: '', b: 'onclick=x' },
+      '<p title=""ZgotmplZ>',
+    ],
+    ['an unquoted link that does', '<a href={{ .X.a }}{{ .X.b }}>', { a: '', b: '//evil' }, '<a href=""ZgotmplZ>'],
+    [
+      'a comment that ends as only browsers end it',
+      '<!-- a --!><a href="{{ .X }}">',
+      'javascript:x',
+      '<!-- a --!><a href="#ZgotmplZ">',
+    ],
+    [
       'a link',
       '<a href="{{ .X }}">',
       VARIABLES.ConfirmationURL,

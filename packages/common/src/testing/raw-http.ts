@@ -1,0 +1,45 @@
+import { connect } from 'node:net'
+
+export interface RawAnswer {
+  /** 0 where the connection ended without an answer. */
+  status: number
+  head: string
+  body: string
+  /** More than one where more than one request was read out of the bytes. */
+  answers: number
+}
+
+/** What takes longer hangs: longer than anything that the services wait for in these tests. */
+const WITHIN_MS = 20_000
+
+/**
+ * Says bytes that no client would send, and returns what is answered until the connection ends, both in Latin-1. Throws
+ * where it does not end.
+ */
+export async function say(port: number, bytes: string): Promise<RawAnswer> {
+  const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk.toString('latin1')
+  })
+  // Whoever is refused while they still send may see a reset at the end.
+  socket.on('error', () => {})
+  socket.on('close', () => resolve())
+  const timer = setTimeout(() => {
+    reject(new Error(`does not end; so far: ${text.slice(0, 300)}`))
+    socket.destroy()
+  }, WITHIN_MS)
+  socket.write(bytes, 'latin1')
+  await ended.finally(() => clearTimeout(timer))
+  // What is said before the answer (RFC 9110 15.2).
+  text = text.replace(/^(HTTP\/1\.1 1\d\d .*\r\n\r\n)+/, '')
+  const end = text.indexOf('\r\n\r\n')
+  const [head, body] = end === -1 ? [text, ''] : [text.slice(0, end), text.slice(end + 4)]
+  return {
+    status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1] ?? 0),
+    head,
+    body,
+    answers: [...text.matchAll(/^HTTP\/1\.1 \d{3} /gm)].length,
+  }
+}

@@ -1,0 +1,28 @@
+/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+export interface Random {
+  /** A whole number from 0 to one less. */
+  below(limit: number): number
+  chance(probability: number): boolean
+  pick<Item>(items: readonly Item[]): Item
+}
+
+/** Choices that are the same for the same seed. */
+export function randomFrom(seed: number): Random {
+  const next = seededRandom(seed)
+  const below = (limit: number) => Math.floor(next() * limit)
+  return {
+    below,
+    chance: (probability) => next() < probability,
+    pick: <Item>(items: readonly Item[]) => items[below(items.length)] as Item,
+  }
+}

@@ -1,0 +1,73 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { Readable, Writable } from 'node:stream'
+import type { ByteRange } from './blob-storage.ts'
+
+/** A reader that stalls keeps a piece in memory: 8 MiB for all that get a large one, and little for each one more. */
+const LARGE_PIECE_BYTES = 256 * 1024
+const MOST_LARGE_PIECES = 32
+const SMALL_PIECE_BYTES = 64 * 1024
+
+/**
+ * Streams of files that, when piped, go through memory that is used again. A new buffer for every piece of every answer
+ * makes V8 collect its whole heap several times a second: a third of all the CPU that a file costs.
+ */
+export function createFilePipes() {
+  const free: Buffer[] = []
+  let taken = 0
+
+  const take = () => {
+    if (taken >= MOST_LARGE_PIECES) return Buffer.allocUnsafe(SMALL_PIECE_BYTES)
+    taken++
+    return free.pop() ?? Buffer.allocUnsafeSlow(LARGE_PIECE_BYTES)
+  }
+  /** What a connection that broke was still given is not used again, in case anybody looks at it yet. */
+  const giveBack = (piece: Buffer, isUnused: boolean) => {
+    if (piece.length !== LARGE_PIECE_BYTES) return
+    taken--
+    if (isUnused) free.push(piece)
+  }
+
+  return (file: FileHandle, range: ByteRange): Readable => {
+    const stream = file.createReadStream({ ...range, highWaterMark: SMALL_PIECE_BYTES })
+    const copyTo = async (to: Writable) => {
+      const piece = take()
+      let isUnused = true
+      try {
+        for (let position = range.start; position <= range.end; ) {
+          const { bytesRead } = await file.read(piece, 0, Math.min(piece.length, range.end + 1 - position), position)
+          if (bytesRead === 0) throw new Error('a stored file is shorter than it was')
+          position += bytesRead
+          isUnused = false
+          await write(to, piece.subarray(0, bytesRead))
+          isUnused = true
+        }
+      } finally {
+        giveBack(piece, isUnused)
+      }
+    }
+    stream.pipe = (to, { end = true } = {}) => {
+      copyTo(to as unknown as Writable).then(
+        () => {
+          stream.push(null)
+          stream.resume()
+          if (end) to.end()
+        },
+        (error) => stream.destroy(error),
+      )
+      return to
+    }
+    return stream
+  }
+}
+
+/** Resolves when the chunk has left our memory. */
+const write = (to: Writable, chunk: Buffer) =>
+  new Promise<void>((resolve, reject) => {
+    const fail = () => reject(new Error('the reader has gone'))
+    to.once('close', fail)
+    to.write(chunk, (error) => {
+      to.off('close', fail)
+      if (error) reject(error)
+      else resolve()
+    })
+  })

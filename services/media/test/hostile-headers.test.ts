@@ -1,0 +1,111 @@
+import { hostileRequest, SMUGGLED } from '@services/common/testing/hostile-heads'
+import { say } from '@services/common/testing/raw-http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { gif } from './gif-bytes.ts'
+import { idIn, startTestService, type TestService } from './service.ts'
+
+/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure shows its request. */
+const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
+const REQUESTS = 10 * Number(process.env.HOSTILE_RUNS ?? 30)
+
+/** As many at once: those whose body never comes are ended after a moment. */
+const AT_ONCE = 20
+
+const INNARDS = /node_modules|\.ts:\d|\n\s+at |\bselect .* from\b|violates|syntax error|invalid input|SQLSTATE|kysely/i
+
+let service: TestService
+let port: number
+beforeAll(async () => {
+  service = await startTestService(
+    {
+      MEDIA_RATE_LIMIT_READ: '1000000/1m',
+      MEDIA_RATE_LIMIT_ANONYMOUS: '1000000/1h',
+      MEDIA_RATE_LIMIT_PUBLIC: '1000000/1m',
+      MEDIA_RATE_LIMIT_HEADER: 'X-Forwarded-For',
+      MEDIA_UPLOAD_AUTH: 'optional',
+      MEDIA_PARALLEL_PER_TOKEN: '100',
+    },
+    { patience: { slowBodyMs: 200, unreadBodyMs: 200, uploadWindowMs: 200, uploadMs: 500 } },
+  )
+  port = Number(new URL(service.url).port)
+})
+afterAll(() => service.close())
+
+test(
+  'whatever stands in the head of a request, on the wire, the answer comes, is no failure and tells nothing of the inside',
+  async () => {
+    const picture = gif(24, 16, [{ delay: 10 }])
+    const clip = idIn(await service.upload(picture))
+    const form = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.gif"\r\n\r\n${picture.toString('latin1')}\r\n--b--\r\n`
+    const target = {
+      paths: [
+        ...[
+          '/media/upload',
+          '/media/upload',
+          '/media/upload',
+          '/media/upload',
+          '/media/import',
+          '/tus',
+          `/tus/${'a'.repeat(32)}`,
+          `/media/${clip}`,
+          '/media',
+        ],
+        ...[
+          `/f/${clip}.gif`,
+          `/f/${clip}.mp4`,
+          `/gif/${clip}`,
+          `/embed/${clip}`,
+          `/oembed/${clip}`,
+          `/media/${clip}/events`,
+        ],
+        ...['/tokens', '/webhooks', '/', '/health', '/x'],
+      ],
+      headers: {
+        Token: [service.token, service.token, 'mh_garbage'],
+        Authorization: [`Bearer ${service.token}`],
+        'Content-Type': [...Array(5).fill('multipart/form-data; boundary=b'), 'application/json'],
+        Range: ['bytes=0-9', 'bytes=0-0,5-6'],
+        'If-Range': ['"x"'],
+        'If-Match': ['*'],
+        'If-None-Match': ['*', 'W/"x", "y"'],
+        'If-Modified-Since': ['Thu, 01 Jan 1970 00:00:00 GMT'],
+        Prefer: ['respond-async', 'wait=0'],
+        'Idempotency-Key': ['a', 'b'],
+        'Last-Event-ID': ['1'],
+        Accept: ['application/problem+json', 'text/html'],
+        'X-Forwarded-For': ['192.0.2.1, 10.0.0.1'],
+        'X-Delete-Token': ['md_0'],
+        'Tus-Resumable': ['1.0.0'],
+        'Upload-Length': ['10', '0'],
+        'Upload-Offset': ['0', '5'],
+        'Upload-Metadata': ['title SGVsbG8='],
+        'Upload-Defer-Length': ['1'],
+      },
+      body: form,
+    }
+    const problems: string[] = []
+    const statuses = new Set<number>()
+    let next = 0
+    const sendAll = async () => {
+      for (let number = next++; number < REQUESTS; number = next++) {
+        const request = hostileRequest(target, SEED + number)
+        const { status, head, body } = await say(port, request)
+        statuses.add(status)
+        const isJson = /^content-type: application\/json/im.test(head)
+        const isFine =
+          status >= 200 && status < 500 && !INNARDS.test(body) && (!isJson || body === '' || JSON.parse(body))
+        if (!isFine) problems.push(`${JSON.stringify(request).slice(0, 1_500)}\n${status} ${body.slice(0, 300)}`)
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, sendAll))
+    expect(problems.slice(0, 10).join('\n\n')).toBe('')
+    // Neither heads that are all refused by the parser nor ones that are all well would show anything.
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 400, 401, 404]))
+  },
+  REQUESTS * 400,
+)
+
+test.for(SMUGGLED)('%s: the request is refused, and no second one is read out of it', async ([, bytes]) => {
+  const { status, answers } = await say(port, bytes)
+  expect([status, answers]).toEqual([400, 1])
+})
