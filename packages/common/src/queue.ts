@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
+import { keepListening } from './keep-listening.ts'
 
 /**
  * The outbox and job queue of a service: a job is written in the same transaction as the rows it belongs to and is
@@ -141,6 +142,13 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   })
   boss.on('error', (err) => log.warn({ err }, 'queue error'))
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
+  // pg-boss' own listener leaves a connection it says goodbye to without anybody who hears its errors.
+  boss.getDb().listen = (channel, onNotification, onListening) =>
+    keepListening({
+      url: options.url,
+      applicationName: `${options.applicationName} queue`,
+      ...{ channel, log, onNotification, onListening },
+    })
   await boss.start()
   if (migrate) for (const queue of options.queues) await declareQueue(boss, queue)
   /** Counted here: pg-boss' own figures may be a minute old, too late for a limit. */

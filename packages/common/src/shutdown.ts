@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 
@@ -21,13 +22,23 @@ export function stopOnSignal(log: Logger, stop: () => Promise<void>): void {
   })
 }
 
-/** Runs each step after the one before, also when that failed: a database that is gone must not keep the rest open. */
+/** Requests and jobs under way are waited for a little shorter. Two steps that hang leave time for the third. */
+const STEP_WITHIN_MS = 10_000
+
+/**
+ * Runs each step after the one before, also when that failed or hangs: a database that is gone, or does not answer any more,
+ * must not keep the rest open.
+ */
 export async function inOrder(log: Logger, steps: (() => unknown)[]): Promise<void> {
   for (const step of steps) {
+    const over = new AbortController()
+    const patience = sleep(STEP_WITHIN_MS, 'hangs', { signal: over.signal }).catch(() => {})
     try {
-      await step()
+      if ((await Promise.race([step(), patience])) === 'hangs') log.warn('a step of the stop hangs and is left alone')
     } catch (err) {
       log.warn({ err }, 'a step of the stop failed')
+    } finally {
+      over.abort()
     }
   }
 }

@@ -184,11 +184,12 @@ export async function openDeps(
         inOrder(log, [
           stopObserving,
           async () => closing.abort(),
+          // What is ours alone, before what waits for a database that may hang.
+          () => remote.close(),
+          () => work.close(),
           () => queue.stop(1_000),
           () => requests.close(),
           () => results.close(),
-          () => remote.close(),
-          () => work.close(),
           () => blobs.close(),
           close,
         ]),

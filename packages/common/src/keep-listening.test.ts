@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import pg from 'pg'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { keepListening } from './keep-listening.ts'
+import { createLogger } from './logger.ts'
+import { openQueue } from './queue.ts'
+import { cloneTemplate } from './testing/template-database.ts'
+
+const log = createLogger({ name: 'test', level: 'fatal' })
+
+/** What a client says last, and what a server says last that goes down in that moment. */
+const GOODBYE = Buffer.from([0x58, 0, 0, 0, 4])
+const LAST_WORDS = errorResponse({ S: 'FATAL', V: 'FATAL', C: '57P01', M: 'terminating connection' })
+
+function errorResponse(fields: Record<string, string>): Buffer {
+  const texts = Object.entries(fields).map(([type, text]) => `${type}${text}\0`)
+  const body = Buffer.from(`${texts.join('')}\0`)
+  const head = Buffer.from([0x45, 0, 0, 0, 0])
+  head.writeInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
+}
+
+/** The server of the tests, but that it goes down whenever somebody says goodbye. */
+async function startDyingServer(url: string) {
+  const open = new Set<Socket>()
+  const proxy = createServer((client) => {
+    const { hostname, port } = new URL(url)
+    const server = connect(Number(port), hostname)
+    for (const socket of [client, server]) {
+      open.add(socket.on('error', () => {}))
+      socket.on('close', () => open.delete(socket))
+    }
+    server.pipe(client)
+    client.on('data', (chunk) => {
+      if (!chunk.equals(GOODBYE)) return void server.write(chunk)
+      server.unpipe(client)
+      client.end(LAST_WORDS)
+      server.end(chunk)
+    })
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const cut = () => {
+    for (const socket of open) socket.destroy()
+  }
+  onTestFinished(() => {
+    cut()
+    proxy.close()
+  })
+  const proxied = new URL(url)
+  proxied.port = String((proxy.address() as AddressInfo).port)
+  return { url: proxied.href, cut }
+}
+
+async function newDatabase(): Promise<string> {
+  const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_listen`, async () => {})
+  onTestFinished(() => database.drop())
+  return database.url
+}
+
+test('a queue that is stopped while its server goes down ends without an error that nobody hears', async () => {
+  const server = await startDyingServer(await newDatabase())
+  const names = { schema: 'jobs', applicationName: 'test', queues: [] }
+  const queue = await openQueue({ url: server.url, ...names, log, migrate: true, supervise: false })
+  const unheard: unknown[] = []
+  const note = (error: unknown) => void unheard.push(error)
+  process.on('uncaughtException', note)
+  onTestFinished(() => void process.off('uncaughtException', note))
+  await queue.stop(0)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(unheard).toEqual([])
+})
+
+test('a connection that breaks is replaced, and says that it listens again', async () => {
+  const server = await startDyingServer(await newDatabase())
+  const heard: string[] = []
+  const listener = await keepListening({
+    ...{ url: server.url, applicationName: 'test', channel: 'news', log },
+    onNotification: (payload) => void heard.push(payload),
+    onListening: () => void heard.push('listening'),
+  })
+  const client = new pg.Client({ connectionString: server.url })
+  client.on('error', () => {})
+  await client.connect()
+  await client.query(`notify news, 'first'`)
+  await expect.poll(() => heard).toEqual(['listening', 'first'])
+  server.cut()
+  await expect.poll(() => heard, { timeout: 5_000 }).toEqual(['listening', 'first', 'listening'])
+  await listener.close()
+})

@@ -1,0 +1,179 @@
+// A file system that is really full, by somebody else's doing, at the worst moment: while a file comes in, while ffmpeg
+// writes, while what it made is stored. Nothing half-written stays, nothing acknowledged is lost, and room is all it takes.
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { openFaultReport } from '@services/common/testing/fault-report'
+import { afterEach, expect, type TestContext, test } from 'vitest'
+import { clip } from '../test/clips.ts'
+import { send } from '../test/service.ts'
+import { eventually } from '../test/service-process.ts'
+import { slowFfmpeg } from './slow-ffmpeg.ts'
+import { openSmallDisk, type SmallDisk } from './small-disk.ts'
+import {
+  expectNothingLost,
+  importTo,
+  isWorking,
+  newClip,
+  newTally,
+  openStage,
+  type Stage,
+  TOKEN,
+  tell,
+  uploadTo,
+} from './stage.ts'
+
+const report = openFaultReport()
+const MiB = 1024 ** 2
+
+/** 64 MiB stay free, and three times the largest file: what is smaller takes no file at all. */
+const DISK_MIB = 160
+const SETTINGS = { MEDIA_MAX_FILE_BYTES: String(20 * MiB) }
+
+let disk: SmallDisk | undefined
+let stage: Stage | undefined
+
+afterEach(async () => {
+  await stage?.end()
+  await disk?.close()
+  disk = stage = undefined
+}, 30_000)
+
+async function openOnSmallDisk({ skip }: TestContext, { elsewhere }: { elsewhere?: 'work' } = {}) {
+  const small = await openSmallDisk(DISK_MIB)
+  if (!small) return skip('no file system can be mounted here')
+  disk = small
+  const work = elsewhere && (await mkdtemp(join(tmpdir(), 'media-work-')))
+  stage = await openStage(SETTINGS, { blobs: small.path, ...(work && { work }) })
+  return { disk: small, stage }
+}
+
+/** A box that means nothing makes a small clip a large file. */
+async function largeClip(megabytes: number): Promise<Buffer> {
+  const box = Buffer.alloc(megabytes * MiB)
+  box.writeUInt32BE(box.length)
+  box.write('free', 4)
+  box.write(randomUUID(), 8)
+  return Buffer.concat([await readFile(await clip('small.mp4')), box])
+}
+
+const nothing = async () => {}
+
+/** The bytes, with something that happens when a fifth of them is on the disk of the other side. */
+async function* interrupted(bytes: Buffer, stage: Stage, happen: () => Promise<void>) {
+  const fifth = Math.floor(bytes.length / 5)
+  yield bytes.subarray(0, fifth)
+  await eventually(async () => (await stage.temporary()).length > 0, true)
+  await happen()
+  for (let at = fifth; at < bytes.length; at += fifth) yield bytes.subarray(at, at + fifth)
+}
+
+async function* formAround(file: AsyncIterable<Uint8Array>) {
+  yield Buffer.from('--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n')
+  yield* file
+  yield Buffer.from('\r\n--b--\r\n')
+}
+
+type Streamed = RequestInit & { duplex: 'half' }
+
+async function upload(base: string, file: AsyncIterable<Uint8Array>) {
+  const headers = { token: TOKEN, 'content-type': 'multipart/form-data; boundary=b' }
+  const init: Streamed = { body: ReadableStream.from(formAround(file)) as never, headers, duplex: 'half' }
+  return send('POST', `${base}/media/upload`, init)
+}
+
+async function importFrom(base: string, file: AsyncIterable<Uint8Array>) {
+  const site = createServer((_request, response) => void pipeline(file, response).catch(() => {}))
+  await new Promise<void>((done) => site.listen(0, '127.0.0.1', done))
+  try {
+    return await importTo(base, `http://127.0.0.1:${(site.address() as AddressInfo).port}/clip.mp4`)
+  } finally {
+    site.close()
+  }
+}
+
+test.for([
+  ['an upload', upload, {}],
+  ['an upload, under the stored files alone,', upload, { elsewhere: 'work' }],
+  ['an import', importFrom, {}],
+] as const)(
+  'a disk that fills during %s costs 503 and leaves nothing; with room it goes on',
+  { timeout: 120_000 },
+  async ([what, ask, place], context) => {
+    const { disk, stage } = await openOnSmallDisk(context, place)
+    const api = await stage.serve()
+    const tally = newTally()
+    const bytes = await largeClip(10)
+    expect(await tell(tally, () => ask(api.url, interrupted(bytes, stage, disk.fill)))).toBe(503)
+    expect(await stage.temporary()).toEqual([])
+    // Nobody need send what will not fit.
+    expect(await tell(tally, () => uploadTo(api.url, newClip()))).toBe(503)
+    await disk.makeRoom()
+    expect(await tell(tally, () => uploadTo(api.url, newClip()))).toBe(201)
+    expect(await tell(tally, () => ask(api.url, interrupted(bytes, stage, nothing)))).toBe(201)
+    report(`disk full during ${what}`, await expectNothingLost(stage, api.url, tally))
+  },
+)
+
+test('a disk that fills during a resumable upload keeps what came, and the upload goes on from there', async (context) => {
+  const { disk, stage } = await openOnSmallDisk(context)
+  const api = await stage.serve()
+  const tally = newTally()
+  const bytes = await largeClip(10)
+  const headers = { token: TOKEN, 'tus-resumable': '1.0.0' }
+  const begun = await send('POST', `${api.url}/tus`, { headers: { ...headers, 'upload-length': String(bytes.length) } })
+  const address = api.url + new URL(begun.headers.get('location') as string).pathname
+  const goOn = (offset: number, body: AsyncIterable<Uint8Array>) => {
+    const piece = { 'content-type': 'application/offset+octet-stream', 'upload-offset': String(offset) }
+    const init: Streamed = {
+      body: ReadableStream.from(body) as never,
+      headers: { ...headers, ...piece },
+      duplex: 'half',
+    }
+    return send('PATCH', address, init)
+  }
+  expect(await tell(tally, () => goOn(0, interrupted(bytes, stage, disk.fill)))).toBe(503)
+  await disk.makeRoom()
+  const { headers: state } = await send('HEAD', address, { headers })
+  const offset = Number(state.get('upload-offset'))
+  expect(offset).toBeGreaterThan(0)
+  expect(offset).toBeLessThan(bytes.length)
+  const ended = await goOn(
+    offset,
+    interrupted(bytes.subarray(offset), stage, async () => {}),
+  )
+  expect([ended.status, ended.headers.get('x-media-state')]).toEqual([204, 'ready'])
+  tally.accepted.push(ended.headers.get('x-media-id') as string)
+  report('disk full during a resumable upload', await expectNothingLost(stage, api.url, tally))
+}, 120_000)
+
+test.for([
+  ['while ffmpeg writes', {}],
+  ['under the stored files alone', { elsewhere: 'work' }],
+] as const)(
+  'a disk that fills %s delays a clip that was accepted, until there is room',
+  { timeout: 120_000 },
+  async ([what, place], context) => {
+    const { disk, stage } = await openOnSmallDisk(context, place)
+    const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })
+    const worker = stage.startWorker({ MEDIA_FFMPEG_PATH: await slowFfmpeg() })
+    await isWorking(worker)
+    const tally = newTally()
+    const later = { prefer: 'respond-async' }
+    expect(await tell(tally, async () => uploadTo(api.url, await readFile(await clip('sound.mp4')), later))).toBe(201)
+    // The copy of the source, and what is made of it.
+    await eventually(async () => (await stage.temporary()).length > 1, true, 10_000)
+    await disk.fill()
+    await eventually(() => worker.output().includes('no room to make a clip'), true, 20_000)
+    await eventually(stage.temporary, [])
+    expect(await stage.isStill()).toEqual({ sources: 1, jobs: 1 })
+    expect(await tell(tally, () => uploadTo(api.url, newClip()))).toBe(503)
+    await disk.makeRoom()
+    expect(await tell(tally, () => uploadTo(api.url, newClip(), later))).toBe(201)
+    report(`disk full ${what}`, await expectNothingLost(stage, api.url, tally))
+  },
+)
