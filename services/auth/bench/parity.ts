@@ -1,3 +1,4 @@
+import { median } from '@services/common/bench/median'
 import { openConnection, type Send } from './http-client.ts'
 
 const REQUESTS = 200
@@ -43,5 +44,3 @@ async function timeOf(send: Send, path: string, body: object): Promise<number> {
   if (status !== 200 && status !== 400) throw new Error(`POST ${path}: ${status} ${answer}`)
   return ms
 }
-
-const median = (times: number[]) => times.toSorted((a, b) => a - b)[times.length >> 1] as number

@@ -6,9 +6,11 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { cpuSeconds } from '@services/common/bench/cpu'
+import { median } from '@services/common/bench/median'
 import { lookInto } from '@services/common/bench/postgres'
 import { startReport } from '@services/common/bench/report'
 import type { Goal } from '@services/common/bench/results'
+import { startTimes } from '@services/common/bench/start-times'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { blobKey } from '../src/blobs/blob-storage.ts'
 import { compareGifs, hashFile, leastCpuByHand, runByHand } from './by-hand.ts'
@@ -40,13 +42,13 @@ const postgres = await startEmbeddedPostgres({ dataDir: join(directory, 'postgre
 const database = lookInto(postgres.url)
 try {
   const postgresVersion = await database.version()
-  // Once for the compile cache: a deployed image has it too.
-  await (await startService(postgres.url, directory)).stop()
+  // The first one fills the compile cache, which a deployed image has too.
+  const [, ...starts] = await startTimes(4, () => startService(postgres.url, directory))
   const short = await makeClip(directory, SHORT_CLIP)
   const measured = { report, database, newClip: () => newCopy(short), least: Math.min(8, 2 * MOST_AT_ONCE) }
   const service = await startService(postgres.url, directory)
   try {
-    row('start', 'start to ready', 'the bound', 'ms', [service.readyMs, 1500], { atMost: 1 })
+    row('start', 'start to ready', 'the bound', 'ms', [median(starts), 1500], { atMost: 1 })
     await new Promise((resolve) => setTimeout(resolve, 3_000))
     const idle = (await service.memory()).now / MiB
     row('idle-memory', 'idle memory', 'the bound', 'MiB', [idle, 120], { atMost: 1 })
@@ -219,10 +221,6 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now()
   await work()
   return performance.now() - startedAt
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number
 }
 
 type Sides = readonly [ours: number, theirs: number]

@@ -1,0 +1,7 @@
+/** The middle one; of an even number the mean of the two. */
+export function median(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] as number
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] as number)) / 2
+}
