@@ -46,7 +46,9 @@ export async function startService(databaseUrl: string, settings: Record<string,
   )
   const processes = Number(settings.AUTH_WEB_CONCURRENCY ?? 1)
   // A run that fails leaves nothing behind.
-  process.once('exit', () => child.kill('SIGKILL'))
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
   const base = await new Promise<string>((resolve, reject) => {
     let output = ''
     child.stdout.on('data', (chunk) => {

@@ -80,7 +80,9 @@ function start(command: string[], databaseUrl: string, directory: string, { sett
     },
   })
   // A run that fails leaves nothing behind.
-  process.once('exit', () => child.kill('SIGKILL'))
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
   return child
 }
 

@@ -1,16 +1,10 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
-import pg from 'pg'
 import type { DB } from '../db/tables.ts'
 import type { Source } from './sources.store.ts'
 
 /** Part of the transaction that decides the source: heard when, and only if, that commits. */
 export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
   await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
-}
-
-/** From here on the connection hears what is announced. */
-export async function listen(client: pg.Client, channel: string): Promise<void> {
-  await client.query(`listen ${pg.escapeIdentifier(channel)}`)
 }
 
 /** State and failure of those of `ids` that are decided. */

@@ -1,9 +1,9 @@
+import { keepListening } from '@services/common/keep-listening'
 import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
-import pg from 'pg'
 import type { DB } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
-import { findDecided, listen } from './results.store.ts'
+import { findDecided } from './results.store.ts'
 
 export type Decision =
   | { state: 'ready' }
@@ -21,15 +21,11 @@ export interface Results {
 
 /** A notification can be lost while the connection is replaced; then a waiting request learns it this much later. */
 const LOOK_EVERY_MS = 1_000
-const RECONNECT_AFTER_MS = 1_000
 
 export function openResults(options: { db: Kysely<DB>; url: string; channel: string; log: Logger }): Results {
   const { db, log } = options
   const waiting = new Map<string, Set<(decision: Decision) => void>>()
-  let isClosed = false
   let isLooking = false
-  let client: pg.Client | undefined
-  let retry: NodeJS.Timeout | undefined
 
   const look = async (ids: string[]) => {
     if (ids.length === 0) return
@@ -50,29 +46,13 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
   }, LOOK_EVERY_MS)
   timer.unref()
 
-  const connect = async () => {
-    const next = new pg.Client({ connectionString: options.url, application_name: 'media results', keepAlive: true })
-    const lost = (err?: Error) => {
-      if (isClosed || client !== next) return
-      client = undefined
-      log.warn({ err }, 'the connection for results was lost, connecting again')
-      retry = setTimeout(connect, RECONNECT_AFTER_MS)
-    }
-    client = next
-    next.on('error', lost)
-    next.on('end', () => lost())
-    next.on('notification', ({ payload = '' }) => {
-      if (waiting.has(payload)) void lookQuietly([payload])
-    })
-    try {
-      await next.connect()
-      await listen(next, options.channel)
-    } catch (err) {
-      lost(err as Error)
-      next.end().catch(() => {})
-    }
-  }
-  const connected = connect()
+  const listener = keepListening({
+    ...{ url: options.url, applicationName: 'media results', channel: options.channel, log },
+    onNotification: (sourceId) => {
+      if (waiting.has(sourceId)) void lookQuietly([sourceId])
+    },
+    onListening: () => void lookQuietly([...waiting.keys()]),
+  })
 
   return {
     wait: async (sourceId, signal) => {
@@ -94,11 +74,8 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
       }
     },
     close: async () => {
-      isClosed = true
       clearInterval(timer)
-      clearTimeout(retry)
-      await connected
-      await client?.end().catch(() => {})
+      await (await listener).close()
     },
   }
 }
