@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { cpuSecondsOfAll, residentBytesOfAll } from '@services/common/bench/cpu'
 import { figureText } from '@services/common/bench/figure-text'
+import { median } from '@services/common/bench/median'
 import type { BenchDatabase } from '@services/common/bench/postgres'
 import type { startReport } from '@services/common/bench/report'
 import { type BenchUser, createUsers, refreshes, runFor, signIns, startService, userReads } from './load.ts'
@@ -28,14 +29,14 @@ export const TABLES = ['users', 'identities', 'sessions', 'audit_log_entries'] a
 
 /**
  * Loads up to `sizes` one after the other, and asks at each. At each size those are asked who were loaded last, nine of ten;
- * they are the same work at every size. Returns p99 of a refresh by size.
+ * they are the same work at every size.
  */
 export async function growUsers(
   { report, database, postgres, seconds, concurrency }: Measured,
   service: { base: string },
   sizes: number[],
   passwordHash: string,
-): Promise<number[]> {
+): Promise<void> {
   const asked = report.growth('users', {
     title: `From ${figureText(sizes[0] ?? 0)} to ${figureText(sizes.at(-1) ?? 0)} users, ${SESSIONS_EACH} sessions each`,
     axis: 'users',
@@ -53,7 +54,6 @@ export async function growUsers(
     axis: 'users',
     lines: { database: 'database, MB', perUser: 'bytes per user', perSession: 'bytes per session' },
   })
-  const p99: number[] = []
   let from = 0
   for (const to of sizes) {
     await loadUsers(postgres.url, from, to, passwordHash)
@@ -72,7 +72,6 @@ export async function growUsers(
     const busy = await runFor(seconds, concurrency, refreshes(service.base, drawn, concurrency))
     const reads = await runFor(seconds, concurrency, userReads(service.base, drawn, concurrency))
     const signedIn = await runFor(seconds, concurrency, signIns(service.base, drawn, concurrency))
-    p99.push(inPeace.p99)
     asked(to, {
       refreshP50: inPeace.p50,
       refreshP99: inPeace.p99,
@@ -84,7 +83,42 @@ export async function growUsers(
     console.log(`  the first refresh of each: ${once.toFixed(0)} a second`)
     from = to
   }
-  return p99
+}
+
+const ROUNDS = 7
+
+/**
+ * p99 of a refresh, in milliseconds, at the size that is loaded and at a small one in a database of its own, served by a process of its own.
+ * Asked in turns, so that what else the machine does meets both; the medians.
+ */
+export async function refreshP99BySize(
+  { database, postgres, seconds }: Measured,
+  large: { base: string; from: number; to: number },
+  smallSize: number,
+  passwordHash: string,
+): Promise<[large: number, small: number]> {
+  await database.pool.query('create database small')
+  const url = new URL(postgres.url)
+  url.pathname = '/small'
+  const small = await startService(url.href)
+  await loadUsers(url.href, 0, smallSize, passwordHash)
+  const sides = [
+    { base: large.base, drawn: drawUsers(smallSize, large.from, large.to, 2) },
+    { base: small.base, drawn: drawUsers(smallSize, 0, smallSize, 2) },
+  ]
+  const asked: { ask: (index: number) => Promise<void>; p99: number[] }[] = []
+  for (const { base, drawn } of sides) {
+    await refreshOnce(base, drawn)
+    const ask = refreshes(base, drawn, IN_PEACE)
+    await runFor(2 * seconds, IN_PEACE, ask)
+    asked.push({ ask, p99: [] })
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const { ask, p99 } of asked) p99.push((await runFor(seconds, IN_PEACE, ask)).p99)
+  }
+  await small.stop()
+  const [ofLarge, ofSmall] = asked.map(({ p99 }) => median(p99))
+  return [ofLarge as number, ofSmall as number]
 }
 
 /** What one request costs, of what there is little: for infra/SCALING.md. On the users loaded last. */
