@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { waitAtMost } from './wait-at-most.ts'
 
 /** A connection on which nothing comes may be dead without a word, behind a proxy above all: it is asked this often. */
 const ASK_EVERY_MS = 10_000
@@ -88,12 +88,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     close: async () => {
       isClosed = true
       clearTimeout(timer)
-      const client = current
-      if (!client) return
-      const patience = new AbortController()
-      const enough = sleep(GOODBYE_WITHIN_MS, undefined, { signal: patience.signal }).catch(() => {})
-      await Promise.race([client.end().catch(() => {}), enough])
-      patience.abort()
+      if (current) await waitAtMost(GOODBYE_WITHIN_MS, current.end()).catch(() => {})
     },
   }
 }

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { keepListening } from './keep-listening.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 /**
  * The outbox and job queue of a service: a job is written in the same transaction as the rows it belongs to and is
@@ -254,10 +254,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     figures,
     stop: async (graceMs) => {
       // Not pg-boss' own waiting, which looks twice a second whether its workers are done.
-      const patience = new AbortController()
-      const outOfPatience = sleep(graceMs, undefined, { signal: patience.signal }).catch(() => {})
-      await Promise.race([Promise.all([...worked].map((name) => boss.offWork(name))), outOfPatience])
-      patience.abort()
+      await waitAtMost(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
       await boss.stop({ graceful: false, close: true })
     },
   }

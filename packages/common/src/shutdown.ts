@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
-import { setTimeout as sleep } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
+import { waitAtMost } from './wait-at-most.ts'
 
 /** Longest time a stop may take before the process ends regardless: shorter than Kubernetes' default of 30 s. */
 const STOP_WITHIN_MS = 25_000
@@ -31,14 +31,11 @@ const STEP_WITHIN_MS = 10_000
  */
 export async function inOrder(log: Logger, steps: (() => unknown)[]): Promise<void> {
   for (const step of steps) {
-    const over = new AbortController()
-    const patience = sleep(STEP_WITHIN_MS, 'hangs', { signal: over.signal }).catch(() => {})
     try {
-      if ((await Promise.race([step(), patience])) === 'hangs') log.warn('a step of the stop hangs and is left alone')
+      const how = await waitAtMost(STEP_WITHIN_MS, step())
+      if (how === 'late') log.warn('a step of the stop hangs and is left alone')
     } catch (err) {
       log.warn({ err }, 'a step of the stop failed')
-    } finally {
-      over.abort()
     }
   }
 }
