@@ -1,9 +1,10 @@
 // `pnpm bench`: each figure of design.md section 8 that applies, both sides measured in one run on one machine, and the
 // ratio; how the cost grows with users and processes (growth.ts). The service runs as a process of its own on an embedded
 // PostgreSQL; the load comes from this process. The results are in results/ afterwards.
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { residentBytesOfAll } from '@services/common/bench/cpu'
 import { figureText } from '@services/common/bench/figure-text'
 import { median } from '@services/common/bench/median'
 import { lookInto } from '@services/common/bench/postgres'
@@ -35,7 +36,7 @@ try {
   const [, ...starts] = await startTimes(4, () => startService(postgres.url))
   const service = await startService(postgres.url)
   await new Promise((resolve) => setTimeout(resolve, 3_000))
-  const idleMib = Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${service.pid}/status`, 'utf8'))?.[1]) / 1024
+  const idleMib = residentBytesOfAll(service.pid) / 1024 ** 2
   row('idle-memory', 'idle memory', 'the bound', 'MiB', [idleMib, 120], { atMost: 1 })
   row('start', 'start to ready', 'the bound', 'ms', [median(starts), 1500], { atMost: 1 })
 
