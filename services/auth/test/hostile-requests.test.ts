@@ -1,3 +1,4 @@
+import { HOSTILE_SEED, hostileRuns, INNARDS } from '@services/common/testing/hostile-run'
 import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import { Compile } from 'typebox/compile'
@@ -6,9 +7,7 @@ import { type ApiDocument, type Endpoint, endpointsOf, type HostileRequest, requ
 import { challenge, enrollTotp, totpCode, verifyTotp } from './second-factors.ts'
 import { bearer, startTestService, type TestService, toSignedIn } from './service.ts'
 
-/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure names the seed and the path to its case. */
-const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
-const RUNS = Number(process.env.HOSTILE_RUNS ?? 30)
+const RUNS = hostileRuns()
 /** Rounds of so many requests for an endpoint until one of them is granted: some ask for much before they do anything. */
 const ROUNDS = 8
 
@@ -17,10 +16,6 @@ const LIMIT = { interruptAfterTimeLimit: RUNS * 400, markInterruptAsFailure: tru
 const TEST_WITHIN_MS = RUNS * 16_000
 
 const FAMILIES = ['service', 'sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin']
-
-/** Words of the machinery: files, stacks, SQL and what PostgreSQL says of it. None of the values we send has them. */
-const INNARDS =
-  /node_modules|\.ts:\d|\n\s+at |\bselect .* from\b|insert into|relation "|violates|syntax error|invalid input|invalid byte|SQLSTATE|kysely/i
 
 let service: TestService
 let endpoints: Endpoint[]
@@ -58,9 +53,9 @@ test.each(FAMILIES)(
     for (const endpoint of endpoints.filter(({ tags }) => tags?.includes(family))) {
       const check = checkOf(endpoint)
       const property = fc.asyncProperty(requestTo(endpoint), async (request) => check(await send(endpoint, request)))
-      let result = await fc.check(property, { seed: SEED, numRuns: RUNS, ...LIMIT })
+      let result = await fc.check(property, { seed: HOSTILE_SEED, numRuns: RUNS, ...LIMIT })
       for (let round = 1; round < ROUNDS && !result.failed && !reached.has(nameOf(endpoint)); round++) {
-        result = await fc.check(property, { seed: SEED + round, numRuns: RUNS, ...LIMIT })
+        result = await fc.check(property, { seed: HOSTILE_SEED + round, numRuns: RUNS, ...LIMIT })
       }
       if (result.failed) {
         problems.push(

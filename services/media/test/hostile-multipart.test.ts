@@ -1,16 +1,11 @@
+import { hostileRuns, sayHostile } from '@services/common/testing/hostile-run'
 import { HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
-import { say } from '@services/common/testing/raw-http'
 import { type Random, randomFrom } from '@services/common/testing/seeded-random'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gif } from './gif-bytes.ts'
 import { startTestService, type TestService } from './service.ts'
 
-/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure shows its request. */
-const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
-const FORMS = 4 * Number(process.env.HOSTILE_RUNS ?? 30)
-const AT_ONCE = 20
-
-const INNARDS = /node_modules|\.ts:\d|\n\s+at |\bselect .* from\b|violates|SQLSTATE|kysely|busboy/i
+const FORMS = 4 * hostileRuns()
 
 const picture = gif(24, 16, [{ delay: 10 }]).toString('latin1')
 
@@ -152,21 +147,12 @@ function framed(random: Random, body: string): string {
 test(
   'however a form is broken, it is refused or becomes a clip, and what was refused leaves nothing behind',
   async () => {
-    const problems: string[] = []
-    const statuses: Record<number, number> = {}
-    let next = 0
     const port = Number(new URL(service.url).port)
-    const sendAll = async () => {
-      for (let number = next++; number < FORMS; number = next++) {
-        const request = uploadOf(service.token, SEED + number)
-        const { status, body } = await say(port, request)
-        statuses[status] = (statuses[status] ?? 0) + 1
-        const isFine = (status === 201 || (status >= 400 && status < 500)) && !INNARDS.test(body) && JSON.parse(body)
-        if (!isFine) problems.push(`${JSON.stringify(request).slice(0, 1_500)}\n${status} ${body.slice(0, 300)}`)
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, sendAll))
-    expect(problems.slice(0, 10).join('\n\n')).toBe('')
+    const { problems, statuses } = await sayHostile(
+      { port, count: FORMS, requestOf: (seed) => uploadOf(service.token, seed) },
+      ({ status, body }) => (status === 201 || (status >= 400 && status < 500)) && Boolean(JSON.parse(body)),
+    )
+    expect(problems).toBe('')
     // Neither forms that are all broken nor ones that are all whole would show anything.
     expect(Object.keys(statuses)).toEqual(expect.arrayContaining(['201', '400', '415', '422']))
     const { files, clips } = await service.traces()

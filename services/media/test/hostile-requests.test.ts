@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { HOSTILE_SEED, hostileRuns, INNARDS } from '@services/common/testing/hostile-run'
 import { HOSTILE_BODIES, HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
 import { type Random, randomFrom } from '@services/common/testing/seeded-random'
 import { Compile } from 'typebox/compile'
@@ -6,13 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
-/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure shows its request. */
-const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
-const RUNS = Number(process.env.HOSTILE_RUNS ?? 30)
-
-/** Words of the machinery: files, stacks, SQL and what PostgreSQL says of it. None of the values we send has them. */
-const INNARDS =
-  /node_modules|\.ts:\d|\n\s+at |\bselect .* from\b|insert into|relation "|violates|syntax error|invalid input|invalid byte|SQLSTATE|kysely/i
+const RUNS = hostileRuns()
 
 interface JsonSchema {
   properties?: Record<string, unknown>
@@ -59,7 +54,7 @@ afterAll(() => service.close())
 test(
   'whatever is sent to any endpoint, the answer is a documented one and tells nothing of the inside',
   async () => {
-    const random = randomFrom(SEED)
+    const random = randomFrom(HOSTILE_SEED)
     const problems: string[] = []
     for (const endpoint of endpoints) {
       const check = checkOf(endpoint)

@@ -1,6 +1,7 @@
 // Heads of requests as no client would write them, for a socket. The one rule: the same number makes the same head, so
 // that a failure can be made again. Who sends them: hostile-headers.test.ts of each service.
 import { HOSTILE_TEXTS } from './hostile-values.ts'
+import type { RawAnswer } from './raw-http.ts'
 import { type Random, randomFrom } from './seeded-random.ts'
 
 /** What parsers, proxies and frameworks read for themselves, whatever the service. */
@@ -82,6 +83,12 @@ export function hostileRequest({ paths, headers, body }: HostileTarget, seed: nu
   const sent = random.chance(0.7) ? body : ''
   if (sent !== '' && random.chance(0.9)) lines.push(`Content-Length: ${Buffer.byteLength(sent, 'latin1')}`)
   return `${method} ${random.pick(paths)} ${version}\r\n${lines.join('\r\n')}\r\n\r\n${sent}`
+}
+
+/** Such a request is answered, and fails nothing; what is said to be JSON is. */
+export function isWellAnswered({ status, head, body }: RawAnswer): boolean {
+  const isJson = /^content-type: application\/json/im.test(head)
+  return status >= 200 && status < 500 && (!isJson || body === '' || Boolean(JSON.parse(body)))
 }
 
 function lineOf(name: string, random: Random): string {

@@ -1,3 +1,4 @@
+import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/hostile-run'
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
 import { PROVIDER_EXAMPLES } from '../../test/far-sides/provider-examples.ts'
@@ -5,9 +6,7 @@ import type { Step } from '../../test/far-sides/sign-in-providers.ts'
 import { wrongValue } from '../../test/hostile-values.ts'
 import { type ProviderSignIns, startProviderSignIns } from '../../test/provider-sign-in.ts'
 
-/** Another one looks elsewhere, as in test/hostile-requests.test.ts. */
-const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
-const RUNS = Number(process.env.HOSTILE_RUNS ?? 15)
+const RUNS = hostileRuns(15)
 
 /** Signed in, or refused for a reason that is not a failure of ours. */
 const EXPECTED = /^https:\/\/site\.example\/app(#access_token=|\?error=[^#]*error_description=(?!Something\+went))/
@@ -52,7 +51,7 @@ test.each(ASKED)(
       const location = String(answer.headers.location)
       if (answer.status !== 302 || !EXPECTED.test(location)) throw new Error(`${answer.status} ${location}`)
     })
-    await fc.assert(property, { seed: SEED, numRuns: RUNS })
+    await fc.assert(property, { seed: HOSTILE_SEED, numRuns: RUNS })
   },
   RUNS * 1_000,
 )

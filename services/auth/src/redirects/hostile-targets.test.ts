@@ -1,3 +1,4 @@
+import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/hostile-run'
 import { HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -5,9 +6,7 @@ import { parseAllowList } from './allow-list.ts'
 import { isPermitted } from './redirect-rules.ts'
 import { withFragment, withQuery } from './redirect-url.ts'
 
-/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure names the seed and the path to its case. */
-const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
-const TARGETS = 200 * Number(process.env.HOSTILE_RUNS ?? 30)
+const TARGETS = 200 * hostileRuns()
 
 const TEST_WITHIN_MS = 15_000 + TARGETS
 
@@ -219,7 +218,7 @@ test(
         }
       }
     })
-    fc.assert(property, { seed: SEED, numRuns: TARGETS })
+    fc.assert(property, { seed: HOSTILE_SEED, numRuns: TARGETS })
     expect(accepted).toBeGreaterThan(TARGETS / 50)
   },
   TEST_WITHIN_MS,

@@ -1,4 +1,5 @@
 import { createContext, Script } from 'node:vm'
+import { HOSTILE_SEED, hostileRuns } from '@services/common/testing/hostile-run'
 import { HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -6,9 +7,7 @@ import { compileTemplate, renderTemplate } from './template.ts'
 import { TemplateError } from './template-error.ts'
 import type { TemplateVariables } from './values.ts'
 
-/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure names the seed and the path to its case. */
-const SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
-const TEMPLATES = 15 * Number(process.env.HOSTILE_RUNS ?? 30)
+const TEMPLATES = 15 * hostileRuns()
 
 const TEST_WITHIN_MS = 15_000 + 5 * TEMPLATES
 
@@ -220,7 +219,7 @@ test(
     const property = fc.property(template, variables, fc.constantFrom('html', 'text'), (source, values, mode) => {
       if (rendered(source, values, mode) !== undefined) made++
     })
-    fc.assert(property, { seed: SEED, numRuns: TEMPLATES })
+    fc.assert(property, { seed: HOSTILE_SEED, numRuns: TEMPLATES })
     // Neither templates that are all refused nor ones that are all well would show anything.
     expect(made).toBeGreaterThan(TEMPLATES / 10)
     expect(made).toBeLessThan((TEMPLATES * 9) / 10)
@@ -258,7 +257,7 @@ test(
       const html = rendered(source, values, 'html') ?? ''
       if (ESCAPED.test(html)) throw new Error(`${source}\nbecomes ${html}`)
     })
-    fc.assert(property, { seed: SEED, numRuns: TEMPLATES })
+    fc.assert(property, { seed: HOSTILE_SEED, numRuns: TEMPLATES })
   },
   TEST_WITHIN_MS,
 )
@@ -294,7 +293,7 @@ test(
       if (scheme !== undefined && !['http', 'https', 'mailto', 'tel'].includes(scheme))
         throw new Error(`${source}\nbecomes ${html}`)
     })
-    fc.assert(property, { seed: SEED, numRuns: TEMPLATES })
+    fc.assert(property, { seed: HOSTILE_SEED, numRuns: TEMPLATES })
   },
   TEST_WITHIN_MS,
 )
