@@ -2,8 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { openDatabase } from './database.ts'
+import type { QueueDefinition } from './declare-queue.ts'
 import { createLogger } from './logger.ts'
-import { openQueue, PermanentFailure, type Queue, type QueueDefinition } from './queue.ts'
+import { openQueue, PermanentFailure, type Queue } from './queue.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })

@@ -1,7 +1,8 @@
 // What leaves the service: mail and SMS. The one rule: a message is a row and a job of the transaction of the rows it
 // belongs to, so a rollback takes it back and a crash loses nothing. Delivery: deliver-message.ts; its state: GET /admin/messages.
 import type { KeyObject } from 'node:crypto'
-import type { Queue, QueueDefinition } from '@services/common/queue'
+import type { QueueDefinition } from '@services/common/declare-queue'
+import type { Queue } from '@services/common/queue'
 import { seal } from '@services/common/sealed'
 import type { Transaction } from 'kysely'
 import type { DB, MessageChannel } from '../db/tables.ts'

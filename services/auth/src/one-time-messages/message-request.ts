@@ -1,6 +1,7 @@
 // A message somebody asks for without being signed in. The one rule: the request does the same for every address, known or
 // not; a worker looks the account up and sends what fits it. So neither answer nor time tells who has an account.
-import { PermanentFailure, type QueueDefinition } from '@services/common/queue'
+import type { QueueDefinition } from '@services/common/declare-queue'
+import { PermanentFailure } from '@services/common/queue'
 import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Metadata } from '../db/tables.ts'

@@ -1,4 +1,4 @@
-import type { QueueDefinition } from '@services/common/queue'
+import type { QueueDefinition } from '@services/common/declare-queue'
 
 export interface WebhookJob {
   deliveryId: string
