@@ -1,10 +1,16 @@
 import type { BlobName } from './blobs/blob-storage.ts'
 import { dropReference, inLockOrder, listUnreferencedBlobs } from './blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from './blobs/keep-files.ts'
-import { listExpiredClips, listFailedClips } from './clips/clips.store.ts'
 import { deleteClip, forgetClip } from './clips/remove-clip.ts'
-import { deleteSource, listProcessing, listUnreferencedSources, lockUnreferencedSource } from './clips/sources.store.ts'
 import type { Deps } from './deps.ts'
+import {
+  deleteSource,
+  listExpiredClips,
+  listFailedClips,
+  listProcessing,
+  listUnreferencedSources,
+  lockUnreferencedSource,
+} from './housekeeping.store.ts'
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { deleteOutcomesBefore } from './idempotency/idempotency.store.ts'
 import { rescueSource } from './jobs/rescue-source.ts'

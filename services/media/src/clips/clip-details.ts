@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import type { Config } from '../config.ts'
 import { errorCatalogue } from '../errors.ts'
 import { AttributionShape, ResultShape } from '../http/shapes.ts'
-import type { Clip, ClipFile } from './clips.store.ts'
+import type { Clip } from './clips.store.ts'
+import type { ClipFile } from './renditions.store.ts'
 import { toResult } from './result.ts'
 
 const FileShape = Type.Object({

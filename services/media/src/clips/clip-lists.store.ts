@@ -2,7 +2,8 @@ import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { DB, SourceState } from '../db/tables.ts'
-import { CLIP_COLUMNS, type Clip, type ClipFile, FILE_COLUMNS, toClip } from './clips.store.ts'
+import { CLIP_COLUMNS, type Clip, toClip } from './clips.store.ts'
+import { type ClipFile, FILE_COLUMNS } from './renditions.store.ts'
 
 export interface ClipFilter {
   /** Null: of callers without a token; undefined: of everybody. */

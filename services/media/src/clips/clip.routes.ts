@@ -13,8 +13,9 @@ import type { ApiToken } from '../tokens/tokens.store.ts'
 import { DetailsShape, toDetails } from './clip-details.ts'
 import { type ClipFields, cleanFields, MAX_TAG_TEXTS } from './clip-fields.ts'
 import { isClipId } from './clip-id.ts'
-import { type Clip, findClip, findDeleteTokenHash, listFiles, updateClip } from './clips.store.ts'
+import { type Clip, findClip, findDeleteTokenHash, updateClip } from './clips.store.ts'
 import { deleteClip } from './remove-clip.ts'
+import { listFiles } from './renditions.store.ts'
 
 const Params = Type.Object({ id: Type.String() })
 

@@ -1,11 +1,10 @@
 import { jsonb } from '@services/common/database'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { DB, ExtraKind, MainKind, RenditionKind, SourceState } from '../db/tables.ts'
+import type { Kysely, Selectable, Transaction } from 'kysely'
+import type { DB, ExtraKind, SourceState } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { Attribution } from './attribution.ts'
 import { type ClipFields, tagKey } from './clip-fields.ts'
-import type { Page } from './sources.store.ts'
 
 export interface NewClip {
   id: string
@@ -213,85 +212,4 @@ export async function eraseClip(trx: Transaction<DB>, id: string): Promise<strin
 export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<Buffer | undefined> {
   const found = await db.selectFrom('clips').select('delete_token_hash').where('id', '=', id).executeTakeFirst()
   return found?.delete_token_hash ?? undefined
-}
-
-/** Clips whose time was over before `before`. */
-export async function listExpiredClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
-  const rows = await db
-    .selectFrom('clips')
-    .select('id')
-    .where('expires_at', 'is not', null)
-    .where('deleted_at', 'is', null)
-    .where('expires_at', '<', before)
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-/** Clips whose source has failed before `before`. */
-export async function listFailedClips(db: Kysely<DB>, { before, after = '', limit }: Page): Promise<string[]> {
-  const rows = await db
-    .selectFrom('clips')
-    .innerJoin('sources', 'sources.id', 'clips.source_id')
-    .select('clips.id')
-    .where(sql<boolean>`state = 'failed'`)
-    .where('sources.finished_at', '<', before)
-    .where('clips.id', '>', after)
-    .orderBy('clips.id')
-    .limit(limit)
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-export type FoundFile =
-  | { state: 'ready'; sha256: string; bytes: number; readyAt: Date }
-  | { state: 'processing'; progress: number }
-  | { state: 'failed' }
-  | { state: 'deleted' }
-
-/** What to answer for one file of a clip; undefined when there is no such clip, or no such file of it. */
-export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
-  const row = await db
-    .selectFrom('clips')
-    .leftJoin('sources', 'sources.id', 'clips.source_id')
-    .leftJoin('renditions', (join) =>
-      join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
-    )
-    .select(['sources.state', 'sources.progress', 'sources.finished_at', 'renditions.sha256', 'renditions.bytes'])
-    .where('clips.id', '=', id)
-    .executeTakeFirst()
-  if (!row) return undefined
-  if (row.state === null) return { state: 'deleted' }
-  if (!row.sha256 && !isMain(kind)) return undefined
-  if (row.state === 'failed') return { state: 'failed' }
-  if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
-  if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
-  return { state: 'ready', sha256: row.sha256.toString('hex'), bytes: row.bytes, readyAt: row.finished_at }
-}
-
-const isMain = (kind: RenditionKind): kind is MainKind => kind !== 'av1' && kind !== 'webp'
-
-/** One of the files of a clip, as its owner is told of it. */
-export interface ClipFile {
-  kind: RenditionKind
-  bytes: number
-  width: number
-  height: number
-  sha256: string
-}
-
-/** For a query of the renditions of a source. */
-export const FILE_COLUMNS = [
-  'kind',
-  'bytes',
-  'width',
-  'height',
-  sql<string>`encode(sha256, 'hex')`.as('sha256'),
-] as const
-
-/** The files that are there. */
-export async function listFiles(db: Kysely<DB>, sourceId: string): Promise<ClipFile[]> {
-  return db.selectFrom('renditions').select(FILE_COLUMNS).where('source_id', '=', sourceId).orderBy('kind').execute()
 }

@@ -1,7 +1,7 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { BlobName } from '../blobs/blob-storage.ts'
-import type { DB, ExtraKind, RenditionKind } from '../db/tables.ts'
+import type { DB, ExtraKind } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 
@@ -11,16 +11,6 @@ const PIPELINE_VERSION = 1
 // Spelled out: PostgreSQL matches a partial index only with what it can read when it plans, never with a parameter.
 const notFailed = sql<boolean>`state <> 'failed'`
 const processing = sql<boolean>`state = 'processing'`
-
-/** A part of a list in the order of ids: what comes after the last one of the part before. */
-export interface Page {
-  before: Date
-  after: string | undefined
-  limit: number
-}
-
-/** Before every id there is. */
-const NIL = '00000000-0000-0000-0000-000000000000'
 
 export type Source = Selectable<DB['sources']>
 
@@ -44,7 +34,7 @@ export async function findSource(db: Kysely<DB>, id: string): Promise<Source | u
   return db.selectFrom('sources').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-export interface NewSource {
+interface NewSource {
   id: string
   sha256: string
   tokenId: string | null
@@ -150,20 +140,6 @@ export async function markLost(trx: Transaction<DB>, id: string, now: Date): Pro
   return marked !== undefined
 }
 
-/** What is being made since before `before`. */
-export async function listProcessing(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
-  const rows = await db
-    .selectFrom('sources')
-    .select('id')
-    .where('created_at', '<', before)
-    .where(processing)
-    .where('id', '>', after ?? NIL)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
 /** Locks the source if it is still being made; whose it is, and how often it was queued again. */
 export async function lockProcessing(
   trx: Transaction<DB>,
@@ -208,33 +184,6 @@ export async function countProcessing(
     .executeTakeFirstOrThrow()
 }
 
-export interface NewRendition {
-  kind: RenditionKind
-  sha256: string
-  bytes: number
-  width: number
-  height: number
-}
-
-export async function insertRenditions(
-  trx: Transaction<DB>,
-  sourceId: string,
-  renditions: readonly NewRendition[],
-): Promise<void> {
-  const rows = renditions.map((rendition) => ({
-    ...rendition,
-    source_id: sourceId,
-    sha256: Buffer.from(rendition.sha256, 'hex'),
-  }))
-  await trx.insertInto('renditions').values(rows).execute()
-  const bytes = renditions.reduce((sum, rendition) => sum + rendition.bytes, 0)
-  await trx
-    .updateTable('sources')
-    .set({ rendition_bytes: sql`rendition_bytes + ${bytes}` })
-    .where('id', '=', sourceId)
-    .execute()
-}
-
 /** Notes what was made beside the four files. False when the source is gone, or had it already. */
 export async function addExtras(trx: Transaction<DB>, id: string, extras: readonly ExtraKind[]): Promise<boolean> {
   const added = await trx
@@ -248,20 +197,6 @@ export async function addExtras(trx: Transaction<DB>, id: string, extras: readon
   return added !== undefined
 }
 
-/** The files of a source by kind. */
-export async function findRenditions(
-  db: Kysely<DB>,
-  sourceId: string,
-): Promise<Partial<Record<RenditionKind, Omit<NewRendition, 'kind'>>>> {
-  const rows = await db.selectFrom('renditions').selectAll().where('source_id', '=', sourceId).execute()
-  return Object.fromEntries(
-    rows.map(({ kind, sha256, bytes, width, height }) => [
-      kind,
-      { sha256: sha256.toString('hex'), bytes, width, height },
-    ]),
-  )
-}
-
 /** A failed source has no files: without a clip there is nothing to keep. */
 export async function deleteFailedSource(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
@@ -270,20 +205,6 @@ export async function deleteFailedSource(trx: Transaction<DB>, id: string): Prom
     .where('state', '=', 'failed')
     .where('clip_count', '=', 0)
     .execute()
-}
-
-/** Sources without a clip since `before`; what is being made is left until it is made. */
-export async function listUnreferencedSources(db: Kysely<DB>, { before, after, limit }: Page): Promise<string[]> {
-  const rows = await db
-    .selectFrom('sources')
-    .select('id')
-    .where('unreferenced_at', '<', before)
-    .where('state', '!=', 'processing')
-    .where('id', '>', after ?? NIL)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-  return rows.map(({ id }) => id)
 }
 
 /** Takes a source away that is still to be made, if it has no clip any more. False when it has one again. */
@@ -296,34 +217,4 @@ export async function deleteAbandonedSource(trx: Transaction<DB>, id: string): P
     .returning('id')
     .executeTakeFirst()
   return deleted !== undefined
-}
-
-/** Locks the source if it still has no clip: from here on nobody can attach to it. */
-export async function lockUnreferencedSource(trx: Transaction<DB>, id: string): Promise<boolean> {
-  const locked = await trx
-    .selectFrom('sources')
-    .select('id')
-    .where('id', '=', id)
-    .where('clip_count', '=', 0)
-    .where('state', '!=', 'processing')
-    .forUpdate()
-    .executeTakeFirst()
-  return locked !== undefined
-}
-
-/** Deletes the source; the names of the files it referred to, whose references are now to be dropped. */
-export async function deleteSource(trx: Transaction<DB>, id: string): Promise<BlobName[]> {
-  const names = await deleteRenditions(trx, id)
-  await trx.deleteFrom('sources').where('id', '=', id).execute()
-  return names
-}
-
-/** The names of the files they were, whose references are now to be dropped. */
-export async function deleteRenditions(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
-  const renditions = await trx
-    .deleteFrom('renditions')
-    .where('source_id', '=', sourceId)
-    .returning(['sha256', 'kind'])
-    .execute()
-  return renditions.map(({ sha256, kind }) => ({ sha256: sha256.toString('hex'), extension: kind }))
 }

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { type FoundFile, findFile } from '../clips/clips.store.ts'
+import { type FoundFile, findFile } from '../clips/renditions.store.ts'
 import type { DB, RenditionKind } from '../db/tables.ts'
 
 /** For so long a deletion may go unnoticed by other processes; README says so. */

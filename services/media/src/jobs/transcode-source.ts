@@ -9,11 +9,11 @@ import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
 import { dropReference } from '../blobs/blobs.store.ts'
 import { deleteIfUnreferenced, keepFiles } from '../blobs/keep-files.ts'
+import { insertRenditions } from '../clips/renditions.store.ts'
 import { announce } from '../clips/results.store.ts'
 import {
   deleteAbandonedSource,
   findSource,
-  insertRenditions,
   markReady,
   originalOf,
   type Source,
