@@ -5,6 +5,15 @@ import type { KubernetesObject } from './helm.ts'
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
 type Any = any
 
+/** Value files of a chart by name, and what they became. */
+export type Renderings = ReadonlyMap<string, KubernetesObject[]>
+
+export function objectsOf(rendered: Renderings, name: string): KubernetesObject[] {
+  const objects = rendered.get(name)
+  if (!objects) throw new Error(`no rendering called ${name}`)
+  return objects
+}
+
 export const all = (objects: KubernetesObject[], kind: string) => objects.filter((object) => object.kind === kind)
 
 /** The first one of the release itself, or of hooks where it has none. */
