@@ -1,5 +1,5 @@
 import { variables } from '../../services/auth/src/config.ts'
-import type { ChartFacts } from './values-schema.ts'
+import type { ChartFacts } from './chart-facts.ts'
 
 export const chart: ChartFacts = {
   name: 'auth',

@@ -2,8 +2,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import type { ChartFacts } from './chart-facts.ts'
 import { chartFolder, helm, readYaml, valueFile } from './helm.ts'
-import { type ChartFacts, valuesSchema, variablesSchema } from './values-schema.ts'
+import { valuesSchema } from './values-schema.ts'
+import { variablesSchema } from './variables-schema.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: values of any form
 type Any = any

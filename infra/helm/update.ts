@@ -1,10 +1,11 @@
 // Writes what is made of other files: each chart's values.schema.json, and the table of its README. Run it with `node` after a
-// change of values.yaml, of values-schema.ts or of a service's variables; the tests say when that was forgotten.
+// change of values.yaml, of what values-schema.ts is made of or of a service's variables; the tests say when that was forgotten.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ChartFacts } from './chart-facts.ts'
 import { writeReadmeTable } from './readme-table.ts'
-import { type ChartFacts, valuesSchema } from './values-schema.ts'
+import { valuesSchema } from './values-schema.ts'
 
 for (const name of ['auth', 'media']) {
   const folder = join(import.meta.dirname, name)

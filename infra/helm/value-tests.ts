@@ -2,10 +2,11 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Environment } from '../../packages/common/src/config.ts'
+import type { ChartFacts } from './chart-facts.ts'
 import { chartFolder, type KubernetesObject, render, valueFile } from './helm.ts'
 import { schemaProblems } from './kubernetes-schema.ts'
 import { all, decode, environmentOf, find, objectsOf, pods, type Renderings } from './rendered-objects.ts'
-import { type ChartFacts, isSecret } from './values-schema.ts'
+import { isSecret } from './variables-schema.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
 type Any = any

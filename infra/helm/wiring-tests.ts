@@ -1,5 +1,6 @@
 // What holds of the objects of both charts among each other: what refers to what, by which names, and what is there first.
 import { expect, test } from 'vitest'
+import type { ChartFacts } from './chart-facts.ts'
 import type { KubernetesObject } from './helm.ts'
 import {
   all,
@@ -12,7 +13,6 @@ import {
   type Renderings,
   references,
 } from './rendered-objects.ts'
-import type { ChartFacts } from './values-schema.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
 type Any = any

@@ -1,0 +1,37 @@
+// Which variables of its service a chart takes, and which of them in the open.
+import type { ChartFacts } from './chart-facts.ts'
+import { matching, object, ref } from './json-schema.ts'
+
+/** What must not stand in a ConfigMap, by the end of its name. */
+const SECRET = /(SECRET|PASS|DATABASE_URL|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|SMS_TEST_OTP|SMS_HTTP_HEADERS)$/
+
+/** Read by libraries and by Node itself, in every process. */
+const FOREIGN =
+  '^(OTEL_[A-Z0-9_]+|NODE_[A-Z0-9_]+|AWS_[A-Z0-9_]+|(HTTPS?|NO)_PROXY|TZ|UV_THREADPOOL_SIZE|MALLOC_ARENA_MAX)$'
+const FOREIGN_SECRET = '^(OTEL_EXPORTER_OTLP_([A-Z]+_)?HEADERS|AWS_[A-Z0-9_]+)$'
+
+/** Those of the service, by the type it gives them; what is inherited and has no effect is left out. */
+export function variablesSchema({ prefix, variables, decided, madeUp }: ChartFacts) {
+  const known = Object.entries(variables).filter(
+    ([name, { meaning }]) => !decided.includes(name) && !meaning.startsWith('Inherited, without effect'),
+  )
+  const typed = (entries: typeof known) =>
+    Object.fromEntries(
+      entries.map(([name, { type }]) => {
+        if (name === 'DB_NAMESPACE') return [prefix + name, matching('^([a-z][a-z0-9_]{0,30})?$')]
+        return [prefix + name, ref(type === 'integer' || type === 'boolean' ? type : 'text')]
+      }),
+    )
+  const patterns = (...names: (string | undefined)[]) =>
+    Object.fromEntries(names.filter((name) => name !== undefined).map((name) => [name, ref('text')]))
+  return {
+    config: object(typed(known.filter(([name]) => !isSecret(name))), {
+      patternProperties: patterns(FOREIGN, madeUp?.plain),
+    }),
+    // Any variable may be one: an address can have a password in it.
+    secrets: object(typed(known), { patternProperties: patterns(FOREIGN_SECRET, madeUp?.plain, madeUp?.secret) }),
+  }
+}
+
+/** Whether the value of this variable must be kept out of ConfigMaps. */
+export const isSecret = (name: string): boolean => SECRET.test(name)
