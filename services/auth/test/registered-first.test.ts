@@ -1,0 +1,257 @@
+// Addresses and numbers that a stranger registers before their owners come: whoever proves them has them, and nothing of the stranger's.
+import { describe, expect } from 'vitest'
+import { startSmsGateways } from './far-sides/sms-gateways.ts'
+import { codeIn, linkPath, startTestService, type TestService, test, tokenIn } from './service.ts'
+
+const STRANGERS = 'the stranger knows'
+const OWNERS = 'only the owner knows'
+
+const signIn = (service: TestService, email: string, password: string) =>
+  service.post('/token?grant_type=password', { email, password })
+
+const generate = async (service: TestService, body: object) =>
+  (await service.post('/admin/generate_link', body, service.admin)).body
+
+const followLink = (service: TestService, { action_link }: { action_link: string }) => {
+  const { pathname, search } = new URL(action_link)
+  return service.get(pathname + search)
+}
+
+describe('a stranger who registers an address first', () => {
+  test('by data of a sign-up with a phone number does not take the address', async () => {
+    const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
+    const data = { email: 'victim@example.com', email_verified: true, phone: '1' }
+    const squatter = await service.post('/signup', { phone: '4915112345678', password: STRANGERS, data })
+    expect(squatter.body.user.user_metadata).not.toHaveProperty('email')
+    await service.post('/signup', { email: 'victim@example.com', password: OWNERS })
+    expect((await service.mailbox.waitFor('victim@example.com')).subject).toContain('Confirm')
+    await service.close()
+  })
+
+  test('keeps no password when the owner signs up too and confirms', async ({ service }) => {
+    const email = 'first@example.com'
+    await service.post('/signup', { email, password: STRANGERS })
+    const first = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 901 })
+    await service.post('/signup', { email, password: OWNERS })
+    const second = await service.mailbox.waitFor(email, { after: first })
+    expect((await service.get(linkPath(second.text))).headers.location).toContain('access_token')
+    // Nothing tells whose password is whose: neither is set, the session of the link may set one.
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    expect((await signIn(service, email, OWNERS)).status).toBe(400)
+  })
+
+  test('gains nothing by signing up the address again after its owner', async ({ service }) => {
+    const email = 'second@example.com'
+    await service.post('/signup', { email, password: OWNERS })
+    const first = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 901 })
+    await service.post('/signup', { email, password: STRANGERS })
+    const second = await service.mailbox.waitFor(email, { after: first })
+    await service.get(linkPath(second.text))
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+  })
+
+  test.for(['signup', 'otp'])(
+    'gains nothing by being first and last, the owner asking by %s in between',
+    async (how, { service }) => {
+      const email = `sandwich-${how}@example.com`
+      const stranger = () => service.post('/signup', { email, password: STRANGERS })
+      await stranger()
+      const first = await service.mailbox.waitFor(email)
+      service.clock.advance({ seconds: 901 })
+      await service.post(`/${how}`, how === 'otp' ? { email } : { email, password: OWNERS })
+      const second = await service.mailbox.waitFor(email, { after: first })
+      service.clock.advance({ seconds: 901 })
+      await stranger()
+      const third = await service.mailbox.waitFor(email, { after: second })
+      service.clock.advance({ seconds: 901 })
+      await service.post('/resend', { type: 'signup', email })
+      const last = await service.mailbox.waitFor(email, { after: third })
+      expect((await service.get(linkPath(last.text))).headers.location).toContain('access_token')
+      expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    },
+  )
+
+  test('who signs up twice with one password has it after confirming', async ({ service }) => {
+    const email = 'patient@example.com'
+    await service.post('/signup', { email, password: OWNERS })
+    const first = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 901 })
+    await service.post('/signup', { email, password: OWNERS })
+    const second = await service.mailbox.waitFor(email, { after: first })
+    await service.get(linkPath(second.text))
+    expect((await signIn(service, email, OWNERS)).status).toBe(200)
+  })
+
+  test.for(['magiclink', 'recovery', 'signup'])(
+    'keeps no password when a generated %s link is followed',
+    async (type, { service }) => {
+      const email = `generated-${type}@example.com`
+      await service.post('/signup', { email, password: STRANGERS })
+      const link = await generate(service, { type, email, ...(type === 'signup' ? { password: OWNERS } : {}) })
+      expect((await followLink(service, link)).headers.location).toContain('access_token')
+      expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+      expect((await signIn(service, email, OWNERS)).status).toBe(type === 'signup' ? 200 : 400)
+    },
+  )
+})
+
+describe('an invitation', () => {
+  test('stays one when somebody asks for a sign-in link to its address', async ({ service }) => {
+    const email = 'invitee@example.com'
+    await service.post('/invite', { email }, service.admin)
+    const invitation = await service.mailbox.waitFor(email)
+    await service.post('/otp', { email })
+    const again = await service.mailbox.waitFor(email, { after: invitation })
+    expect(linkPath(again.text)).toContain('type=invite')
+    expect((await service.get(linkPath(again.text))).headers.location).toContain('access_token')
+  })
+
+  test('does not take the password of a stranger who signs up its address', async ({ service }) => {
+    const email = 'invitee-two@example.com'
+    await service.post('/invite', { email }, service.admin)
+    const invitation = await service.mailbox.waitFor(email)
+    await service.post('/signup', { email, password: STRANGERS })
+    const again = await service.mailbox.waitFor(email, { after: invitation })
+    expect((await service.post('/verify', { type: 'email', email, token: codeIn(again.text) })).status).toBe(200)
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+  })
+
+  test('is not spent by passwords that are too weak', async ({ service }) => {
+    const email = 'invitee-three@example.com'
+    await service.post('/invite', { email }, service.admin)
+    const token = codeIn((await service.mailbox.waitFor(email)).text)
+    const verify = (password: string) => service.post('/verify', { type: 'invite', email, token, password })
+    for (let i = 0; i < 6; i++) expect((await verify('123')).status).toBe(422)
+    expect((await verify(OWNERS)).status).toBe(200)
+  })
+})
+
+describe('an address that somebody else registered and never confirmed', () => {
+  const change = async (service: TestService, auth: { authorization: string }, email: string) => {
+    expect((await service.put('/user', { email }, auth)).status).toBe(200)
+    const { text } = await service.mailbox.waitFor(email, { subject: 'new' })
+    await service.post('/verify', { type: 'email_change', token_hash: tokenIn(text) })
+  }
+
+  test('is taken by who proves it, and the one who never did loses it with the account', async () => {
+    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+    const { auth, userId } = await service.signedIn('before@example.com')
+    const email = 'squatted@example.com'
+    await service.post('/signup', { email, password: STRANGERS })
+    const squatters = await service.mailbox.waitFor(email)
+    await change(service, auth, email)
+    expect((await service.get('/user', auth)).body).toMatchObject({ id: userId, email })
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    expect((await service.get(linkPath(squatters.text))).headers.location).toContain('otp_expired')
+    const { body } = await service.get('/admin/users', service.admin)
+    expect(body.users).toHaveLength(1)
+    const { body: entries } = await service.get('/admin/audit?query=action:user_deleted', service.admin)
+    expect(entries[0].payload).toMatchObject({ actor_id: userId, traits: { user_email: email } })
+    await service.close()
+  })
+
+  test('leaves an account that has a number of its own, without the address', async () => {
+    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+    const { auth } = await service.signedIn('with-number@example.com')
+    const email = 'half@example.com'
+    await service.post('/signup', { email, password: STRANGERS })
+    await service.mailbox.waitFor(email)
+    const { users } = (await service.get(`/admin/users?filter=${email}`, service.admin)).body
+    const [other] = users
+    await service.put(`/admin/users/${other.id}`, { phone: '4915100000031', phone_confirm: true }, service.admin)
+    await change(service, auth, email)
+    expect((await service.get('/user', auth)).body.email).toBe(email)
+    const { body: kept } = await service.get(`/admin/users/${other.id}`, service.admin)
+    expect(kept).toMatchObject({ email: '', phone: '4915100000031' })
+    expect(kept.identities.map(({ provider }: { provider: string }) => provider)).toEqual(['phone'])
+    await service.close()
+  })
+
+  test('stays theirs if they confirm it first; what is confirmed, invited or made by an admin is never taken', async () => {
+    const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+    const { auth } = await service.signedIn('late-one@example.com')
+    await service.post('/signup', { email: 'faster@example.com', password: OWNERS })
+    const first = await service.mailbox.waitFor('faster@example.com')
+    expect((await service.put('/user', { email: 'faster@example.com' }, auth)).status).toBe(200)
+    const asked = await service.mailbox.waitFor('faster@example.com', { after: first })
+    await service.get(linkPath(first.text))
+    const answer = await service.post('/verify', { type: 'email_change', token_hash: tokenIn(asked.text) })
+    expect(answer).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
+    await service.post('/invite', { email: 'guest@example.com' }, service.admin)
+    await service.post('/admin/users', { email: 'made@example.com' }, service.admin)
+    // Whoever asks for a mail to the address makes no sign-up of it.
+    await service.post('/resend', { type: 'signup', email: 'made@example.com' })
+    await service.mailbox.waitFor('made@example.com')
+    for (const email of ['faster@example.com', 'guest@example.com', 'made@example.com']) {
+      const refused = await service.put('/user', { email }, auth)
+      expect(refused).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
+    }
+    await service.close()
+  })
+
+  test('is not taken where a change needs no proof', async () => {
+    const service = await startTestService({ AUTH_SMS_AUTOCONFIRM: 'true' })
+    const phone = '4915100000032'
+    await service.post('/admin/users', { phone }, service.admin)
+    const asked = { confirmation_sent_at: service.clock.now(), made_by_admin: false }
+    await service.deps.db.updateTable('users').set(asked).where('phone', '=', phone).execute()
+    const { auth } = await service.signedIn('unproven@example.com')
+    const refused = await service.put('/user', { phone }, auth)
+    expect(refused).toMatchObject({ status: 422, body: { error_code: 'phone_exists' } })
+    await service.close()
+  })
+
+  test('can be a number', async () => {
+    const gateways = await startSmsGateways()
+    const service = await startTestService(gateways.settings('twilio'))
+    const phone = '4915100000033'
+    await service.post('/signup', { phone, password: STRANGERS })
+    await gateways.waitFor(phone)
+    const { auth } = await service.signedIn('numbers@example.com')
+    expect((await service.put('/user', { phone }, auth)).status).toBe(200)
+    await expect.poll(() => gateways.messages.length, { timeout: 5_000 }).toBe(2)
+    const token = /\d{6}/.exec(gateways.messages[1]?.text ?? '')?.[0]
+    expect((await service.post('/verify', { type: 'phone_change', phone, token })).status).toBe(200)
+    expect((await service.get('/user', auth)).body.phone).toBe(phone)
+    await service.close()
+    await gateways.close()
+  })
+})
+
+test.for(['unconfirmed', 'confirmed'])(
+  'a sign-up that confirms by itself takes no %s account that is there',
+  async (state, { service }) => {
+    const careless = await startTestService({
+      AUTH_DATABASE_URL: service.deps.config.database.url,
+      AUTH_WORKERS_ENABLED: 'false',
+      AUTH_MAILER_AUTOCONFIRM: 'true',
+    })
+    const email = `${state}-there@example.com`
+    await service.post('/signup', { email, password: OWNERS })
+    const { text } = await service.mailbox.waitFor(email)
+    if (state === 'confirmed') await service.get(linkPath(text))
+    const answer = await careless.post('/signup', { email, password: STRANGERS })
+    expect(answer).toMatchObject({ status: 400, body: { error_code: 'user_already_exists' } })
+    expect((await signIn(careless, email, STRANGERS)).status).toBe(400)
+    if (state === 'unconfirmed') await service.get(linkPath(text))
+    expect((await signIn(service, email, OWNERS)).status).toBe(200)
+    await careless.close()
+  },
+)
+
+test('a stranger who signs up a number does not kill the code its owner waits for', async () => {
+  const gateways = await startSmsGateways()
+  const service = await startTestService(gateways.settings('twilio'))
+  const phone = '4915100000021'
+  const made = await service.post('/admin/users', { phone, phone_confirm: true, password: OWNERS }, service.admin)
+  expect(made.status).toBe(200)
+  await service.post('/otp', { phone })
+  const token = /\d{6}/.exec((await gateways.waitFor(phone)).text)?.[0]
+  service.clock.advance({ seconds: 61 })
+  expect((await service.post('/signup', { phone, password: STRANGERS })).status).toBe(200)
+  expect((await service.post('/verify', { type: 'sms', phone, token })).status).toBe(200)
+  await service.close()
+  await gateways.close()
+})

@@ -1,0 +1,249 @@
+// What somebody with a session of another one gets out of it: nothing that outlasts the session, and nothing unseen.
+import { decodeJwt } from 'jose'
+import { describe, expect } from 'vitest'
+import { startSmsGateways } from './far-sides/sms-gateways.ts'
+import { codeIn, fragmentOf, linkPath, startTestService, type TestService, test } from './service.ts'
+
+const STRANGERS = 'the stranger knows'
+const OWNERS = 'only the owner knows'
+
+test('the immediate change of a number is told to its owner', async () => {
+  const service = await startTestService({
+    AUTH_SMS_AUTOCONFIRM: 'true',
+    AUTH_MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
+  })
+  const { auth } = await service.signedIn('owner@example.com')
+  await service.put('/user', { phone: '4915100000011' }, auth)
+  await service.put('/user', { phone: '4915100000012' }, auth)
+  await service.mailbox.waitFor('owner@example.com', { subject: 'phone number was changed' })
+  await service.close()
+})
+
+/** A service whose users change address by one code, and the codes that were sent. */
+async function startChanging(settings: Record<string, string> = {}) {
+  const gateways = await startSmsGateways()
+  const service = await startTestService({
+    ...gateways.settings('twilio'),
+    AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
+    AUTH_SMS_MAX_PER_PREFIX: '1000/1h',
+    ...settings,
+  })
+  const codeAt = async (address: string) =>
+    address.includes('@')
+      ? codeIn((await service.mailbox.waitFor(address)).text)
+      : /\d{6}/.exec((await gateways.waitFor(address)).text)?.[0]
+  const sent = async (userId: string, kind: string) => {
+    await expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
+    const messages = service.deps.db.selectFrom('messages').select('id').where('user_id', '=', userId)
+    return (await messages.where('kind', '=', kind).execute()).length
+  }
+  return {
+    service,
+    codeAt,
+    sent,
+    async close() {
+      await service.close()
+      await gateways.close()
+    },
+  }
+}
+
+describe('a change of address that a thief began', () => {
+  type Owner = { service: TestService; email: string; auth: { authorization: string }; refresh: string; userId: string }
+  const recover = async ({ service, email }: Owner) => {
+    await service.post('/recover', { email })
+    const { text } = await service.mailbox.waitFor(email, { subject: 'password' })
+    const { body } = await service.post('/verify', { type: 'recovery', email, token: codeIn(text) })
+    return { authorization: `Bearer ${body.access_token}` }
+  }
+  const asAdmin = ({ service, userId }: Owner, change: object) =>
+    service.put(`/admin/users/${userId}`, change, service.admin)
+  const ways: Record<string, (owner: Owner) => Promise<unknown>> = {
+    'a new password': ({ service, auth }) => service.put('/user', { password: 'another horse' }, auth),
+    'a password set by an admin': (owner) => asAdmin(owner, { password: 'another horse' }),
+    'a confirmation by an admin': (owner) => asAdmin(owner, { email_confirm: true }),
+    'a recovery': recover,
+    'signing out everywhere': ({ service, auth }) => service.post('/logout', {}, auth),
+    'signing out elsewhere': ({ service, auth }) => service.post('/logout?scope=others', {}, auth),
+    'an admin who ends all sessions': ({ service, userId }) =>
+      service.delete(`/admin/users/${userId}/sessions`, service.admin),
+    'the end of one session': ({ service, userId, auth }) =>
+      service.delete(
+        `/admin/users/${userId}/sessions/${decodeJwt(auth.authorization.slice(7)).session_id}`,
+        service.admin,
+      ),
+    'a ban that is lifted': async (owner) => {
+      await asAdmin(owner, { ban_duration: '1h' })
+      await asAdmin(owner, { ban_duration: 'none' })
+    },
+    'the reuse of a refresh token': async ({ service, refresh }) => {
+      const again = () => service.post('/token?grant_type=refresh_token', { refresh_token: refresh })
+      await again()
+      service.clock.advance({ seconds: 11 })
+      expect((await again()).body.error_code).toBe('refresh_token_already_used')
+    },
+  }
+
+  test.for(Object.keys(ways))('ends with %s, and nobody revives it', async (way) => {
+    const { service, codeAt, sent, close } = await startChanging()
+    for (const wish of [{ phone: '4915100000041' }, { email: 'thief@example.com' }]) {
+      const [type, address] = 'phone' in wish ? ['phone_change', wish.phone] : ['email_change', wish.email]
+      const email = `robbed-by-${type}@example.com`
+      const { auth, refreshToken: refresh, userId } = await service.signedIn(email)
+      expect((await service.put('/user', wish, auth)).status).toBe(200)
+      const token = await codeAt(address as string)
+      await ways[way]?.({ service, email, auth, refresh, userId })
+      const { body } = await service.get(`/admin/users/${userId}`, service.admin)
+      expect(body).not.toHaveProperty('new_phone')
+      expect(body).not.toHaveProperty('new_email')
+      expect((await service.post('/verify', { type, ...wish, token })).body.error_code).toBe('otp_expired')
+      service.clock.advance({ seconds: 'phone' in wish ? 61 : 901 })
+      expect((await service.post('/resend', { type, email })).status).toBe(200)
+      expect(await sent(userId, type as string)).toBe(1)
+    }
+    await close()
+  })
+
+  test.for(['phone_change', 'email_change'])('is not sent again once its code has expired (%s)', async (type) => {
+    const { service, codeAt, sent, close } = await startChanging()
+    const email = 'late-wish@example.com'
+    const wish = type === 'phone_change' ? { phone: '4915100000042' } : { email: 'late-thief@example.com' }
+    const { auth, userId } = await service.signedIn(email)
+    await service.put('/user', wish, auth)
+    await codeAt(Object.values(wish)[0] as string)
+    service.clock.advance({ seconds: 901 })
+    await service.post('/resend', { type, email })
+    expect(await sent(userId, type)).toBe(type === 'phone_change' ? 1 : 2)
+    service.clock.advance({ seconds: 3601 })
+    await service.post('/resend', { type, email })
+    expect(await sent(userId, type)).toBe(type === 'phone_change' ? 1 : 2)
+    await close()
+  })
+
+  test('is still wished for after signing out here only', async () => {
+    const { service, codeAt, close } = await startChanging()
+    const { auth } = await service.signedIn('here-only@example.com')
+    await service.put('/user', { phone: '4915100000043' }, auth)
+    await service.post('/logout?scope=local', {}, auth)
+    const confirmation = { type: 'phone_change', phone: '4915100000043', token: await codeAt('4915100000043') }
+    expect((await service.post('/verify', confirmation)).status).toBe(200)
+    await close()
+  })
+})
+
+test.for(['phone_change', 'email_change'])(
+  'the session of a %s does not set a password without the current one',
+  async (type) => {
+    const { service, codeAt, close } = await startChanging({
+      AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
+    })
+    const wish = type === 'phone_change' ? { phone: '4915100000044' } : { email: 'attached@example.com' }
+    const { auth } = await service.signedIn('guarded@example.com', OWNERS)
+    await service.put('/user', { ...wish, current_password: OWNERS }, auth)
+    const token = await codeAt(Object.values(wish)[0] as string)
+    const { body } = await service.post('/verify', { type, ...wish, token })
+    expect(decodeJwt(body.access_token).amr).toMatchObject([{ method: type }])
+    const stolen = { authorization: `Bearer ${body.access_token}` }
+    const refused = await service.put('/user', { password: STRANGERS }, stolen)
+    expect(refused).toMatchObject({ status: 400, body: { error_code: 'current_password_required' } })
+    expect((await service.put('/user', { password: STRANGERS, current_password: OWNERS }, stolen)).status).toBe(200)
+    await close()
+  },
+)
+
+test('signing out everywhere leaves a recovery link good that is on its way to the owner', async ({ service }) => {
+  const { auth } = await service.signedIn('on-its-way@example.com', OWNERS)
+  const before = await service.mailbox.waitFor('on-its-way@example.com')
+  await service.post('/recover', { email: 'on-its-way@example.com' })
+  const { text } = await service.mailbox.waitFor('on-its-way@example.com', { after: before })
+  expect((await service.post('/logout', {}, auth)).status).toBe(204)
+  expect(fragmentOf(await service.get(linkPath(text)))).toMatchObject({ type: 'recovery' })
+})
+
+describe('where the current password is demanded a stolen session', () => {
+  const begin = () => startChanging({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
+
+  test.for([{ phone: '4915100000045' }, { email: 'thiefs-own@example.com' }])(
+    'attaches no address to recover by without it: %o',
+    async (wish) => {
+      const { service, codeAt, close } = await begin()
+      const { auth, userId } = await service.signedIn('robbed@example.com', OWNERS)
+      for (const [guess, code] of [
+        [{}, 'current_password_required'],
+        [{ current_password: '' }, 'current_password_required'],
+        [{ current_password: STRANGERS }, 'current_password_invalid'],
+      ] as const) {
+        expect(await service.put('/user', { ...wish, ...guess }, auth)).toMatchObject({
+          status: 400,
+          body: { error_code: code },
+        })
+      }
+      const { body } = await service.get(`/admin/users/${userId}`, service.admin)
+      expect(body).toMatchObject({ email: 'robbed@example.com', phone: '' })
+      for (const wished of ['new_email', 'new_phone']) expect(body).not.toHaveProperty(wished)
+      expect((await service.put('/user', { ...wish, current_password: OWNERS }, auth)).status).toBe(200)
+      expect(await codeAt(Object.values(wish)[0] as string)).toBeTruthy()
+      await close()
+    },
+  )
+
+  test('guesses at it no faster than at a sign-in', async () => {
+    const { service, close } = await begin()
+    const { auth } = await service.signedIn('guessed-at@example.com', OWNERS)
+    const change = async (current_password: string) =>
+      (await service.put('/user', { phone: '4915100000046', current_password }, auth)).status
+    for (let i = 0; i < 5; i++) expect(await change(`guess ${i}`)).toBe(400)
+    expect(await change(OWNERS)).toBe(429)
+    await close()
+  })
+
+  test('changes the rest without it, and repeats the address there is', async () => {
+    const { service, close } = await begin()
+    const { auth } = await service.signedIn('same@example.com', OWNERS)
+    const changes = { email: 'SAME@example.com', data: { name: 'Ada' } }
+    expect((await service.put('/user', changes, auth)).status).toBe(200)
+    await close()
+  })
+
+  test('is no matter where the session began with a mailed link, or the account has no password', async () => {
+    const { service, codeAt, close } = await begin()
+    const put = (changes: object, token: string) => service.put('/user', changes, { authorization: `Bearer ${token}` })
+    const byLink = async (email: string) => {
+      service.mailbox.clear()
+      await service.post('/otp', { email })
+      const answer = await service.get(linkPath((await service.mailbox.waitFor(email)).text))
+      return fragmentOf(answer).access_token as string
+    }
+    await service.signedIn('forgot@example.com', OWNERS)
+    expect((await put({ phone: '4915100000047' }, await byLink('forgot@example.com'))).status).toBe(200)
+
+    const email = 'without-2@example.com'
+    expect((await put({ email }, await byLink('without@example.com'))).status).toBe(200)
+    const { body } = await service.post('/verify', { type: 'email_change', email, token: await codeAt(email) })
+    expect(decodeJwt(body.access_token).amr).toMatchObject([{ method: 'email_change' }])
+    expect((await put({ phone: '4915100000048' }, body.access_token)).status).toBe(200)
+    await close()
+  })
+})
+
+test.for(['AUTH_SESSIONS_TIMEBOX', 'AUTH_SESSIONS_INACTIVITY_TIMEOUT'])(
+  'a session past its %s changes nothing any more',
+  async (setting) => {
+    const service = await startTestService({ [setting]: '600' })
+    const { auth, userId } = await service.signedIn('overdue@example.com')
+    expect((await service.put('/user', { data: { in: 'time' } }, auth)).status).toBe(200)
+    const session = decodeJwt(auth.authorization.slice(7)).session_id
+    service.clock.advance({ seconds: 601 })
+    const answers = [
+      await service.put('/user', { data: { too: 'late' } }, auth),
+      await service.get('/reauthenticate', auth),
+      await service.delete(`/user/sessions/${session}`, auth),
+      await service.post('/logout', {}, auth),
+    ]
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 403, body: { error_code: 'session_not_found' } })
+    const { body } = await service.get(`/admin/users/${userId}`, service.admin)
+    expect(body.user_metadata).not.toHaveProperty('too')
+    await service.close()
+  },
+)
