@@ -1,0 +1,131 @@
+// Resumable uploads that are not finished: how many a caller may have and for how long, and what becomes of them when two
+// processes finish one at once or the one that has it is killed.
+import { createHash } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { gif } from './gif-bytes.ts'
+import { type Answer, createDatabase, startTestService, type TestService } from './service.ts'
+import { startServe } from './service-process.ts'
+import { arrived, codeOf, openPiece, PIECE, soon, tusOf } from './tus.ts'
+
+let sizes = 20
+const newGif = () => gif(sizes++, 10, [{ delay: 10 }, { delay: 10, color: 1 }])
+const noWorkers = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0' }
+
+test('a caller has so many uploads at once and so many unfinished ones; a piece that crawls is ended', async () => {
+  const service = await startTestService(
+    { ...noWorkers, MEDIA_PARALLEL_PER_TOKEN: '1', MEDIA_RATE_LIMIT_UPLOAD: '9/1h', MEDIA_UPLOAD_AUTH: 'optional' },
+    { patience: { uploadWindowMs: 300 } },
+  )
+  const tus = tusOf(service)
+  const path = await tus.begin(50_000)
+  const slow = openPiece(service, path, { 'content-length': 50_000 })
+  slow.write(Buffer.alloc(100))
+  await arrived(service, path, 100)
+  expect(codeOf(await tus.call('POST', '/tus', { 'upload-length': 10 }))).toEqual([429, 'queue_full'])
+  expect(codeOf(await tus.send(path, 0, Buffer.alloc(10)))).toEqual([429, 'queue_full'])
+  expect(await slow.answer).toBe(408)
+  slow.abort()
+  await expect.poll(() => tus.offset(path), soon).toBe(100)
+
+  for (let n = 1; n < 8; n++) await tus.begin(10)
+  const { status, headers, body } = await tus.call('POST', '/tus', { 'upload-length': 10 })
+  expect([status, body.error.code, headers.get('ratelimit-remaining')]).toEqual([429, 'queue_full', '1'])
+  await tus.call('DELETE', path)
+  await tus.begin(10)
+  expect(codeOf(await tus.call('POST', '/tus', { 'upload-length': 10 }))).toEqual([429, 'rate_limited'])
+
+  const anybody = { 'tus-resumable': '1.0.0' }
+  const begun = await service.call('POST', '/tus', { headers: { ...anybody, 'upload-length': '10' } })
+  const own = new URL(begun.headers.get('location') as string).pathname
+  expect((await service.call('HEAD', own, { headers: anybody })).status).toBe(200)
+  expect((await tus.call('HEAD', own)).status).toBe(404)
+  expect((await service.call('HEAD', path, { headers: anybody })).status).toBe(404)
+  await service.close()
+})
+
+test('an upload that two processes finish at once is one clip, and counts once', async () => {
+  const database = await createDatabase()
+  const workDir = await mkdtemp(join(tmpdir(), 'media-tus-test-'))
+  const settings = { ...noWorkers, MEDIA_DATABASE_URL: database.url, MEDIA_WORK_DIR: workDir }
+  const services = await Promise.all([startTestService(settings), startTestService(settings)])
+  const [first, second] = services as [TestService, TestService]
+  const bytes = newGif()
+  const path = await tusOf(first).begin(bytes.length)
+  await tusOf(first).send(path, 0, bytes.subarray(0, -1))
+  const last = [path, bytes.length - 1, bytes.subarray(-1)] as const
+  const answers = await Promise.all([tusOf(first).send(...last), tusOf(second, first.token).send(...last)])
+  expect(answers.map(({ status }) => status)).toEqual([204, 204])
+  expect(new Set(answers.map(({ headers }) => headers.get('x-media-id'))).size).toBe(1)
+  const { rows: clips } = await first.deps.pool.query('select id from clips')
+  expect(clips).toHaveLength(1)
+  const { rows: days } = await first.deps.pool.query('select sum(bytes)::int as bytes from token_days')
+  expect(days).toEqual([{ bytes: bytes.length }])
+  for (const service of services) await service.close()
+  await database.drop()
+  await rm(workDir, { recursive: true, force: true })
+}, 40_000)
+
+test('a visitor without a token has so many unfinished uploads for its address, and an upload without a byte ends soon', async () => {
+  const service = await startTestService({
+    ...noWorkers,
+    MEDIA_PARALLEL_PER_TOKEN: '1',
+    MEDIA_UPLOAD_AUTH: 'optional',
+    MEDIA_RATE_LIMIT_ANONYMOUS: '100/1h',
+    MEDIA_RATE_LIMIT_HEADER: 'x-real-ip',
+  })
+  const from = (address: string) => ({ 'tus-resumable': '1.0.0', 'x-real-ip': address })
+  const begin = (address: string) =>
+    service.call('POST', '/tus', { headers: { ...from(address), 'upload-length': '100' } })
+  const pathOf = ({ headers }: Answer) => new URL(headers.get('location') as string).pathname
+  const head = async (path: string) =>
+    (await service.call('HEAD', path, { headers: from('192.0.2.1') })).headers.get('upload-expires')
+  const begun = []
+  for (let n = 0; n < 8; n++) begun.push(await begin('192.0.2.1'))
+  expect(codeOf(await begin('192.0.2.1'))).toEqual([429, 'queue_full'])
+  expect((await begin('192.0.2.2')).status).toBe(201)
+
+  const [empty, kept] = begun.map(pathOf) as [string, string]
+  const hours = async (path: string) =>
+    Math.round((Date.parse((await head(path)) ?? '') - service.clock.now().getTime()) / 36e5)
+  expect([await hours(empty), await hours(kept)]).toEqual([0, 0])
+  const piece = { ...from('192.0.2.1'), 'content-type': PIECE, 'upload-offset': '0' }
+  expect((await service.call('PATCH', kept, { headers: piece, body: new Uint8Array(1) })).status).toBe(204)
+  expect((await service.call('PATCH', empty, { headers: piece, body: new Uint8Array(0) })).status).toBe(204)
+  expect([await hours(empty), await hours(kept)]).toEqual([0, 24])
+  service.clock.advance({ seconds: 901 })
+  expect((await service.call('HEAD', empty, { headers: from('192.0.2.1') })).status).toBe(410)
+  expect((await begin('192.0.2.1')).status).toBe(201)
+  service.clock.advance({ seconds: 80_000 })
+  expect((await service.call('HEAD', kept, { headers: from('192.0.2.1') })).status).toBe(200)
+  await service.close()
+})
+
+test('what a killed process has taken is there for the next one', async () => {
+  const service = await startTestService(noWorkers)
+  const bytes = newGif()
+  const settings = {
+    MEDIA_BASE_URL: 'https://media.example',
+    MEDIA_DATABASE_URL: service.deps.config.database.url,
+    MEDIA_BLOBS_DIR: service.blobsDir,
+    MEDIA_LOG_LEVEL: 'fatal',
+    ...noWorkers,
+  }
+  const first = await startServe(settings)
+  onTestFinished(() => void first.child.kill('SIGKILL'))
+  const path = await tusOf(service).begin(bytes.length)
+  const piece = openPiece({ ...service, url: first.url }, path, { 'content-length': bytes.length })
+  piece.write(bytes.subarray(0, 60))
+  await arrived(service, path, 60)
+  first.child.kill('SIGKILL')
+  await first.ended
+  const tus = tusOf(service)
+  expect(await tus.offset(path)).toBe(60)
+  const answer = await tus.send(path, 60, bytes.subarray(60))
+  expect(answer.status).toBe(204)
+  const { rows } = await service.deps.pool.query(`select encode(sha256, 'hex') as sha256 from sources`)
+  expect(rows).toEqual([{ sha256: createHash('sha256').update(bytes).digest('hex') }])
+  await service.close()
+}, 40_000)
