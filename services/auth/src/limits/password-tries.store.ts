@@ -1,3 +1,4 @@
+import { prepared } from '@services/common/prepared'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB } from '../db/tables.ts'
 
@@ -34,10 +35,40 @@ export async function takeTry(
   db: Kysely<DB>,
   { account, pair, known, now, keepMs, longestWaitMs }: TryToTake,
 ): Promise<{ taken: Set<string>; before: Map<string, Counter> }> {
+  const rows = await countTry(db, {
+    account: account.key,
+    accountFree: account.free,
+    pair: pair?.key ?? null,
+    pairFree: pair?.free ?? 0,
+    known: known ?? null,
+    at: now.getTime(),
+    until: now.getTime() + keepMs,
+    keepMs,
+    longestWaitMs,
+  })
+  return {
+    taken: new Set(rows.filter(({ isTaken }) => isTaken).map(({ key }) => key)),
+    before: new Map(rows.filter(({ isTaken }) => !isTaken).map((row) => [row.key, row])),
+  }
+}
+
+interface CountedTry {
+  account: string
+  accountFree: number
+  pair: string | null
+  pairFree: number
+  known: string | null
+  at: number
+  until: number
+  keepMs: number
+  longestWaitMs: number
+}
+
+const countTry = prepared((db: Kysely<DB>, values: CountedTry) => {
+  const { account, accountFree, pair, pairFree, known, keepMs, longestWaitMs } = values
   const table = sql.table('rate_limits')
-  const at = sql`${now.getTime()}::bigint`
-  const until = sql`${now.getTime() + keepMs}::bigint`
-  const passes = (of: string, free = 0) => {
+  const [at, until] = [sql`${values.at}::bigint`, sql`${values.until}::bigint`]
+  const passes = (of: string, free: number) => {
     const [points, expire] = [sql.ref(`${of}.points`), sql.ref(`${of}.expire`)]
     const wait = sql`least(1000 * 2 ^ least(${points} - ${free}::integer, 20), ${longestWaitMs}::bigint)`
     return sql`(${points} < ${free}::integer or ${expire} - ${keepMs}::bigint + ${wait} <= ${at})`
@@ -48,35 +79,31 @@ export async function takeTry(
       points = case when old.expire > ${at} then old.points + 1 else 1 end, expire = excluded.expire
       where old.expire <= ${at} or ${unless}
     returning key`
-  const { rows } = await sql<Counter & { key: string; isTaken: boolean }>`
+  const statement = sql<Counter & { key: string; isTaken: boolean }>`
     with seen as (
-      select key, points, expire from ${table}
-      where key in (${account.key}, ${pair?.key ?? null}, ${known ?? null}) and expire > ${at}
+      select key, points, expire from ${table} where key in (${account}, ${pair}, ${known}) and expire > ${at}
     ),
-    known as (select from seen where key = ${known ?? null}),
+    known as (select from seen where key = ${known}),
     refused as (
       select from seen
-      where (key = ${account.key} and not exists (select from known) and not ${passes('seen', account.free)})
-        or (key = ${pair?.key ?? null} and not ${passes('seen', pair?.free)})
+      where (key = ${account} and not exists (select from known) and not ${passes('seen', accountFree)})
+        or (key = ${pair} and not ${passes('seen', pairFree)})
     ),
     of_account as (${count(
-      account.key,
+      account,
       sql`not exists (select from refused)`,
-      sql`exists (select from known) or ${passes('old', account.free)}`,
+      sql`exists (select from known) or ${passes('old', accountFree)}`,
     )}),
     of_pair as (${count(
-      pair?.key ?? null,
-      sql`${pair !== undefined}::boolean and exists (select from of_account)`,
-      passes('old', pair?.free),
+      pair,
+      sql`${pair}::varchar is not null and exists (select from of_account)`,
+      passes('old', pairFree),
     )})
     select key, points, expire, false as "isTaken" from seen
     union all select key, 0, 0, true from of_account
-    union all select key, 0, 0, true from of_pair`.execute(db)
-  return {
-    taken: new Set(rows.filter(({ isTaken }) => isTaken).map(({ key }) => key)),
-    before: new Map(rows.filter(({ isTaken }) => !isTaken).map((row) => [row.key, row])),
-  }
-}
+    union all select key, 0, 0, true from of_pair`
+  return { compile: () => statement.compile(db) }
+})
 
 /**
  * Undoes `takeTry`, for a try that was not made: its count, and the time the wait is reckoned from (`taken` is what `expire`
@@ -128,10 +155,18 @@ export async function countUp(db: Kysely<DB>, key: string, now: Date, keepMs: nu
     .execute()
 }
 
-export async function forgetCounters(db: Kysely<DB>, keys: string[]): Promise<void> {
-  await db.deleteFrom('rate_limits').where('key', 'in', lockedInOrder(db, keys)).execute()
-}
-
 /** The account's counter before the pair's, as `takeTry` does: statements about both never wait for each other in a circle. */
-const lockedInOrder = (db: Kysely<DB>, keys: string[]) =>
-  db.selectFrom('rate_limits').select('key').where('key', 'in', keys).orderBy('key').forUpdate()
+export const forgetCounters = prepared((db: Kysely<DB>, { keys }: { keys: string[] }) =>
+  db
+    .deleteFrom('rate_limits')
+    .where(
+      'key',
+      'in',
+      db
+        .selectFrom('rate_limits')
+        .select('key')
+        .where('key', '=', sql<string>`any(${keys}::varchar[])`)
+        .orderBy('key')
+        .forUpdate(),
+    ),
+)

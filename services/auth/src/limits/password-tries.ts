@@ -94,7 +94,7 @@ export function createPasswordTries(
     run,
     async forget(subject) {
       const { account, pair } = keysOf(subject)
-      await regardlessOfDeadline(() => forgetCounters(db, pair ? [account, pair] : [account])).catch(() => {})
+      await regardlessOfDeadline(() => forgetCounters(db, { keys: pair ? [account, pair] : [account] })).catch(() => {})
     },
   }
 }
@@ -113,7 +113,7 @@ async function remember(
   before: Map<string, Counter>,
   now: Date,
 ): Promise<void> {
-  await forgetCounters(db, misses)
+  await forgetCounters(db, { keys: misses })
   if (!keys.known) return
   const knownUntil = before.get(keys.known)?.expire ?? 0
   if (knownUntil < now.getTime() + KNOWN_FOR_MS - KNOWN_AGAIN_AFTER_MS) await countUp(db, keys.known, now, KNOWN_FOR_MS)
