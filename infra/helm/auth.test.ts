@@ -1,6 +1,9 @@
+import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../services/auth/src/config.ts'
 import { chart } from './auth-chart.ts'
 import { chartTests } from './chart-tests.ts'
+import { noHelmHere, render, valueFile } from './helm.ts'
+import { all } from './rendered-objects.ts'
 
 const minimal = {
   config: {
@@ -90,4 +93,18 @@ chartTests({
     ['/topologySpreadConstraints', [{ topologyKey: 'zone' }]],
     ['/podLabels', { 'example.com/a': 'not a label' }],
   ],
+})
+
+describe.skipIf(noHelmHere)('the chart auth', () => {
+  test.each([
+    [587, [25, 465, 587, 2525]],
+    [1025, [25, 465, 587, 2525, 1025]],
+    ['1025', [25, 465, 587, 2525, 1025]],
+  ])('the policy lets mail out on the port of the settings: %j', async (port, open) => {
+    const values = await valueFile({ ...minimal, config: { ...minimal.config, AUTH_SMTP_PORT: port } })
+    const [api] = all(await render('auth', 'rel', values), 'NetworkPolicy')
+    const rules: { ports: { port: number }[] }[] = api?.spec.egress
+    const mail = rules.map(({ ports }) => ports.map((each) => each.port)).find((ports) => ports.includes(25))
+    expect(mail).toEqual(open)
+  })
 })
