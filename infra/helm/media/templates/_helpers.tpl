@@ -282,20 +282,31 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{- define "media.volumeMounts" -}}
+{{/* Of every pod. */}}
+{{- define "media.commonVolumeMounts" -}}
 - name: tmp
   mountPath: /tmp
-- name: storage
-  mountPath: /var/lib/media
 {{- with .Values.extraVolumeMounts }}
 {{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
-{{- define "media.volumes" -}}
+{{- define "media.commonVolumes" -}}
 - name: tmp
   emptyDir:
     sizeLimit: {{ .Values.tmpSizeLimit }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "media.volumeMounts" -}}
+- name: storage
+  mountPath: /var/lib/media
+{{ include "media.commonVolumeMounts" . }}
+{{- end }}
+
+{{- define "media.volumes" -}}
 - name: storage
   {{- if eq .Values.storage.type "disk" }}
   persistentVolumeClaim:
@@ -310,9 +321,7 @@ securityContext:
     medium: {{ . | quote }}
     {{- end }}
   {{- end }}
-{{- with .Values.extraVolumes }}
-{{ toYaml . }}
-{{- end }}
+{{ include "media.commonVolumes" . }}
 {{- end }}
 
 {{/* Takes {root, component, annotations, labels}: metadata of pods, with checksums, so that changed settings roll them. */}}
