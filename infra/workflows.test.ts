@@ -70,6 +70,21 @@ describe.each(workflows)('$name', ({ name, text, workflow }) => {
   })
 })
 
+test('only the jobs of a release may write anything, and each no more than it makes', () => {
+  const rights = workflows.flatMap(({ name, workflow }) =>
+    Object.entries(workflow.jobs).map(([job, { permissions = {} }]) => {
+      const writes = Object.keys(permissions).filter((right) => permissions[right] !== 'read')
+      return [`${name} ${job}`, writes.toSorted()] as const
+    }),
+  )
+  expect(Object.fromEntries(rights.filter(([, writes]) => writes.length > 0))).toEqual({
+    'release.yml image': ['packages'],
+    'release.yml publish': ['attestations', 'id-token', 'packages'],
+    'release.yml chart': ['packages'],
+    'release.yml announce': ['contents'],
+  })
+})
+
 test('what a job calls by pnpm is there: a script, or a command of pnpm', () => {
   const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
   const called = workflows.flatMap(({ workflow }) => Object.values(workflow.jobs).flatMap(pnpmCallsOf))
