@@ -49,6 +49,11 @@ chartTests({
       { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } },
       /autoscaling\.minReplicas is above autoscaling\.maxReplicas/,
     ],
+    [
+      'nothing to scale by',
+      { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
+      /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,
+    ],
   ],
   wrong: [
     ['/worker', null],

@@ -72,6 +72,11 @@ chartTests({
       { worker: { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } } },
       /worker\.autoscaling\.minReplicas is above/,
     ],
+    [
+      'nothing to scale by',
+      { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
+      /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,
+    ],
     ['no host of an Ingress', { ingress: { enabled: true } }, /ingress\.hosts is required with ingress\.enabled/],
     [
       'a ServiceMonitor without metrics',
@@ -104,6 +109,7 @@ chartTests({
     ['/worker/keda/clipsPerPod', 0],
     ['/worker/keda/maxReplica', 3],
     ['/worker/autoscaling/targetMemoryUtilizationPercentage', 80],
+    ['/worker/autoscaling/targetCPUUtilizationPercentage', 0],
     ['/worker/pdb/minAvailable', 1],
     ['/worker/tolerations', [{ key: 'a', operator: 'Is' }]],
     ['/networkPolicy/internet/except', ['10.0.0.0']],
