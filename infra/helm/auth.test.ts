@@ -66,6 +66,7 @@ chartTests({
     ['/config/AUTH_JWT_SECRET', 'a secret that everybody could read'],
     ['/config/AUTH_DATABASE_URL', 'postgres://x/y'],
     ['/config/AUTH_EXTERNAL_OIDC_WORK_SECRET', 'x'],
+    ['/config/OTEL_EXPORTER_OTLP_HEADERS', 'api-key=x'],
     ['/config/AUTH_PORT', 9000],
     ['/config/AUTH_SMTP_PORT', 'smtp'],
     ['/config/AUTH_MFA_TOTP_ENROLL_ENABLED', 'ja'],

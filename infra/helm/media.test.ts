@@ -92,6 +92,8 @@ chartTests({
     ['/replicaCount', -1],
     ['/config/MEDIA_BASE_URI', 'https://media.example.com'],
     ['/config/MEDIA_BOOTSTRAP_TOKEN', 'a token that everybody could read'],
+    ['/config/AWS_SECRET_ACCESS_KEY', 'x'],
+    ['/config/OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'api-key=x'],
     ['/config/MEDIA_STORAGE', 's3'],
     ['/config/MEDIA_BLOBS_DIR', '/tmp'],
     ['/config/MEDIA_DB_NAMESPACE', 'x; drop table clips'],
