@@ -85,6 +85,21 @@ test('only the jobs of a release may write anything, and each no more than it ma
   })
 })
 
+test.each([
+  // promtool is of prometheus.
+  ['.ci/run', ['ffmpeg', 'bubblewrap', 'nginx-light', 'prometheus'], 2],
+  ['test:$TESTS', ['ffmpeg', 'bubblewrap', 'nginx-light', 'postgresql', 'jq'], 1],
+])('a job of %s installs what tests would be skipped without', (call, programs, count) => {
+  const scripts = workflows.flatMap(({ workflow }) =>
+    Object.values(workflow.jobs).map(({ steps }) => steps.map(({ run = '' }) => run).join('\n')),
+  )
+  const testing = scripts.filter((script) => script.includes(call))
+  expect(testing).toHaveLength(count)
+  for (const script of testing) {
+    expect(/apt-get install (.*)/.exec(script)?.[1]?.split(' ')).toEqual(expect.arrayContaining(programs))
+  }
+})
+
 test('what a job calls by pnpm is there: a script, or a command of pnpm', () => {
   const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
   const called = workflows.flatMap(({ workflow }) => Object.values(workflow.jobs).flatMap(pnpmCallsOf))
