@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../services/auth/src/config.ts'
 import { chart } from './auth-chart.ts'
 import { chartTests } from './chart-tests.ts'
-import { noHelmHere, render, valueFile } from './helm.ts'
+import { chartFolder, helm, noHelmHere, render, valueFile } from './helm.ts'
 import { all } from './rendered-objects.ts'
 
 const minimal = {
@@ -101,7 +101,31 @@ chartTests({
   ],
 })
 
+/** What helm says after an install. */
+async function notesOf(values: object): Promise<string> {
+  const said = await helm('install', 'rel', chartFolder('auth'), '--dry-run=client', '-f', await valueFile(values))
+  return said.split('NOTES:')[1] ?? ''
+}
+
 describe.skipIf(noHelmHere)('the chart auth', () => {
+  test('its notes name what is there, and what is missing as long as it is', async () => {
+    const bare = await notesOf(minimal)
+    expect(bare).toContain('rollout status deployment/rel-auth\n')
+    expect([...bare.matchAll(/^ {2}- (\S+ \S+)/gm)].map(([, words]) => words)).toEqual([
+      'Nothing leads',
+      'config.AUTH_RATE_LIMIT_HEADER is',
+      'metrics.enabled is',
+    ])
+    const complete = {
+      config: { ...minimal.config, AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' },
+      metrics: { enabled: true },
+      ingress: { enabled: true, hosts: [{ host: 'auth.example.com' }], tls: [{ hosts: ['auth.example.com'] }] },
+    }
+    expect(await notesOf({ ...minimal, ...complete })).not.toContain('Still to do')
+    const config = { ...complete.config, AUTH_WEB_CONCURRENCY: 4 }
+    expect(await notesOf({ ...minimal, ...complete, config })).toMatch(/- config\.AUTH_WEB_CONCURRENCY is above 1/)
+  })
+
   test.each([
     [587, [25, 465, 587, 2525]],
     [1025, [25, 465, 587, 2525, 1025]],
