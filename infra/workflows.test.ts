@@ -7,7 +7,8 @@ import { parse } from 'yaml'
 interface Job {
   permissions?: Record<string, string>
   'timeout-minutes'?: number
-  steps: { uses?: string; run?: string; with?: Record<string, unknown> }[]
+  strategy?: { matrix?: Record<string, string[]> }
+  steps: { uses?: string; run?: string; with?: Record<string, unknown>; env?: Record<string, unknown> }[]
 }
 
 const repository = resolve(import.meta.dirname, '..')
@@ -17,7 +18,7 @@ const workflows = readdirSync(folder).map((name) => {
   return {
     name,
     text,
-    workflow: parse(text) as { permissions: object; concurrency: object; jobs: Record<string, Job> },
+    workflow: parse(text) as { on: object; permissions: object; concurrency: object; jobs: Record<string, Job> },
   }
 })
 
@@ -69,6 +70,53 @@ describe.each(workflows)('$name', ({ name, text, workflow }) => {
   })
 })
 
+test('only the jobs of a release may write anything, and each no more than it makes', () => {
+  const rights = workflows.flatMap(({ name, workflow }) =>
+    Object.entries(workflow.jobs).map(([job, { permissions = {} }]) => {
+      const writes = Object.keys(permissions).filter((right) => permissions[right] !== 'read')
+      return [`${name} ${job}`, writes.toSorted()] as const
+    }),
+  )
+  expect(Object.fromEntries(rights.filter(([, writes]) => writes.length > 0))).toEqual({
+    'release.yml image': ['packages'],
+    'release.yml publish': ['attestations', 'id-token', 'packages'],
+    'release.yml chart': ['packages'],
+    'release.yml announce': ['contents'],
+  })
+})
+
+test.each([
+  // promtool is of prometheus.
+  ['.ci/run', ['ffmpeg', 'bubblewrap', 'nginx-light', 'prometheus'], 2],
+  ['test:$TESTS', ['ffmpeg', 'bubblewrap', 'nginx-light', 'postgresql', 'jq'], 1],
+])('a job of %s installs what tests would be skipped without', (call, programs, count) => {
+  const scripts = workflows.flatMap(({ workflow }) =>
+    Object.values(workflow.jobs).map(({ steps }) => steps.map(({ run = '' }) => run).join('\n')),
+  )
+  const testing = scripts.filter((script) => script.includes(call))
+  expect(testing).toHaveLength(count)
+  for (const script of testing) {
+    expect(/apt-get install (.*)/.exec(script)?.[1]?.split(' ')).toEqual(expect.arrayContaining(programs))
+  }
+})
+
+test('what a job calls by pnpm is there: a script, or a command of pnpm', () => {
+  const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
+  const called = workflows.flatMap(({ workflow }) => Object.values(workflow.jobs).flatMap(pnpmCallsOf))
+  expect(called).toEqual(expect.arrayContaining(['audit', 'test:docs', 'test:faults', 'test:fuzz']))
+  expect(called.filter((name) => !(name in scripts) && !['audit', 'install'].includes(name))).toEqual([])
+})
+
+test('dependencies that run in production are audited with every change and every week', () => {
+  const ci = workflows.find(({ name }) => name === 'ci.yml')?.workflow
+  expect(ci?.on).toMatchObject({ push: { branches: ['main'] }, schedule: [{ cron: expect.any(String) }] })
+  expect(ci?.on).toHaveProperty('pull_request')
+  const { steps, ...rest } = ci?.jobs.audit ?? { steps: [] }
+  expect(steps.map(({ run }) => run)).toContain('npx -y pnpm@12 audit --prod --audit-level moderate')
+  // Nothing that lets it pass by.
+  expect([rest, ...steps].filter((each) => 'if' in each || 'continue-on-error' in each)).toEqual([])
+})
+
 test('one version of an action is used everywhere', () => {
   const pins = new Set(workflows.flatMap(({ text }) => [...text.matchAll(/uses: (\S+)/g)].map(([, pin]) => pin)))
   const actions = [...pins].map((pin) => pin?.split('@')[0])
@@ -90,3 +138,15 @@ test('Renovate merges nothing by itself and its patterns fit files that are ther
   const dockerfile = readFileSync(join(repository, 'infra/docker/auth.Dockerfile'), 'utf8')
   expect(new RegExp(matchStrings[0]).exec(dockerfile)?.groups).toMatchObject({ datasource: 'npm', depName: 'pnpm' })
 })
+
+/** What follows `pnpm` in the scripts of a job; a variable is one of the step that holds one of the matrix. */
+function pnpmCallsOf({ steps, strategy }: Job): string[] {
+  return steps.flatMap(({ run = '', env = {} }) =>
+    [...run.matchAll(/pnpm@12 "?([\w:$]+)/g)].flatMap(([, call = '']) => {
+      const [, variable] = /\$(\w+)/.exec(call) ?? []
+      if (!variable) return [call]
+      const [, axis = ''] = /matrix\.(\w+)/.exec(String(env[variable])) ?? []
+      return (strategy?.matrix?.[axis] ?? ['?']).map((value) => call.replace(`$${variable}`, value))
+    }),
+  )
+}

@@ -129,6 +129,13 @@ describe.each(['auth', 'media'])('%s', async (service) => {
     }
   })
 
+  test('jobs, of which every process tells the same, are counted once, and those of different states together', () => {
+    const asked = shown.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+    const ofJobs = asked.filter((expr) => expr.includes(`${service}_queue_jobs{`))
+    expect(ofJobs.length).toBeGreaterThan(1)
+    for (const expr of ofJobs) expect(expr).toMatch(/^(sum\()?max by \((queue, )?state\) \(/)
+  })
+
   test('every alert asks for metrics and labels that the service documents', () => {
     for (const { alert, expr } of rules) expect([alert, findUnknown(expr, series)]).toEqual([alert, []])
   })

@@ -1,6 +1,9 @@
+import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../services/auth/src/config.ts'
 import { chart } from './auth-chart.ts'
 import { chartTests } from './chart-tests.ts'
+import { chartFolder, helm, noHelmHere, render, valueFile } from './helm.ts'
+import { all } from './rendered-objects.ts'
 
 const minimal = {
   config: {
@@ -46,6 +49,11 @@ chartTests({
       { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } },
       /autoscaling\.minReplicas is above autoscaling\.maxReplicas/,
     ],
+    [
+      'nothing to scale by',
+      { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
+      /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,
+    ],
   ],
   wrong: [
     ['/worker', null],
@@ -58,6 +66,7 @@ chartTests({
     ['/config/AUTH_JWT_SECRET', 'a secret that everybody could read'],
     ['/config/AUTH_DATABASE_URL', 'postgres://x/y'],
     ['/config/AUTH_EXTERNAL_OIDC_WORK_SECRET', 'x'],
+    ['/config/OTEL_EXPORTER_OTLP_HEADERS', 'api-key=x'],
     ['/config/AUTH_PORT', 9000],
     ['/config/AUTH_SMTP_PORT', 'smtp'],
     ['/config/AUTH_MFA_TOTP_ENROLL_ENABLED', 'ja'],
@@ -90,4 +99,42 @@ chartTests({
     ['/topologySpreadConstraints', [{ topologyKey: 'zone' }]],
     ['/podLabels', { 'example.com/a': 'not a label' }],
   ],
+})
+
+/** What helm says after an install. */
+async function notesOf(values: object): Promise<string> {
+  const said = await helm('install', 'rel', chartFolder('auth'), '--dry-run=client', '-f', await valueFile(values))
+  return said.split('NOTES:')[1] ?? ''
+}
+
+describe.skipIf(noHelmHere)('the chart auth', () => {
+  test('its notes name what is there, and what is missing as long as it is', async () => {
+    const bare = await notesOf(minimal)
+    expect(bare).toContain('rollout status deployment/rel-auth\n')
+    expect([...bare.matchAll(/^ {2}- (\S+ \S+)/gm)].map(([, words]) => words)).toEqual([
+      'Nothing leads',
+      'config.AUTH_RATE_LIMIT_HEADER is',
+      'metrics.enabled is',
+    ])
+    const complete = {
+      config: { ...minimal.config, AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' },
+      metrics: { enabled: true },
+      ingress: { enabled: true, hosts: [{ host: 'auth.example.com' }], tls: [{ hosts: ['auth.example.com'] }] },
+    }
+    expect(await notesOf({ ...minimal, ...complete })).not.toContain('Still to do')
+    const config = { ...complete.config, AUTH_WEB_CONCURRENCY: 4 }
+    expect(await notesOf({ ...minimal, ...complete, config })).toMatch(/- config\.AUTH_WEB_CONCURRENCY is above 1/)
+  })
+
+  test.each([
+    [587, [25, 465, 587, 2525]],
+    [1025, [25, 465, 587, 2525, 1025]],
+    ['1025', [25, 465, 587, 2525, 1025]],
+  ])('the policy lets mail out on the port of the settings: %j', async (port, open) => {
+    const values = await valueFile({ ...minimal, config: { ...minimal.config, AUTH_SMTP_PORT: port } })
+    const [api] = all(await render('auth', 'rel', values), 'NetworkPolicy')
+    const rules: { ports: { port: number }[] }[] = api?.spec.egress
+    const mail = rules.map(({ ports }) => ports.map((each) => each.port)).find((ports) => ports.includes(25))
+    expect(mail).toEqual(open)
+  })
 })

@@ -10,7 +10,7 @@ import { migrateAll } from '../../services/media/src/deps.ts'
 import { chartTests } from './chart-tests.ts'
 import { chartFolder, type KubernetesObject, noHelmHere, render, valueFile } from './helm.ts'
 import { chart } from './media-chart.ts'
-import { all, find } from './rendered-objects.ts'
+import { all, find, pods } from './rendered-objects.ts'
 
 const minimal = {
   config: { MEDIA_BASE_URL: 'https://media.example.com' },
@@ -72,6 +72,11 @@ chartTests({
       { worker: { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } } },
       /worker\.autoscaling\.minReplicas is above/,
     ],
+    [
+      'nothing to scale by',
+      { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
+      /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,
+    ],
     ['no host of an Ingress', { ingress: { enabled: true } }, /ingress\.hosts is required with ingress\.enabled/],
     [
       'a ServiceMonitor without metrics',
@@ -87,6 +92,8 @@ chartTests({
     ['/replicaCount', -1],
     ['/config/MEDIA_BASE_URI', 'https://media.example.com'],
     ['/config/MEDIA_BOOTSTRAP_TOKEN', 'a token that everybody could read'],
+    ['/config/AWS_SECRET_ACCESS_KEY', 'x'],
+    ['/config/OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'api-key=x'],
     ['/config/MEDIA_STORAGE', 's3'],
     ['/config/MEDIA_BLOBS_DIR', '/tmp'],
     ['/config/MEDIA_DB_NAMESPACE', 'x; drop table clips'],
@@ -104,6 +111,7 @@ chartTests({
     ['/worker/keda/clipsPerPod', 0],
     ['/worker/keda/maxReplica', 3],
     ['/worker/autoscaling/targetMemoryUtilizationPercentage', 80],
+    ['/worker/autoscaling/targetCPUUtilizationPercentage', 0],
     ['/worker/pdb/minAvailable', 1],
     ['/worker/tolerations', [{ key: 'a', operator: 'Is' }]],
     ['/networkPolicy/internet/except', ['10.0.0.0']],
@@ -172,6 +180,27 @@ describe.skipIf(noHelmHere)('the chart media', () => {
     expect(bucket, 'api, worker, migration').toEqual([true, true, false])
   })
 
+  test('a bucket of the internet on a port of its own is reached there', async () => {
+    const values = await valueFile({ networkPolicy: { s3: { port: 9000 } } })
+    const [api, worker] = all(await render('media', 'rel', file('minimal'), values), 'NetworkPolicy')
+    for (const policy of [api, worker]) {
+      expect(permits(policy, '8.8.8.8', 9000)).toBe(true)
+      expect(permits(policy, '10.1.2.3', 9000)).toBe(false)
+    }
+  })
+
+  test('further volumes are in the pod that migrates too: the certificate of a database may be there', async () => {
+    const values = await valueFile({
+      extraVolumes: [{ name: 'authority', configMap: { name: 'authority' } }],
+      extraVolumeMounts: [{ name: 'authority', mountPath: '/etc/authority' }],
+    })
+    const objects = await render('media', 'rel', file('minimal'), values)
+    for (const [owner, { volumes, containers }] of pods(objects).filter(([name]) => !name.startsWith('Pod '))) {
+      expect(volumes, owner).toContainEqual({ name: 'authority', configMap: { name: 'authority' } })
+      expect(containers[0].volumeMounts, owner).toContainEqual({ name: 'authority', mountPath: '/etc/authority' })
+    }
+  })
+
   test.each([
     ['without a namespace', () => unprefixed, ''],
     ['with one', () => everything, 'acme'],
@@ -219,8 +248,8 @@ describe.skipIf(noHelmHere)('the chart media', () => {
   })
 })
 
-/** Whether some rule lets a connection through to this address on port 443 because of the address. */
-function permits(policy: KubernetesObject | undefined, address: string): boolean {
+/** Whether some rule lets a connection through to this address and port because of the address. */
+function permits(policy: KubernetesObject | undefined, address: string, port = 443): boolean {
   const family = address.includes(':') ? 'ipv6' : 'ipv4'
   const contains = (cidr: string) => {
     const [network, bits] = cidr.split('/') as [string, string]
@@ -234,7 +263,7 @@ function permits(policy: KubernetesObject | undefined, address: string): boolean
   }
   return policy?.spec.egress.some(
     ({ ports, to = [] }: { ports: { port: number }[]; to?: Peer[] }) =>
-      ports.some(({ port }) => port === 443) &&
+      ports.some((each) => each.port === port) &&
       to.some(({ ipBlock }) => ipBlock && contains(ipBlock.cidr) && !ipBlock.except?.some(contains)),
   )
 }

@@ -190,7 +190,7 @@ const own: Record<ChartFacts['name'], Record<string, Schema>> = {
         ...{ pollingInterval: atLeastOne, cooldownPeriod: count, query: text, secretName: ref('name') },
         ...{ secretKey: matching('^[-._A-Za-z0-9]+$'), behavior: ref('behavior') },
       }),
-      autoscaling: scaling(),
+      autoscaling: scaling({ targetCPUUtilizationPercentage: atLeastOne }),
     }),
     networkPolicy: networkPolicy({
       s3: section({ to: ref('peers'), port: ref('port') }),

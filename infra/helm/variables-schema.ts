@@ -8,7 +8,7 @@ const SECRET = /(SECRET|PASS|DATABASE_URL|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|S
 /** Read by libraries and by Node itself, in every process. */
 const FOREIGN =
   '^(OTEL_[A-Z0-9_]+|NODE_[A-Z0-9_]+|AWS_[A-Z0-9_]+|(HTTPS?|NO)_PROXY|TZ|UV_THREADPOOL_SIZE|MALLOC_ARENA_MAX)$'
-const FOREIGN_SECRET = '^(OTEL_EXPORTER_OTLP_([A-Z]+_)?HEADERS|AWS_[A-Z0-9_]+)$'
+const FOREIGN_SECRET = '^(OTEL_EXPORTER_OTLP_([A-Z]+_)?HEADERS|AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$'
 
 /** Those of the service, by the type it gives them; what is inherited and has no effect is left out. */
 export function variablesSchema({ prefix, variables, decided, madeUp }: ChartFacts) {
@@ -26,10 +26,10 @@ export function variablesSchema({ prefix, variables, decided, madeUp }: ChartFac
     Object.fromEntries(names.filter((name) => name !== undefined).map((name) => [name, ref('text')]))
   return {
     config: object(typed(known.filter(([name]) => !isSecret(name))), {
-      patternProperties: patterns(FOREIGN, madeUp?.plain),
+      patternProperties: { ...patterns(FOREIGN, madeUp?.plain), [FOREIGN_SECRET]: false },
     }),
     // Any variable may be one: an address can have a password in it.
-    secrets: object(typed(known), { patternProperties: patterns(FOREIGN_SECRET, madeUp?.plain, madeUp?.secret) }),
+    secrets: object(typed(known), { patternProperties: patterns(FOREIGN, madeUp?.plain, madeUp?.secret) }),
   }
 }
 

@@ -153,6 +153,7 @@ test.for<[string, (mailbox: Mailbox) => Promise<void>]>([
   ['hangs', (mailbox) => mailbox.hang()],
   ['refuses', (mailbox) => mailbox.refuse()],
   ['says try later', (mailbox) => mailbox.answer(421)],
+  ['drops the connection over a mail', (mailbox) => mailbox.drop()],
 ])('a mail server that %s delays mails and loses none', { timeout: TEST_WITHIN_MS }, async ([what, fail]) => {
   const { base } = await processes.serve()
   await fail(mailbox)

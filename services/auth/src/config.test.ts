@@ -99,6 +99,8 @@ describe('a start is refused', () => {
       { AUTH_SMTP_ADMIN_EMAIL: 'Auth <auth@site.example>' },
       'AUTH_SMTP_ADMIN_EMAIL',
     ],
+    ['with a secret of 15 bytes', { AUTH_JWT_SECRET: 'x'.repeat(15) }, 'AUTH_JWT_SECRET must be at least 16'],
+    ['with a key of 15 bytes', { AUTH_ENCRYPTION_KEY: 'x'.repeat(15) }, 'AUTH_ENCRYPTION_KEY must be at least 16'],
     ['with a captcha but no secret', { AUTH_SECURITY_CAPTCHA_ENABLED: 'true' }, 'AUTH_SECURITY_CAPTCHA_SECRET'],
     ['with a provider but no client id', { AUTH_EXTERNAL_GITHUB_ENABLED: 'true' }, 'AUTH_EXTERNAL_GITHUB_CLIENT_ID'],
     ['with another database', { AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER'],

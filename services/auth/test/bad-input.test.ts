@@ -209,13 +209,15 @@ test('a path with a trailing slash and an unsupported grant without a body are a
 })
 
 test('every answer carries the headers that keep browsers and caches careful', async ({ service }) => {
-  for (const url of ['/health', '/user', '/nothing', '/settings']) {
+  // A refused link leads on to the application, and its address would be a token's where it is not refused.
+  for (const url of ['/health', '/user', '/nothing', '/settings', '/verify?type=signup&token=x']) {
     const { headers } = await service.get(url)
     expect(headers).toMatchObject({
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
       'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     })
+    expect(headers).not.toHaveProperty('set-cookie')
   }
 })
 

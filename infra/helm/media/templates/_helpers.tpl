@@ -154,6 +154,11 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 {{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) }}
 {{- fail "autoscaling.minReplicas is above autoscaling.maxReplicas." }}
 {{- end }}
+{{- with .Values.autoscaling }}
+{{- if and .enabled (not (or .targetCPUUtilizationPercentage .targetMemoryUtilizationPercentage)) }}
+{{- fail "autoscaling.targetCPUUtilizationPercentage and autoscaling.targetMemoryUtilizationPercentage are both 0: there is nothing to scale by." }}
+{{- end }}
+{{- end }}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled: there would be nothing to scrape." }}
 {{- end }}
@@ -282,20 +287,31 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{- define "media.volumeMounts" -}}
+{{/* Of every pod. */}}
+{{- define "media.commonVolumeMounts" -}}
 - name: tmp
   mountPath: /tmp
-- name: storage
-  mountPath: /var/lib/media
 {{- with .Values.extraVolumeMounts }}
 {{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
-{{- define "media.volumes" -}}
+{{- define "media.commonVolumes" -}}
 - name: tmp
   emptyDir:
     sizeLimit: {{ .Values.tmpSizeLimit }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "media.volumeMounts" -}}
+- name: storage
+  mountPath: /var/lib/media
+{{ include "media.commonVolumeMounts" . }}
+{{- end }}
+
+{{- define "media.volumes" -}}
 - name: storage
   {{- if eq .Values.storage.type "disk" }}
   persistentVolumeClaim:
@@ -310,9 +326,7 @@ securityContext:
     medium: {{ . | quote }}
     {{- end }}
   {{- end }}
-{{- with .Values.extraVolumes }}
-{{ toYaml . }}
-{{- end }}
+{{ include "media.commonVolumes" . }}
 {{- end }}
 
 {{/* Takes {root, component, annotations, labels}: metadata of pods, with checksums, so that changed settings roll them. */}}

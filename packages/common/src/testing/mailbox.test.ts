@@ -89,6 +89,18 @@ test('hanging says not a word, and going on cuts the hanging client off', async 
   expect(await Promise.race([firstWord, end])).toBe('closed')
 })
 
+test.each([
+  { at: 'sender', lastHeard: 250 },
+  { at: 'message', lastHeard: 354 },
+] as const)('breaks the connection at $at, after $lastHeard, and keeps nothing', async ({ at, lastHeard }) => {
+  await mailbox.drop(at)
+  expect(await send(mailbox, 'ada@example.com')).toBe(lastHeard)
+  expect(mailbox.messages()).toEqual([])
+  await mailbox.accept()
+  await send(mailbox, 'ada@example.com')
+  expect(mailbox.messages()).toHaveLength(1)
+})
+
 test('any credentials are accepted', async () => {
   const dialogue = await converse(mailbox, ['EHLO me', `AUTH PLAIN ${btoa('\0user\0secret')}`])
   expect(dialogue.at(-1)).toMatch(/^235 /)

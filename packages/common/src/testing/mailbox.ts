@@ -17,6 +17,8 @@ export type Mailbox = {
   answer(code: number, at?: SmtpStep): Promise<void>
   /** Connections open and nothing is ever said. */
   hang(): Promise<void>
+  /** Connections break, by default when the mail was sent and its sender waits to be told that it was taken. */
+  drop(at?: SmtpStep): Promise<void>
   /** Back to normal, on the same port. */
   accept(): Promise<void>
   close(): Promise<void>
@@ -35,6 +37,7 @@ export async function startMailbox(): Promise<Mailbox> {
     refuse: () => sink.behave({ kind: 'refuse' }),
     answer: (code, at = 'recipient') => sink.behave({ kind: 'answer', code, at }),
     hang: () => sink.behave({ kind: 'hang' }),
+    drop: (at = 'message') => sink.behave({ kind: 'drop', at }),
     accept: () => sink.behave({ kind: 'accept' }),
     close: sink.close,
   }

@@ -32,6 +32,7 @@ describe('who may call', () => {
       'bad_jwt',
     ],
     ['expired', () => sign({ sub: UNKNOWN, exp: 1 }), 403, 'bad_jwt'],
+    ['not valid yet', () => sign({ sub: UNKNOWN, nbf: Date.UTC(2100) / 1000 }), 403, 'bad_jwt'],
     ['no subject', () => sign({}), 403, 'bad_jwt'],
     ['a subject that is no UUID', () => sign({ sub: 'me' }), 400, 'bad_jwt'],
     ['a session that is no UUID', () => sign({ sub: UNKNOWN, session_id: 'x' }), 403, 'bad_jwt'],

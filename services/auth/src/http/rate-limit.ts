@@ -86,7 +86,7 @@ export function createLimits(
   return {
     async byAddress(request, limit) {
       const address = limitKeyOf(request, config)
-      if (address) await consume(perAddress[limit], address, 'over_request_rate_limit')
+      if (address) await consume(perAddress[limit], keyOf(address), 'over_request_rate_limit')
     },
     mailSent: (to) => countGuarded(mails, to, 'over_email_send_rate_limit'),
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),

@@ -81,5 +81,5 @@ export async function whileCounted<Result>(
   }
 }
 
-/** Addresses of people are not stored as counter keys. */
+/** Addresses of people and of their machines are not stored as counter keys. */
 export const keyOf = (identifier: string) => createHash('sha256').update(identifier).digest('base64url')

@@ -46,6 +46,21 @@ describe('a new address', () => {
     expect(body.user_metadata).toMatchObject({ sub: body.id, email: 'override@example.com', email_verified: false })
   })
 
+  test('makes nobody more than a user, whatever it claims to be, and neither does a change', async ({ service }) => {
+    const claims = { role: 'service_role', aud: 'admin', is_super_admin: true, email_confirmed_at: '2020-01-01' }
+    const email = 'climber@example.com'
+    const signUp = { ...claims, app_metadata: { role: 'admin' }, email, password, data: claims }
+    const { status, body } = await service.post('/signup', signUp)
+    expect([status, body.email_confirmed_at]).toEqual([200, undefined])
+    const { auth } = await service.signedIn('climbs-later@example.com')
+    await service.put('/user', { ...claims, data: claims }, auth)
+    for (const user of [body, (await service.get('/user', auth)).body]) {
+      expect(user).toMatchObject({ role: 'authenticated', aud: 'authenticated' })
+      expect(user.app_metadata).toEqual({ provider: 'email', providers: ['email'] })
+    }
+    expect((await service.get('/admin/users', auth)).status).toBe(403)
+  })
+
   test('twenty parallel sign-ups make one user and one mail', async ({ service }) => {
     const email = 'parallel@example.com'
     const answers = await Promise.all(Array.from({ length: 20 }, () => service.post('/signup', { email, password })))

@@ -7,12 +7,13 @@ export type SmtpStep = 'connection' | 'sender' | 'recipient' | 'message'
 
 /**
  * What the server does to its clients. `answer`: that reply code at that step (4xx: try later, 5xx: give up).
- * `hang`: the connection opens and not a word comes. `refuse`: nothing listens on the port.
+ * `hang`: the connection opens and not a word comes. `drop`: it breaks at that step, with all others. `refuse`: nothing listens on the port.
  */
 export type SmtpBehaviour =
   | { kind: 'accept' }
   | { kind: 'answer'; code: number; at: SmtpStep }
   | { kind: 'hang' }
+  | { kind: 'drop'; at: SmtpStep }
   | { kind: 'refuse' }
 
 export type Envelope = { from: string; to: string[] }
@@ -36,9 +37,11 @@ export async function startSmtpSink(
   const { host } = listenOn
   let behaviour: SmtpBehaviour = { kind: 'accept' }
 
-  /** Throws the refusal that is due at this step; never returns while hanging. */
+  /** Throws the refusal that is due at this step; never returns while hanging or where the connection has broken. */
   async function pass(step: SmtpStep): Promise<void> {
-    if (behaviour.kind === 'hang') await new Promise(() => {})
+    const isBroken = behaviour.kind === 'drop' && behaviour.at === step
+    if (isBroken) listener?.dropConnections()
+    if (isBroken || behaviour.kind === 'hang') await new Promise(() => {})
     if (behaviour.kind === 'answer' && behaviour.at === step) throw smtpRefusal(behaviour.code, 'as configured')
   }
 
