@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { hash, verify } from 'argon2'
 import { type CompiledQuery, Kysely, type LogEvent, PostgresDialect } from 'kysely'
 import pg from 'pg'
@@ -25,7 +25,7 @@ export async function bareRotations(url: string, users: BenchUser[]) {
     rotateSessions(db, [{ ...sample, userAgent: null, ip: '127.0.0.1' }], times, { singlePerUser: false }),
   )
   const pool = new pg.Pool({ connectionString: url, max: users.length })
-  const sessions = users.map(() => randomUUID())
+  const sessions = users.map(() => randomUUIDv7())
   const counters = users.map(() => 0)
   for (const [index, user] of users.entries()) {
     await pool.query(
@@ -39,7 +39,7 @@ export async function bareRotations(url: string, users: BenchUser[]) {
       const [only] = [value].flat()
       if (only === COUNTER) return [counter]
       if (only === sample.sessionId) return [sessions[index]]
-      if (only === sample.auditId) return [randomUUID()]
+      if (only === sample.auditId) return [randomUUIDv7()]
       return value instanceof Date ? new Date() : value
     })
     const { rowCount } = await pool.query({ name: 'rotate', text: query.sql, values })

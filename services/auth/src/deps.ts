@@ -1,4 +1,4 @@
-import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
+import { type KeyObject, randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
@@ -49,6 +49,11 @@ export interface Deps {
   rotateSession: RotateSession
   now: () => Date
   newId: () => string
+  /**
+   * Of rows that sign-ins and refreshes add: a later one sorts later (UUIDv7), so that the index grows at its end instead of
+   * taking in a page from anywhere, and writing all of it to the log, for each.
+   */
+  newRowId: () => string
   random: RandomBytes
   /** True from the moment the process was told to stop. */
   isStopping: () => boolean
@@ -136,6 +141,7 @@ export async function openDeps(
       rotateSession: createRotateSession({ db, now, config }),
       now,
       newId: randomUUID,
+      newRowId: () => randomUUIDv7(),
       random: randomBytes,
       isStopping: () => false,
       ...overrides,

@@ -1,6 +1,6 @@
 // What the commands about users share. The one rule: they go through the flows of this folder, so that what an operator
 // types is checked and audited as what an admin sends. The commands: user-commands.ts, list-users-command.ts.
-import { randomUUID } from 'node:crypto'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { CommandFailure } from '@services/common/cli'
 import { ApiError } from '@services/common/errors'
 import type { Logger } from '@services/common/logger'
@@ -31,6 +31,7 @@ export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promis
       db,
       leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
       newId: randomUUID,
+      newRowId: () => randomUUIDv7(),
       now: () => new Date(),
       passwords: await createPasswords(config.passwords.hashing),
     }

@@ -19,7 +19,7 @@ import { bannedUntil } from './ban-duration.ts'
 import { parseName, refuseOversizedPassword } from './user-input.ts'
 
 /** What the flows about users need; commands have no more than this. */
-export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'now' | 'passwords'>
+export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
 
 /** A user as an admin describes one: texts as they were given, "" is the same as absent (but see `password`). */
 export interface NewUser {

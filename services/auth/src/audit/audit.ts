@@ -73,7 +73,7 @@ function auditPayload({ action, actor, target, traits }: AuditEvent): Metadata {
 
 export interface AuditDeps {
   now: () => Date
-  newId: () => string
+  newRowId: () => string
   config: { auditInDatabase: boolean }
 }
 
@@ -86,7 +86,7 @@ export function logAudit(log: AuditLog, { action, actor, target, traits }: Audit
 export function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
   logAudit(log, event)
   if (!deps.config.auditInDatabase) return null
-  return { id: deps.newId(), payload: auditPayload(event), ipAddress: event.ip ?? '', now: deps.now() }
+  return { id: deps.newRowId(), payload: auditPayload(event), ipAddress: event.ip ?? '', now: deps.now() }
 }
 
 /** Logs the event and stores its entry in the caller's transaction. */

@@ -18,7 +18,7 @@ export interface Client {
  * `verifiedHash` the user must still have that password. Throws invalid_credentials when the user has gone or changed it.
  */
 export async function startSession(
-  deps: SessionDeps,
+  deps: SessionDeps & { newRowId: () => string },
   db: Kysely<DB>,
   user: User,
   method: string,
@@ -27,7 +27,7 @@ export async function startSession(
   verifiedHash?: string,
 ): Promise<SessionBody> {
   const now = deps.now()
-  const sessionId = deps.newId()
+  const sessionId = deps.newRowId()
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
   const session = { id: sessionId, userId: user.id, amr, ...client, now }
   if (!(await insertSession(db, session, entry, verifiedHash))) throw apiError('invalid_credentials')

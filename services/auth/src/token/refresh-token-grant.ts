@@ -27,7 +27,7 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
       counter: token.counter,
       userAgent: client.userAgent,
       ip: client.ip,
-      auditId: deps.config.auditInDatabase ? deps.newId() : null,
+      auditId: deps.config.auditInDatabase ? deps.newRowId() : null,
     })
     if (session) {
       logAudit(log, { action: 'token_refreshed', actor: session.user })
