@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect } from 'vitest'
+import { checkBlobs, type Finding } from '../src/check/check-blobs.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { makeExtrasOfSource } from '../src/jobs/add-extras.ts'
 import { beginClip } from '../src/jobs/at-work.ts'
@@ -114,5 +115,30 @@ test('extras give way to clips: before they begin and while they are made; a ful
   await service.upload(gif(32, 20, [{ delay: 10 }]))
   expect(await postponed(service)).toHaveLength(2)
   expect(await deps.queue.depth(EXTRAS_QUEUE.name)).toBe(2)
+  await service.close()
+})
+
+test('a lost extra costs the extras of its clips, and no clip', async () => {
+  const service = await startTestService({ MEDIA_EXTRAS: 'true' })
+  const bytes = await clip('tiny.mp4')
+  const [first, second] = [await service.upload(bytes), await service.upload(bytes)]
+  await expect.poll(() => kindsOf(service, first)).toContain('webp')
+  const { deps } = service
+  const { rows } = await deps.pool.query(`select encode(sha256, 'hex') as sha256 from renditions where kind = 'webp'`)
+  await deps.blobs.delete({ sha256: rows[0].sha256, extension: 'webp' })
+  const check = async (fix: boolean) => {
+    const findings: Finding[] = []
+    await checkBlobs(deps, { deep: true, fix, report: (finding) => findings.push(finding) })
+    return findings
+  }
+  const lost = { kind: 'row_without_blob', file: `${rows[0].sha256}.webp` }
+  expect(await check(true)).toEqual([{ ...lost, fixed: true }])
+  for (const answer of [first, second]) {
+    expect(await kindsOf(service, answer)).toEqual(['gif', 'jpg', 'mp4', 'webm'])
+    expect((await service.get(`/f/${idIn(answer)}.webp`)).status).toBe(404)
+    expect((await service.get(`/f/${idIn(answer)}.mp4`)).status).toBe(200)
+    expect((await service.get(`/gif/${idIn(answer)}`)).text).not.toContain('.webp')
+  }
+  expect(await check(false)).toEqual([])
   await service.close()
 })

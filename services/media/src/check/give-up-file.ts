@@ -1,7 +1,7 @@
 import type { BlobName, StoredBlob } from '../blobs/blob-storage.ts'
 import { dropReference, inLockOrder } from '../blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../blobs/keep-files.ts'
-import { deleteRenditions } from '../clips/renditions.store.ts'
+import { deleteExtras, deleteRenditions, isExtra } from '../clips/renditions.store.ts'
 import { isOriginal, markLost } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
 import { failSource } from '../jobs/fail-source.ts'
@@ -15,7 +15,8 @@ const BATCH = 100
 
 /**
  * For a file that is lost, or not what its name says (`stored` is what was seen of it): its clips fail, say so for a week and
- * are gone, and the same bytes sent again are made again instead of being shared. False when the file changed meanwhile.
+ * are gone, and the same bytes sent again are made again instead of being shared. Of a file made beside the four, clips forget
+ * that they had such files. False when the file changed meanwhile.
  */
 export async function giveUpFile(
   deps: GiveUpDeps,
@@ -54,10 +55,12 @@ async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promi
   const now = deps.now()
   try {
     await deps.db.transaction().execute(async (trx) => {
-      if (!(await markLost(trx, id, now))) throw new ChangedMeanwhile()
-      for (const name of inLockOrder(await deleteRenditions(trx, id))) await dropReference(trx, name, now)
+      const isWhole = isExtra(lost.extension)
+      if (!isWhole && !(await markLost(trx, id, now))) throw new ChangedMeanwhile()
+      const gone = isWhole ? await deleteExtras(trx, id) : await deleteRenditions(trx, id)
+      for (const name of inLockOrder(gone)) await dropReference(trx, name, now)
       if (await deps.blobs.stat(lost)) throw new ChangedMeanwhile()
-      await emitEvent(deps, trx, 'media.failed', { sourceId: id })
+      if (!isWhole) await emitEvent(deps, trx, 'media.failed', { sourceId: id })
     })
     return true
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { BlobName } from '../blobs/blob-storage.ts'
-import type { DB, MainKind, RenditionKind } from '../db/tables.ts'
+import type { DB, ExtraKind, RenditionKind } from '../db/tables.ts'
 
 /** One of the files of a clip; the hash in hex. */
 export interface ClipFile {
@@ -46,13 +46,37 @@ export async function findRenditions(
 
 /** The names of the files they were, whose references are now to be dropped. */
 export async function deleteRenditions(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
-  const renditions = await trx
+  const deleted = await trx
     .deleteFrom('renditions')
     .where('source_id', '=', sourceId)
     .returning(['sha256', 'kind'])
     .execute()
-  return renditions.map(({ sha256, kind }) => ({ sha256: sha256.toString('hex'), extension: kind }))
+  return deleted.map(toName)
 }
+
+/** The same of what was made beside the four files; the source can have such files made anew. */
+export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
+  const extras = trx.selectFrom('renditions').where('source_id', '=', sourceId).where('kind', 'in', EXTRAS)
+  const bytes = extras.select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql<number>`0`).as('bytes'))
+  // The source first, as everybody locks it who takes files from it.
+  await trx
+    .updateTable('sources')
+    .set({ extras: [], rendition_bytes: sql`rendition_bytes - (${bytes})` })
+    .where('id', '=', sourceId)
+    .execute()
+  const deleted = await trx
+    .deleteFrom('renditions')
+    .where('source_id', '=', sourceId)
+    .where('kind', 'in', EXTRAS)
+    .returning(['sha256', 'kind'])
+    .execute()
+  return deleted.map(toName)
+}
+
+const toName = ({ sha256, kind }: { sha256: Buffer; kind: RenditionKind }): BlobName => ({
+  sha256: sha256.toString('hex'),
+  extension: kind,
+})
 
 export type FoundFile =
   | { state: 'ready'; sha256: string; bytes: number; readyAt: Date }
@@ -73,14 +97,17 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
     .executeTakeFirst()
   if (!row) return undefined
   if (row.state === null) return { state: 'deleted' }
-  if (!row.sha256 && !isMain(kind)) return undefined
+  if (!row.sha256 && isExtra(kind)) return undefined
   if (row.state === 'failed') return { state: 'failed' }
   if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
   if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
   return { state: 'ready', sha256: row.sha256.toString('hex'), bytes: row.bytes, readyAt: row.finished_at }
 }
 
-const isMain = (kind: RenditionKind): kind is MainKind => kind !== 'av1' && kind !== 'webp'
+const EXTRAS: readonly RenditionKind[] = ['av1', 'webp'] satisfies ExtraKind[]
+
+/** Made beside the four files: a clip is whole without it. */
+export const isExtra = (kind: string): boolean => EXTRAS.some((extra) => extra === kind)
 
 /** For a query of the renditions of a source. */
 export const FILE_COLUMNS = [
