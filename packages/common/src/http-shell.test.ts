@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import Fastify from 'fastify'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ErrorAnswers, installErrorHandler } from './error-handler.ts'
 import { ApiError } from './errors.ts'
-import { endSlowBodies } from './http-shell.ts'
+import { answerInTurn, endSlowBodies } from './http-shell.ts'
+import { say } from './testing/raw-http.ts'
 
 const answers: ErrorAnswers = {
   common: (failure, _detail, cause) => new ApiError(failure, 400, failure, { cause }),
@@ -40,4 +42,44 @@ test('a body that does not arrive is answered once, and the connection ends; wha
   gate.resolve()
   expect(await (await inTime).json()).toEqual({ code: 'fine' })
   expect(lines).toEqual([])
+})
+
+describe('requests sent ahead on one connection', () => {
+  /** Counts how many requests are worked on at once; each takes a while, and the first ones longest. */
+  async function slowServer() {
+    const app = Fastify()
+    answerInTurn(app)
+    const seen = { now: 0, atMost: 0, all: 0 }
+    app.get('/:number', async ({ params }) => {
+      seen.all++
+      seen.atMost = Math.max(seen.atMost, ++seen.now)
+      const { number } = params as { number: string }
+      await setTimeout(20 - Number(number))
+      seen.now--
+      return { number }
+    })
+    const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+    onTestFinished(() => app.close())
+    return { seen, port: Number(port) }
+  }
+  const requests = (count: number) =>
+    Array.from({ length: count }, (_, index) => {
+      const last = index === count - 1 ? 'Connection: close\r\n' : ''
+      return `GET /${index} HTTP/1.1\r\nHost: a\r\n${last}\r\n`
+    }).join('')
+
+  test('are worked on one at a time and answered in their order, beside those of other connections', async () => {
+    const { seen, port } = await slowServer()
+    const [one, two] = await Promise.all([say(port, requests(17)), say(port, requests(2))])
+    expect([one.answers, two.answers, seen]).toEqual([17, 2, { now: 0, atMost: 2, all: 19 }])
+    const numbers = [...`${one.head}${one.body}`.matchAll(/"number":"(\d+)"/g)].map(([, number]) => Number(number))
+    expect(numbers).toEqual(Array.from({ length: 17 }, (_, index) => index))
+  })
+
+  test('end it when there are more than sixteen', async () => {
+    const { seen, port } = await slowServer()
+    expect(await say(port, requests(18))).toMatchObject({ answers: 0 })
+    await expect.poll(() => seen).toEqual({ now: 0, atMost: 1, all: 1 })
+    expect(await say(port, requests(1))).toMatchObject({ status: 200 })
+  })
 })

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
@@ -61,6 +62,32 @@ export function closeConnectionsOnStop(app: FastifyInstance): void {
     for (const socket of unused) socket.destroy()
     setTimeout(() => app.server.closeAllConnections(), DRAIN_WITHIN_MS).unref()
     done()
+  })
+}
+
+/** Requests that may wait on a connection for those before them; browsers and libraries send none ahead. */
+const MOST_SENT_AHEAD = 16
+
+/**
+ * RFC 9112 9.3.2 lets a client send requests before those ahead of them are answered. Node hands them over all at once, as many
+ * as one connection brings: here one is worked on at a time, and a connection that sends too many ahead ends.
+ */
+export function answerInTurn(app: FastifyInstance): void {
+  const inLine = new WeakMap<Socket, (() => void)[]>()
+  app.addHook('onRequest', ({ raw: { socket } }, reply, done) => {
+    const waiting = inLine.get(socket)
+    if (waiting && waiting.length >= MOST_SENT_AHEAD) return void socket.destroy()
+    reply.raw.once('close', () => {
+      const next = inLine.get(socket)?.shift()
+      if (!next) inLine.delete(socket)
+      else if (!socket.destroyed) next()
+    })
+    // Bound to its own request: it is called while another one ends.
+    if (waiting) waiting.push(AsyncResource.bind(() => done()))
+    else {
+      inLine.set(socket, [])
+      done()
+    }
   })
 }
 

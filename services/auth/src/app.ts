@@ -7,6 +7,7 @@ import { answerWithin } from '@services/common/deadline'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
+  answerInTurn,
   closeConnectionsOnStop,
   ignoreExpectations,
   logRequests,
@@ -77,6 +78,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
 
+  answerInTurn(app)
   answerWithin(app, config.server.maxRequestSeconds * 1000)
   installErrorHandler(app, errorAnswers)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))

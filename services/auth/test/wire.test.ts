@@ -47,6 +47,13 @@ test.for<[string, string, number, string]>([
   expect(answer.head).toMatch(new RegExp(`^x-sb-error-code: ${code}\r?$`, 'im'))
 })
 
+test('requests sent ahead are answered, but for a connection that sends more than sixteen: it ends', async () => {
+  const ask = 'GET /health HTTP/1.1\r\nHost: a\r\n\r\n'
+  const last = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+  expect((await say(port, ask.repeat(16) + last)).answers).toBe(17)
+  expect((await say(port, ask.repeat(1_000))).answers).toBeLessThan(17)
+})
+
 test('OPTIONS outside a preflight is no error', async () => {
   expect((await service.app.inject({ method: 'OPTIONS', url: '/token' })).statusCode).toBe(204)
 })

@@ -6,6 +6,7 @@ import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@ser
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
+  answerInTurn,
   closeConnectionsOnStop,
   endSlowBodies,
   ignoreExpectations,
@@ -74,6 +75,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   app.server.maxConnections = config.server.maxConnections
   acceptEmptyDeletes(app)
 
+  answerInTurn(app)
   installErrorHandler(app, answers)
   answerProblems(app)
   closeConnectionsOnStop(app)

@@ -36,6 +36,15 @@ test('an expectation that is none is ignored (RFC 9110 10.1.1)', async ({ servic
   expect((await say(portOf(service), `${head}Expect: x\r\n\r\n`)).status).toBe(200)
 })
 
+test('requests sent ahead are answered, but for a connection that sends more than sixteen: it ends', async ({
+  service,
+}) => {
+  const ask = 'GET /health HTTP/1.1\r\nHost: a\r\n\r\n'
+  const last = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+  expect((await say(portOf(service), ask.repeat(16) + last)).answers).toBe(17)
+  expect((await say(portOf(service), ask.repeat(1_000))).answers).toBeLessThan(17)
+})
+
 test('DELETE that names a type and sends no body has none, POST lacks one', async ({ service }) => {
   const headers = { token: service.token, 'content-type': 'application/json' }
   const code = async (method: string, path: string, body?: string) =>

@@ -40,6 +40,7 @@ export async function say(port: number, bytes: string): Promise<RawAnswer> {
     status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1] ?? 0),
     head,
     body,
-    answers: [...text.matchAll(/^HTTP\/1\.1 \d{3} /gm)].length,
+    // A body's end is the next answer's beginning, on the same line.
+    answers: [...text.matchAll(/HTTP\/1\.1 \d{3} [^\r\n]*\r\n/g)].length,
   }
 }
