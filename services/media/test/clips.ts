@@ -73,6 +73,10 @@ const recipes = {
     ...['-x265-params', 'log-level=none:transfer=smpte2084'],
   ],
   'piped.webm': [...picture(2), ...tone(2), '-c:v', 'libvpx', '-deadline', 'realtime', '-c:a', 'libopus', '-live', '1'],
+  'sound-goes-on.webm': [
+    ...[...lavfi('color=s=64x48:r=25:d=30'), ...tone(30.3), '-c:v', 'libvpx', '-deadline', 'realtime'],
+    ...['-cpu-used', '8', '-c:a', 'libopus'],
+  ],
   'alpha.webm': [
     ...lavfi('color=red@0.0:s=160x120:r=25:d=1,format=yuva420p'),
     ...['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-auto-alt-ref', '0'],
