@@ -246,6 +246,15 @@ describe('when ffmpeg fails', () => {
     await expectSound(made)
   })
 
+  test('a gif over its budget is made again, smaller and not faster', async () => {
+    const { path } = embeddedTools.ffmpeg
+    const large = await faulty('out.webm*out.gif', `${path} "$@" && head -c 9000000 /dev/zero >>out.gif; exit $?`)
+    const made = await make(large, await clip('just-30.mp4'))
+    expect(made.gif.bytes).toBeLessThan(8_000_000)
+    // Ten a second, as of every clip of more than 20 s.
+    expect((await inspect(made.gif.path)).streams).toMatchObject([{ nb_read_frames: '300' }])
+  })
+
   test('a success that wrote nothing is no success', async () => {
     const made = await make(await faulty('hqdn3d', 'exit 0'), await clip('plain.mp4'))
     expect(made.warnings).toEqual(['the overview failed'])

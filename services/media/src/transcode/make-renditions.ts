@@ -154,10 +154,12 @@ const smallerGifs = [
 ]
 
 async function shrinkGif(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
+  if (plan.gif.from === 'rewrite') return
+  const { delayCentiseconds: usual } = plan.gif
   for (const { longSide, delayCentiseconds } of smallerGifs) {
     const { size } = await stat(inWork(job, 'gif'))
     if (size <= GIF_BUDGET_BYTES) return
-    const smaller = { ...plan, gif: planGif(job.info, longSide, delayCentiseconds) }
+    const smaller = { ...plan, gif: planGif(job.info, longSide, Math.max(usual, delayCentiseconds)) }
     await encode(job, smallerGifCommand(smaller, job.threads))
   }
 }
