@@ -239,7 +239,8 @@ async function importFrom(source, { headers, fields, wait, signal }) {
   const answer = await fetch('media/import', {
     method: 'POST',
     headers: { ...headers, ...wait, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ source, title, tags: list, nsfw: nsfw === 'true', attribution }),
+    // A box that is not ticked is no word about it, or the site's own would not count.
+    body: JSON.stringify({ source, title, tags: list, ...(nsfw && { nsfw: true }), attribution }),
     signal,
   })
   if (answer.status !== 201) throw toProblem(answer.status, await answer.text(), 'source')
