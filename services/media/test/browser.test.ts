@@ -174,6 +174,26 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     expect(details.body.success.nsfw).toBe(true)
   }, 30_000)
 
+  test('a clip that is too long is told with its length where that is known, and else without', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    let details: object
+    await page.route('**/media/import', (route) =>
+      route.fulfill({ status: 422, json: { error: { code: 'duration_exceeded', message: 'Too long.', details } } }),
+    )
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    await page.fill('#source', 'https://example.com/watch')
+    for (const [told, text] of [
+      [{ limit: 30, actual: 41.2 }, 'The clip is 41.2 seconds long; 30 are allowed.'],
+      // As yt-dlp refuses it.
+      [{ limit: 30 }, 'The clip is longer than 30 seconds.'],
+    ] as const) {
+      details = told
+      await page.locator('#send').press('Enter')
+      await page.waitForSelector(`#source-error:text("${text}")`, { timeout: 5_000 })
+    }
+  })
+
   test('a token that may not read waits for its clip also where files are redirected to a CDN', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     await page.route(/\/f\/\w+\.jpg$/, async (route) => {

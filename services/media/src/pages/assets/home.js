@@ -92,7 +92,10 @@ function toProblem(status, text, what) {
   if (status === 401) return new Problem('This token is not known, or it has ended.', 'token')
   if (code === 'insufficient_scope') return new Problem('This token may not add clips.', 'token')
   if (code === 'duration_exceeded') {
-    return new Problem(`The clip is ${details.actual} seconds long; ${details.limit} are allowed.`, what)
+    const { actual, limit } = details
+    const isKnown = actual !== undefined
+    const sentence = isKnown ? `is ${actual} seconds long; ${limit} are allowed` : `is longer than ${limit} seconds`
+    return new Problem(`The clip ${sentence}.`, what)
   }
   if (status === 415) return new Problem('Only GIF, MP4 and WebM are accepted.', what)
   const field = String(param ?? '').replace('.', '_')
