@@ -140,7 +140,8 @@ async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<voi
   if (!first.dark || plan.stillAtSeconds !== null) return
 
   await rm(raw)
-  await encode(job, posterCommand(plan, plan.durationSeconds / 3))
+  // From the end, because the picture may begin later than the file.
+  await encode(job, posterCommand(plan, plan.cutSeconds - (plan.durationSeconds * 2) / 3))
   if (!(await isWholePoster(raw, plan.video))) return
   const second = await makePoster(raw, inWork(job, 'brighterJpg'), plan.video)
   if (second.luma > first.luma) await rename(inWork(job, 'brighterJpg'), jpg)
