@@ -154,6 +154,46 @@ describe.skipIf(!isBrowserThere)('in a browser', () => {
     expect(complaints()).toEqual([])
   }, 40_000)
 
+  test('a box that is not ticked says nothing: an import is as unsafe as its site says', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    const bytes = gif(31, 20, [{ delay: 10 }, { delay: 10, color: 1 }])
+    const watch = '<meta name="rating" content="adult"><meta property="og:video" content="/a.gif">'
+    const far = createServer(({ url }, response) => {
+      if (url === '/a.gif') response.end(bytes)
+      else response.setHeader('content-type', 'text/html').end(`<!doctype html><head>${watch}</head>`)
+    }).listen(0, '127.0.0.1')
+    await once(far, 'listening')
+    onTestFinished(() => void far.close())
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    await page.fill('#source', `http://127.0.0.1:${(far.address() as AddressInfo).port}/watch`)
+    await page.locator('#send').press('Enter')
+    await page.waitForSelector('#done-title:focus')
+    const link = (await page.getAttribute('#links a', 'href')) as string
+    const details = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
+    expect(details.body.success.nsfw).toBe(true)
+  }, 30_000)
+
+  test('a clip that is too long is told with its length where that is known, and else without', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    let details: object
+    await page.route('**/media/import', (route) =>
+      route.fulfill({ status: 422, json: { error: { code: 'duration_exceeded', message: 'Too long.', details } } }),
+    )
+    await page.goto(`${service.url}/`)
+    await page.fill('#token', service.token)
+    await page.fill('#source', 'https://example.com/watch')
+    for (const [told, text] of [
+      [{ limit: 30, actual: 41.2 }, 'The clip is 41.2 seconds long; 30 are allowed.'],
+      // As yt-dlp refuses it.
+      [{ limit: 30 }, 'The clip is longer than 30 seconds.'],
+    ] as const) {
+      details = told
+      await page.locator('#send').press('Enter')
+      await page.waitForSelector(`#source-error:text("${text}")`, { timeout: 5_000 })
+    }
+  })
+
   test('a token that may not read waits for its clip also where files are redirected to a CDN', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
     await page.route(/\/f\/\w+\.jpg$/, async (route) => {

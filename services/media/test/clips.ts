@@ -45,6 +45,11 @@ const recipes = {
   'sar.mp4': [...picture(1, ',setsar=2'), ...x264],
   // Black but for the second half second of two: the typical frame is black, the one at a third is not.
   'mostly-dark.mp4': [...picture(2, ",lutyuv=y=16:u=128:v=128:enable='not(between(t,0.5,0.9))'"), ...x264],
+  // The same, two seconds after its sound.
+  'late-mostly-dark.mp4': [
+    ...[...tone(4), '-itsoffset', '2'],
+    ...[...picture(2, ",lutyuv=y=16:u=128:v=128:enable='not(between(t,0.5,0.9))'"), '-vsync', 'vfr', ...x264, ...aac],
+  ],
   'fast.mp4': [...lavfi('testsrc2=s=160x120:r=120:d=1'), ...x264],
   // Shorter than a frame of what is made of them.
   '3-frames-in-3-ms.mp4': [...lavfi('testsrc2=s=160x120:r=1000:d=0.003'), ...x264],
@@ -73,6 +78,10 @@ const recipes = {
     ...['-x265-params', 'log-level=none:transfer=smpte2084'],
   ],
   'piped.webm': [...picture(2), ...tone(2), '-c:v', 'libvpx', '-deadline', 'realtime', '-c:a', 'libopus', '-live', '1'],
+  'sound-goes-on.webm': [
+    ...[...lavfi('color=s=64x48:r=25:d=30'), ...tone(30.3), '-c:v', 'libvpx', '-deadline', 'realtime'],
+    ...['-cpu-used', '8', '-c:a', 'libopus'],
+  ],
   'alpha.webm': [
     ...lavfi('color=red@0.0:s=160x120:r=25:d=1,format=yuva420p'),
     ...['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-auto-alt-ref', '0'],

@@ -363,6 +363,14 @@ describe('a direct file', () => {
     }
   })
 
+  test('is as long as its picture, also where its header counts the sound that goes on behind it', async () => {
+    const webm = await readFile(await clip('sound-goes-on.webm'))
+    // An element that says nothing makes it large enough to be judged by its header.
+    const filler = Buffer.concat([Buffer.from('ec01000000000fffff', 'hex'), Buffer.alloc(0xfffff)])
+    far.answers({ [FILE]: bytes(Buffer.concat([webm, filler])) })
+    expect(await imported(FILE)).toMatchObject({ type: 'webm' })
+  })
+
   test('that is small is judged by its pictures, not by its header', async () => {
     far.answers({ [FILE]: bytes(await readFile(await lyingClip('faststart.mp4', 20))) })
     expect(await imported(FILE)).toMatchObject({ type: 'mp4' })

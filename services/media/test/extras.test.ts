@@ -7,6 +7,7 @@ import { cleanUp } from '../src/housekeeping.ts'
 import { makeExtrasOfSource } from '../src/jobs/add-extras.ts'
 import { beginClip } from '../src/jobs/at-work.ts'
 import { EXTRAS_QUEUE } from '../src/jobs/extras-queue.ts'
+import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
 import { clip, embeddedTools, impatientTools, tools, written } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { inspect } from './inspect.ts'
@@ -25,6 +26,8 @@ const jobOf = (sourceId: string) => ({
   ...{ id: 'job', retryCount: 0, signal: new AbortController().signal },
   data: { sourceId },
 })
+/** Extras are queued after the answer, by the job of the clip. */
+const jobsOver = ({ deps }: TestService) => expect.poll(() => deps.queue.depth(TRANSCODE_QUEUE.name)).toBe(0)
 const sourceIn = async ({ deps }: TestService) => (await deps.pool.query('select id from sources')).rows[0].id as string
 
 test('an AV1 copy and a WebP poster follow in the background, are offered first, and go with the clip', async ({
@@ -80,6 +83,7 @@ test('an ffmpeg without the encoder, and a clip that is too small for it, leave 
 
 test('nothing is made beside the four files where nobody asked for it', async ({ service }) => {
   const answer = await service.upload(gif(31, 20, [{ delay: 10 }]))
+  await jobsOver(service)
   expect(await service.deps.queue.depth(EXTRAS_QUEUE.name)).toBe(0)
   expect(await kindsOf(service, answer)).toEqual(['gif', 'jpg', 'mp4', 'webm'])
   expect((await service.get(`/f/${idIn(answer)}.webp`)).status).toBe(404)
@@ -113,8 +117,12 @@ test('extras give way to clips: before they begin and while they are made; a ful
   expect(await postponed(service)).toEqual([{ times: 1 }, { times: 1 }])
 
   await service.upload(gif(32, 20, [{ delay: 10 }]))
+  await jobsOver(service)
+  const { rows } = await deps.pool.query(
+    `select distinct data->>'sourceId' as source from media_queue.job where name = 'extras'`,
+  )
+  expect(rows).toEqual([{ source: job.data.sourceId }])
   expect(await postponed(service)).toHaveLength(2)
-  expect(await deps.queue.depth(EXTRAS_QUEUE.name)).toBe(2)
   await service.close()
 })
 

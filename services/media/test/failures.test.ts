@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
 import { failDeadSource, transcodeSource } from '../src/jobs/transcode-source.ts'
-import { clip } from './clips.ts'
+import { clip, tools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { formOf, idIn, startTestService, type TestService, test } from './service.ts'
 import { openUpload } from './slow-upload.ts'
@@ -72,6 +72,19 @@ test('the byte over the limit ends the upload; the rest is neither kept nor wait
   expect(announced.status).toBe(413)
   await service.close()
 })
+
+test('a file that nobody comes to an end with is 504, and leaves nothing', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'media-slow-probe-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const path = join(directory, 'ffprobe')
+  await writeFile(path, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 })
+  const service = await startTestService({}, { tools: { ...tools, ffprobe: { ...tools.ffprobe, path } } })
+  const answer = await service.upload(await readFile(await clip('small.mp4')))
+  expect([answer.status, answer.body.error.code]).toEqual([504, 'processing_timeout'])
+  expect(await service.listFiles()).toEqual([])
+  expect(await service.countRows()).toEqual({ clips: 0, sources: 0 })
+  await service.close()
+}, 20_000)
 
 test('a client that goes away while it waits has its clip all the same', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })

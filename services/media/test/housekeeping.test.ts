@@ -1,4 +1,4 @@
-import { mkdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
@@ -77,6 +77,20 @@ test('what a killed process left half-stored is removed after an hour', async ()
   await utimes(left, hourAgo, hourAgo)
   await cleanUp(service.deps)
   expect(await service.listFiles()).toEqual([])
+  await service.close()
+})
+
+test('two that tidy up one work directory at once, as replicas do, both come to their end', async () => {
+  const service = await startTestService(noWorkers)
+  const directory = join(service.deps.config.storage.workDir, 'resumable')
+  await mkdir(directory, { recursive: true })
+  for (let number = 0; number < 50; number++) {
+    const left = join(directory, String(number).padStart(32, '0'))
+    await writeFile(left, 'x')
+    await utimes(left, 0, 0)
+  }
+  await Promise.all([cleanUp(service.deps), cleanUp(service.deps)])
+  expect(await readdir(directory)).toEqual([])
   await service.close()
 })
 

@@ -445,6 +445,19 @@ describe('every address', () => {
     ])
   })
 
+  test('tells of bodies that do not come, where it takes one, and of clips that take too long, where one is added', async ({
+    service,
+  }) => {
+    const { body } = await service.get('/openapi.json')
+    const operations = Object.entries<Record<string, { responses: object }>>(body.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { responses }]) => ({ name: `${method} ${path}`, responses })),
+    )
+    const telling = (status: number) =>
+      operations.filter(({ responses }) => status in responses).map(({ name }) => name)
+    expect(telling(408)).toEqual(telling(413))
+    expect(telling(504)).toEqual(['post /media/upload', 'post /tus', 'patch /tus/{id}', 'post /media/import'])
+  })
+
   test('lets browsers of any site in, with a token or without', async ({ service }) => {
     const preflight = await service.call('OPTIONS', '/media/import', {
       headers: {

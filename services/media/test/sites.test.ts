@@ -286,7 +286,11 @@ describe('streamable', () => {
         { [small]: mp4 },
       ),
     ],
-    ['31 s', row({ ...video, duration: 30.2 }, failure('duration_exceeded', { limit: 30, actual: 30.2 }))],
+    ['31 s', row({ ...video, duration: 30.6 }, failure('duration_exceeded', { limit: 30, actual: 30.6 }))],
+    [
+      'what may be a picture of 30 s and a sound that goes on',
+      row({ ...video, duration: 30.3 }, clipIs('Goal', by), [api, big], { [big]: mp4 }),
+    ],
     ['still being made', row({ ...video, status: 1 }, failed('streamable', 'bad_response', 'not_ready'))],
     ['broken', row({ ...video, status: 3 }, failure('unsupported_site_content', { site: 'streamable' }))],
     ['no file', row({ ...video, files: {} }, failure('unsupported_site_content', { site: 'streamable' }))],

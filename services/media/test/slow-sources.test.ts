@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { apiError } from '../src/errors.ts'
 import { clip } from './clips.ts'
@@ -10,8 +11,10 @@ import { startTestService, type TestService, test } from './service.ts'
 /** Answers that have begun and never end, with a byte now and then so that they do not stall. */
 const endless = new Set<ServerResponse>()
 let site: string
+/** Whole files. */
+let served = 0
 const server = createServer(async (request, response) => {
-  if (request.url !== '/slow') return response.end(await readFile(await clip('plain.gif')))
+  if (request.url !== '/slow') return response.end(await readFile(await clip('plain.gif')), () => served++)
   endless.add(response)
   const drip = setInterval(() => response.write('GIF89a'), 100)
   response.once('close', () => {
@@ -56,6 +59,35 @@ test('an import whose client is gone ends at once: connection, temporary file an
   await expect.poll(() => temporary(service)).toEqual([])
   expect((await service.importFrom({ source: `${site}/clip.gif` })).status).toBe(201)
   expect(await service.countRows()).toEqual({ clips: 1, sources: 1 })
+})
+
+test('an import whose client goes away between its last byte and its acceptance becomes no clip', async ({
+  service,
+}) => {
+  const { deps, app } = service
+  const before = await service.countRows()
+  const sha256 = createHash('sha256').update(await readFile(await clip('plain.gif')))
+  // Whoever has the same bytes is looked at first.
+  const { promise: isOver, resolve: goOn } = Promise.withResolvers<void>()
+  const other = deps.turns.take(sha256.digest('hex'), () => isOver)
+  const connected = once(app.server, 'connection')
+  const servedBefore = served
+  const body = JSON.stringify({ source: `${site}/clip.gif` })
+  const client = connect(Number(new URL(service.url).port), '127.0.0.1')
+  client.write(
+    `POST /media/import HTTP/1.1\r\nHost: a\r\nToken: ${service.token}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  const [connection] = await connected
+  await expect.poll(() => served, { timeout: 5_000 }).toBe(servedBefore + 1)
+  await expect.poll(() => deps.downloads.taken().used).toBe(0)
+  expect(await temporary(service)).toHaveLength(1)
+  client.destroy()
+  await once(connection, 'close')
+  goOn()
+  await other
+  await expect.poll(() => temporary(service)).toEqual([])
+  expect(await service.countRows()).toEqual(before)
 })
 
 test('slow sources of one token leave room for the imports of another', async ({ service }) => {

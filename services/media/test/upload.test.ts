@@ -201,6 +201,8 @@ test('the largest picture is up to the operator, also for bytes that were accept
     expect([status, body.error.code, body.error.details.limit]).toEqual([422, 'dimensions_exceeded', { side: 100 }])
   }
   expect(await strict.countRows()).toEqual({ clips: 1, sources: 1 })
+  expect((await strict.get('/')).text).toContain('up to 1 second and 150 MB')
+  expect((await generous.get('/')).text).toContain('up to 30 seconds and 150 MB')
   await strict.close()
   await generous.close()
 })

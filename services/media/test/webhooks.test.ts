@@ -361,6 +361,22 @@ describe('one attempt after another', () => {
     expect((await page('')).items).toHaveLength(2)
   })
 
+  test('the webhooks of a token that ended, by hand or by time, are told of nothing more', async () => {
+    const admin = (await service.newToken({ scopes: ['admin'] })).token
+    const expiresAt = new Date(service.clock.now().getTime() + 3_600_000)
+    const told = async (hook: string) =>
+      (await service.deps.pool.query('select type from webhook_deliveries where webhook_id = $1', [hook])).rows
+    for (const end of ['revoked', 'expired', undefined]) {
+      const owner = await service.newToken(end === 'expired' ? { expiresAt } : {})
+      const hook = await register(service, `${receiver.url}/hook`, {}, owner.token)
+      const clipId = idIn(await service.upload(newGif(), [], { token: owner.token }))
+      if (end === 'revoked') await service.call('DELETE', `/tokens/${owner.id}`, { headers: { token: admin } })
+      if (end === 'expired') service.clock.advance({ seconds: 3_600 })
+      expect((await service.call('DELETE', `/media/${clipId}`, { headers: { token: admin } })).status).toBe(204)
+      expect(await told(hook)).toEqual(end ? [] : [{ type: 'media.deleted' }])
+    }
+  })
+
   test('a webhook is its token’s alone, and takes the scopes read and write', async () => {
     const stranger = await service.newToken({ scopes: ['admin'] })
     const { id: delivery } = await latest()

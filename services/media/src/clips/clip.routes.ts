@@ -70,7 +70,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
           body: PatchBody,
           response: {
             200: Type.Object({ success: DetailsShape }),
-            ...errorResponses(400, 401, 403, 404, 410, 413, 415, 422, 429),
+            ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 422, 429),
           },
         },
         preValidation: async ({ body }) => {
@@ -104,7 +104,7 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
               Type.String({ description: 'In place of a token: of a clip that was uploaded without one.' }),
             ),
           }),
-          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 410, 413, 415, 429) },
+          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 429) },
         },
       },
       async (request, reply) => {

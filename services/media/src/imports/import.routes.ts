@@ -36,7 +36,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       body: ImportBody,
       response: {
         201: Type.Object({ success: ResultOrDetailsShape }),
-        ...errorResponses(400, 401, 403, 409, 410, 413, 415, 422, 424, 429, 507),
+        ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 424, 429, 504, 507),
       },
     },
     onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),

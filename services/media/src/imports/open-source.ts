@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { apiError } from '../errors.ts'
 import { readDeclaredDuration } from '../probe/declared-duration.ts'
-import { type ProbeLimits, refuseLongDuration } from '../probe/limits.ts'
+import { type ProbeLimits, refuseLongDuration, refuseToldDuration } from '../probe/limits.ts'
 import { findType } from '../probe/sniff.ts'
 import type { FetchOptions, Remote, RemoteAnswer } from '../remote/fetch-remote.ts'
 import { readBody } from '../remote/read-body.ts'
@@ -71,7 +71,9 @@ async function readAnswer(
   if (type) {
     const bytes = head.isWhole ? head.bytes.length : Number(answer.headers['content-length'] ?? maxBytes)
     const seconds = bytes > SMALL_BYTES ? readDeclaredDuration(type, head.bytes) : undefined
-    if (seconds !== undefined) refuseLongDuration(limits, seconds)
+    // An mp4 tells how long its picture is, a webm how long all of it is.
+    const refuse = type === 'mp4' ? refuseLongDuration : refuseToldDuration
+    if (seconds !== undefined) refuse(limits, seconds)
     const body = { headers: answer.headers, chunks: join(head.bytes, answer.chunks) }
     return { kind: 'file', file: await writeBody(file, body, maxBytes) }
   }

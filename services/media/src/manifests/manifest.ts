@@ -1,4 +1,5 @@
 import { apiError } from '../errors.ts'
+import { refuseToldDuration } from '../probe/limits.ts'
 
 /** What a manifest comes to: a picture and, where it is separate, its sound. */
 export type Reading = { playlists: PictureAndSound<string> } | { tracks: PictureAndSound<Track> }
@@ -35,14 +36,9 @@ type Reason =
 export const refuseManifest = (reason: Reason, cause?: unknown) =>
   apiError('unsupported_site_content', { details: { reason }, cause })
 
-/** A manifest's numbers are rounded, and its last segment counts whole: the probe measures what came of it. */
-const DURATION_TOLERANCE_SECONDS = 0.5
-
-/** What it says must fit before anything is fetched; throws duration_exceeded. */
-export function refuseLongTrack({ seconds: limit }: ManifestLimits, seconds: number): void {
-  if (!(seconds > limit + DURATION_TOLERANCE_SECONDS)) return
-  throw apiError('duration_exceeded', { details: { limit, actual: Math.round(seconds * 1000) / 1000 } })
-}
+/** What it says must fit before anything is fetched; throws duration_exceeded. Its last segment counts whole. */
+export const refuseLongTrack = ({ seconds: durationSeconds }: ManifestLimits, seconds: number): void =>
+  refuseToldDuration({ durationSeconds }, seconds)
 
 /** The pieces, with the beginning that all share in front. Neighbours in one file are asked for at once. */
 export function trackOf(limits: ManifestLimits, start: Piece | undefined, segments: Piece[]): Track {

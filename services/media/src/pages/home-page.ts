@@ -26,9 +26,13 @@ export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site
   })
 
 /** The bare address: to try the service by hand. Without scripts it says how to do so from a command line. */
-export function homePage(site: Site, { maxBytes, needsToken }: { maxBytes: number; needsToken: boolean }): string {
+export function homePage(
+  site: Site,
+  { maxBytes, maxSeconds, needsToken }: { maxBytes: number; maxSeconds: number; needsToken: boolean },
+): string {
   const megabytes = Math.floor(maxBytes / 1024 ** 2)
-  const limits = `GIF, MP4 or WebM, up to 30 seconds${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
+  const seconds = maxSeconds === 1 ? '1 second' : `${maxSeconds} seconds`
+  const limits = `GIF, MP4 or WebM, up to ${seconds}${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
   return htmlDocument({
     title: `Add a clip · ${site.name}`,
     noindex: true,

@@ -36,7 +36,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
 
   app.get('/', { schema: { hide: true } }, async (_request, reply) =>
     sendPage(reply, {
-      html: homePage(site, { maxBytes: deps.config.source.maxBytes, needsToken: deps.config.uploadNeedsToken }),
+      html: homePage(site, { ...deps.config.source, needsToken: deps.config.uploadNeedsToken }),
       policy: homePagePolicy(site),
       cache: 'public, max-age=300',
     }),

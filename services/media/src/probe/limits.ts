@@ -29,6 +29,17 @@ export function refuseLongDuration(limits: Pick<ProbeLimits, 'durationSeconds'>,
   throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, actual } })
 }
 
+/**
+ * Containers, manifests and sites tell the length of the sound too, which may go on behind the picture, and tell it rounded:
+ * what is over by no more than this is for the probe to measure (contract/media.md 3.5, 3.6).
+ */
+export const TOLD_TOLERANCE_SECONDS = 0.5
+
+/** By what is told before there is anything to measure. */
+export function refuseToldDuration(limits: Pick<ProbeLimits, 'durationSeconds'>, seconds: number): void {
+  if (seconds > limits.durationSeconds + TOLD_TOLERANCE_SECONDS) refuseLongDuration(limits, seconds)
+}
+
 export function refuseLargePicture(limits: ProbeLimits, width: number, height: number): void {
   if (Math.max(width, height) <= limits.side) return
   throw apiError('dimensions_exceeded', { details: { limit: { side: limits.side }, actual: { width, height } } })

@@ -85,7 +85,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         body: CreateBody,
         response: {
           201: Type.Object({ success: NewTokenShape }),
-          ...errorResponses(400, 401, 403, 413, 415, 422, 429),
+          ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
         },
       },
     },
@@ -107,7 +107,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         summary: 'Ends a token at once; its clips stay',
         security: TOKEN_SECURITY,
         params: Type.Object({ id: Type.String() }),
-        response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 415, 429) },
+        response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
       },
     },
     async (request, reply) => {

@@ -167,15 +167,18 @@ describe('picture', () => {
     await expectSound(made)
   })
 
-  test('a poster of a clip that is black for long shows what comes after', async () => {
-    const made = await make(tools, await clip('mostly-dark.mp4'))
-    const means = (await sharp(made.jpg.path).stats()).channels.map(({ mean }) => mean / 255)
-    expect(means[1]).toBeGreaterThan(0.25)
-    // And so does what stands for it until it is there.
-    const { r, g, b } = thumbHashToAverageRGBA(made.placeholder)
-    for (const [n, value] of [r, g, b].entries()) expect(value).toBeCloseTo(means[n] as number, 1)
-    expect(thumbHashToApproximateAspectRatio(made.placeholder)).toBeCloseTo(160 / 120, 0)
-  })
+  test.each(['mostly-dark.mp4', 'late-mostly-dark.mp4'] as const)(
+    'a poster of a clip that is black for long shows what comes after (%s)',
+    async (name) => {
+      const made = await make(tools, await clip(name))
+      const means = (await sharp(made.jpg.path).stats()).channels.map(({ mean }) => mean / 255)
+      expect(means[1]).toBeGreaterThan(0.25)
+      // And so does what stands for it until it is there.
+      const { r, g, b } = thumbHashToAverageRGBA(made.placeholder)
+      for (const [n, value] of [r, g, b].entries()) expect(value).toBeCloseTo(means[n] as number, 1)
+      expect(thumbHashToApproximateAspectRatio(made.placeholder)).toBeCloseTo(160 / 120, 0)
+    },
+  )
 })
 
 describe('sound', () => {
@@ -244,6 +247,15 @@ describe('when ffmpeg fails', () => {
     )
     expect(made).toMatchObject({ hasAudio: true, warnings: ['ffmpeg ended with SIGSEGV'] })
     await expectSound(made)
+  })
+
+  test('a gif over its budget is made again, smaller and not faster', async () => {
+    const { path } = embeddedTools.ffmpeg
+    const large = await faulty('out.webm*out.gif', `${path} "$@" && head -c 9000000 /dev/zero >>out.gif; exit $?`)
+    const made = await make(large, await clip('just-30.mp4'))
+    expect(made.gif.bytes).toBeLessThan(8_000_000)
+    // Ten a second, as of every clip of more than 20 s.
+    expect((await inspect(made.gif.path)).streams).toMatchObject([{ nb_read_frames: '300' }])
   })
 
   test('a success that wrote nothing is no success', async () => {

@@ -140,7 +140,8 @@ async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<voi
   if (!first.dark || plan.stillAtSeconds !== null) return
 
   await rm(raw)
-  await encode(job, posterCommand(plan, plan.durationSeconds / 3))
+  // From the end, because the picture may begin later than the file.
+  await encode(job, posterCommand(plan, plan.cutSeconds - (plan.durationSeconds * 2) / 3))
   if (!(await isWholePoster(raw, plan.video))) return
   const second = await makePoster(raw, inWork(job, 'brighterJpg'), plan.video)
   if (second.luma > first.luma) await rename(inWork(job, 'brighterJpg'), jpg)
@@ -154,10 +155,12 @@ const smallerGifs = [
 ]
 
 async function shrinkGif(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
+  if (plan.gif.from === 'rewrite') return
+  const { delayCentiseconds: usual } = plan.gif
   for (const { longSide, delayCentiseconds } of smallerGifs) {
     const { size } = await stat(inWork(job, 'gif'))
     if (size <= GIF_BUDGET_BYTES) return
-    const smaller = { ...plan, gif: planGif(job.info, longSide, delayCentiseconds) }
+    const smaller = { ...plan, gif: planGif(job.info, longSide, Math.max(usual, delayCentiseconds)) }
     await encode(job, smallerGifCommand(smaller, job.threads))
   }
 }

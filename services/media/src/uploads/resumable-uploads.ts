@@ -153,7 +153,10 @@ export async function sweepUploads(deps: Pick<Deps, 'config' | 'db' | 'now'>): P
   for (let at = 0; at < files.length; at += BATCH) {
     const some = files.slice(at, at + BATCH)
     const needed = new Set(await findContinuable(deps.db, some))
-    for (const id of some) if (!needed.has(id) && (await isOld(join(directory, id)))) await rm(join(directory, id))
+    for (const path of some.filter((id) => !needed.has(id)).map((id) => join(directory, id))) {
+      // Others may tidy up the same directory.
+      if (await isOld(path)) await rm(path, { force: true })
+    }
   }
 }
 

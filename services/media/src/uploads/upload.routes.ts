@@ -49,7 +49,7 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       body: UploadForm,
       response: {
         201: Type.Object({ success: ResultOrDetailsShape }),
-        ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 507),
+        ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
       },
     },
     // The form is read by the handler, part by part; the schema above is documentation.

@@ -73,7 +73,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           body: CreateBody,
           response: {
             201: Type.Object({ success: NewWebhookShape }),
-            ...errorResponses(400, 401, 403, 413, 415, 422, 429),
+            ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
           },
         },
       },
@@ -104,7 +104,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           summary: 'Takes an address away, with what it was told',
           security: TOKEN_SECURITY,
           params: Params,
-          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 413, 415, 429) },
+          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
         },
       },
       async (request, reply) => {
@@ -125,7 +125,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
           params: DeliveryParams,
           response: {
             202: Type.Object({ success: DeliveryShape }),
-            ...errorResponses(400, 401, 403, 404, 413, 415, 429),
+            ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429),
           },
         },
       },

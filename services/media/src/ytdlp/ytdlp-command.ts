@@ -1,3 +1,5 @@
+import { TOLD_TOLERANCE_SECONDS } from '../probe/limits.ts'
+
 export interface YtdlpRun {
   url: string
   /** With the name and password it wants. */
@@ -7,15 +9,12 @@ export interface YtdlpRun {
   maxBytes: number
 }
 
-/** A manifest's second is rounded, and so is what a site says. */
-const DURATION_TOLERANCE_SECONDS = 0.5
-
 /**
  * The arguments of contract/media.md 3.5: it looks at one page and says what is there; it downloads nothing, reads no settings and
  * runs no program. `generic` would fetch any address, so it is off. The address comes last, where none of it is an option.
  */
 export function ytdlpCommand({ url, proxy, cookiesPath, maxSeconds, maxBytes }: YtdlpRun): string[] {
-  const duration = maxSeconds + DURATION_TOLERANCE_SECONDS
+  const duration = maxSeconds + TOLD_TOLERANCE_SECONDS
   return [
     ...['--ignore-config', '--no-cache-dir', '--no-plugin-dirs', '--no-remote-components', '--no-js-runtimes'],
     ...['--no-playlist', '--playlist-items', '1', '--abort-on-error', '--no-warnings', '--no-progress'],

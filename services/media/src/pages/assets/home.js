@@ -92,7 +92,10 @@ function toProblem(status, text, what) {
   if (status === 401) return new Problem('This token is not known, or it has ended.', 'token')
   if (code === 'insufficient_scope') return new Problem('This token may not add clips.', 'token')
   if (code === 'duration_exceeded') {
-    return new Problem(`The clip is ${details.actual} seconds long; ${details.limit} are allowed.`, what)
+    const { actual, limit } = details
+    const isKnown = actual !== undefined
+    const sentence = isKnown ? `is ${actual} seconds long; ${limit} are allowed` : `is longer than ${limit} seconds`
+    return new Problem(`The clip ${sentence}.`, what)
   }
   if (status === 415) return new Problem('Only GIF, MP4 and WebM are accepted.', what)
   const field = String(param ?? '').replace('.', '_')
@@ -239,7 +242,8 @@ async function importFrom(source, { headers, fields, wait, signal }) {
   const answer = await fetch('media/import', {
     method: 'POST',
     headers: { ...headers, ...wait, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ source, title, tags: list, nsfw: nsfw === 'true', attribution }),
+    // A box that is not ticked is no word about it, or the site's own would not count.
+    body: JSON.stringify({ source, title, tags: list, ...(nsfw && { nsfw: true }), attribution }),
     signal,
   })
   if (answer.status !== 201) throw toProblem(answer.status, await answer.text(), 'source')
