@@ -1,4 +1,5 @@
 import { ConfigError } from './config.ts'
+import { isDatabaseRefusal } from './database.ts'
 
 /**
  * Why a service could not start, if an operator can mend it: "Port 8081 is in use. Set AUTH_PORT to another one." or the
@@ -6,7 +7,10 @@ import { ConfigError } from './config.ts'
  */
 export function explainStartFailure(error: unknown, variables: Record<number, string>): string | undefined {
   if (error instanceof ConfigError) return error.message
-  const { code, port } = error as { code?: string; port?: number }
+  const { message } = error as Error
+  if (isDatabaseRefusal(error)) return `The database refuses what it is asked by DATABASE_URL: ${message}`
+  const { code, port, syscall } = error as { code?: string; port?: number; syscall?: string }
+  if (syscall === 'open') return `A file that is needed cannot be read: ${message}`
   if (port === undefined) return undefined
   const remedy = `Set ${variables[port] ?? 'its variable'} to another one.`
   if (code === 'EADDRINUSE') return `Port ${port} is in use. ${remedy}`

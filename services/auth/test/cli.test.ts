@@ -113,6 +113,48 @@ test('a database that is not there is said in one line', async () => {
   expect(stderr).not.toContain('    at ')
 })
 
+test('a database that refuses is said in one line, and so is a file that is not there', async () => {
+  const { url, drop } = await createDatabase()
+  const wrong = (change: (url: URL) => void) => {
+    const changed = new URL(url)
+    change(changed)
+    return { AUTH_DATABASE_URL: changed.href }
+  }
+  const settings: [Record<string, string>, string][] = [
+    [
+      wrong((it) => {
+        it.pathname = '/nowhere'
+      }),
+      'database "nowhere" does not exist',
+    ],
+    [
+      wrong((it) => {
+        it.username = 'nobody'
+      }),
+      'nobody',
+    ],
+    [
+      wrong((it) => {
+        it.search = '?sslmode=verify-full'
+      }),
+      'does not support SSL',
+    ],
+    [
+      wrong((it) => {
+        it.search = '?sslmode=verify-full&sslrootcert=/no/ca.crt'
+      }),
+      "open '/no/ca.crt'",
+    ],
+  ]
+  const results = await Promise.all(settings.map(([env]) => auth(['migrate', 'status'], env)))
+  await drop()
+  for (const [index, { code, stdout, stderr }] of results.entries()) {
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(settings[index]?.[1])
+    expect(stderr).not.toContain('    at ')
+  }
+})
+
 describe('keys generate', () => {
   test.for(['RS256', 'ES256', 'EdDSA'])('%s: the result is a value for AUTH_JWT_KEYS that signs', async (alg) => {
     const { code, stdout, stderr } = await authHere(['keys', 'generate', '--alg', alg, '--kid', 'first'])
