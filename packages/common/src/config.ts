@@ -109,10 +109,12 @@ function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
   return value.replace(/\/+$/, '')
 }
 
-/** An absolute URL of any scheme: sites can be `myapp://home`. */
+/** An absolute URL of any scheme: sites can be `myapp://home`. Without the slashes `localhost:3000` would be one of the scheme localhost. */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
   variable('URL', meaning, options, (value) => {
-    if (!URL.canParse(value)) throw new Error('must be an absolute URL')
+    if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) {
+      throw new Error('must be an absolute URL, as https://app.example.com or myapp://home')
+    }
     return value
   })
 

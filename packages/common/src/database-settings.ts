@@ -47,5 +47,7 @@ function parseNamespace(value: string): string {
   if (!/^([a-z][a-z0-9_]{0,30})?$/.test(value)) {
     throw new Error('must be up to 31 lower-case letters, digits and underscores, starting with a letter')
   }
+  // It is the beginning of the queue's schema too, and PostgreSQL keeps those that begin so to itself.
+  if (/^pg(_|$)/.test(value)) throw new Error('must not be pg nor begin with pg_')
   return value
 }

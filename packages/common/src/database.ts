@@ -252,6 +252,9 @@ export function isDatabaseRefusal(error: unknown): boolean {
   return error.message === 'The server does not support SSL connections'
 }
 
+/** Whether a statement names a table that is not there: migrations are pending. */
+export const isMissingTable = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === '42P01'
+
 /** Whether the database refused a row because a unique index already holds it; `constraint` names the index. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   const { code, constraint: violated } = (error ?? {}) as { code?: string; constraint?: string }

@@ -10,7 +10,8 @@ export function explainStartFailure(error: unknown, variables: Record<number, st
   const { message } = error as Error
   if (isDatabaseRefusal(error)) return `The database refuses what it is asked by DATABASE_URL: ${message}`
   const { code, port, syscall } = error as { code?: string; port?: number; syscall?: string }
-  if (syscall === 'open') return `A file that is needed cannot be read: ${message}`
+  // Docker makes a folder of a file that it is to mount and does not find, such as `.env`.
+  if (syscall === 'open' || code === 'EISDIR') return `A file that is needed cannot be read: ${message}`
   if (port === undefined) return undefined
   const remedy = `Set ${variables[port] ?? 'its variable'} to another one.`
   if (code === 'EADDRINUSE') return `Port ${port} is in use. ${remedy}`
