@@ -161,5 +161,7 @@ function explain(error: unknown): string | undefined {
 
 /** `… | head` closes the pipe when it has enough. */
 function leaveWhenNobodyReads(error: NodeJS.ErrnoException): void {
-  process.exit(error.code === 'EPIPE' ? 0 : 1)
+  if (error.code === 'EPIPE') process.exit(0)
+  process.stderr.write(`the result could not be written: ${error.message}\n`)
+  process.exit(1)
 }

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import bcrypt from 'bcrypt'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { describe, expect } from 'vitest'
@@ -153,6 +156,15 @@ test('a database that refuses is said in one line, and so is a file that is not 
     expect(stderr).toContain(settings[index]?.[1])
     expect(stderr).not.toContain('    at ')
   }
+})
+
+test.skipIf(process.platform !== 'linux')('a result that could not be written is a failure that is told', async () => {
+  const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+  const run = promisify(execFile)('sh', ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, cli, 'version'])
+  await expect(run).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^the result could not be written: ENOSPC/),
+  })
 })
 
 describe('keys generate', () => {
