@@ -12,7 +12,7 @@ export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) 
   ({
     DATABASE_URL: parsed(
       'string',
-      'PostgreSQL connection string.',
+      'PostgreSQL connection string; with TLS `?sslmode=verify-full`, and `sslrootcert=` the file of an authority of your own.',
       { required: true, aliases: ['DB_DATABASE_URL'] },
       parseDatabaseUrl,
     ),

@@ -1,6 +1,13 @@
 import { ConfigError } from './config.ts'
 import { isDatabaseRefusal } from './database.ts'
 
+/** Codes of TLS for a certificate of nobody known, of somebody else, or of another time. */
+const UNTRUSTED =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|(ERR_TLS_)?CERT_.*|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(GET|VERIFY)_.*)$/
+
+const AUTHORITY =
+  'If it is that of PostgreSQL, name the file of its authority in DATABASE_URL: ?sslmode=verify-full&sslrootcert=/path/ca.crt'
+
 /**
  * Why a service could not start, if an operator can mend it: "Port 8081 is in use. Set AUTH_PORT to another one." or the
  * problems of the configuration. `variables` names the setting of each port.
@@ -10,6 +17,7 @@ export function explainStartFailure(error: unknown, variables: Record<number, st
   const { message } = error as Error
   if (isDatabaseRefusal(error)) return `The database refuses what it is asked by DATABASE_URL: ${message}`
   const { code, port, syscall } = error as { code?: string; port?: number; syscall?: string }
+  if (UNTRUSTED.test(String(code))) return `The certificate of a server is not trusted: ${message}. ${AUTHORITY}`
   // Docker makes a folder of a file that it is to mount and does not find, such as `.env`.
   if (syscall === 'open' || code === 'EISDIR') return `A file that is needed cannot be read: ${message}`
   if (port === undefined) return undefined

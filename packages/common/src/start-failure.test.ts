@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { explainStartFailure } from './start-failure.ts'
+
+const failure = (message: string, facts: object) => explainStartFailure(Object.assign(new Error(message), facts), {})
+
+test.each([
+  ['self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['self-signed certificate in certificate chain', 'SELF_SIGNED_CERT_IN_CHAIN'],
+  ['unable to get local issuer certificate', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
+  ['unable to verify the first certificate', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ['certificate has expired', 'CERT_HAS_EXPIRED'],
+  ["Hostname/IP does not match certificate's altnames", 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])('of a certificate that is not trusted (%s) the remedy is named', (message, code) => {
+  const explained = failure(message, { code })
+  expect(explained).toContain(message)
+  expect(explained).toContain('sslrootcert=')
+})
+
+test('what an operator cannot mend is not explained away', () => {
+  expect(failure('boom', {})).toBeUndefined()
+  expect(failure('read ECONNRESET', { code: 'ECONNRESET', syscall: 'read' })).toBeUndefined()
+})
