@@ -16,6 +16,15 @@ test.each([
   expect(explained).toContain('sslrootcert=')
 })
 
+test.each([
+  ["EACCES: permission denied, mkdir '/data/blobs'", { code: 'EACCES', syscall: 'mkdir', path: '/data/blobs' }],
+  ["EROFS: read-only file system, mkdir '/data/blobs'", { code: 'EROFS', syscall: 'mkdir', path: '/data/blobs' }],
+  ["EACCES: permission denied, open '.env'", { code: 'EACCES', syscall: 'open', path: '.env' }],
+  ['EISDIR: illegal operation on a directory, read', { code: 'EISDIR', syscall: 'read' }],
+])('a place on the disk that cannot be used (%s) is named', (message, facts) => {
+  expect(failure(message, facts)).toBe(`A file or folder that is needed cannot be used: ${message}`)
+})
+
 test('what an operator cannot mend is not explained away', () => {
   expect(failure('boom', {})).toBeUndefined()
   expect(failure('read ECONNRESET', { code: 'ECONNRESET', syscall: 'read' })).toBeUndefined()

@@ -16,10 +16,10 @@ export function explainStartFailure(error: unknown, variables: Record<number, st
   if (error instanceof ConfigError) return error.message
   const { message } = error as Error
   if (isDatabaseRefusal(error)) return `The database refuses what it is asked by DATABASE_URL: ${message}`
-  const { code, port, syscall } = error as { code?: string; port?: number; syscall?: string }
+  const { code, port, path } = error as { code?: string; port?: number; path?: string }
   if (UNTRUSTED.test(String(code))) return `The certificate of a server is not trusted: ${message}. ${AUTHORITY}`
   // Docker makes a folder of a file that it is to mount and does not find, such as `.env`.
-  if (syscall === 'open' || code === 'EISDIR') return `A file that is needed cannot be read: ${message}`
+  if (path !== undefined || code === 'EISDIR') return `A file or folder that is needed cannot be used: ${message}`
   if (port === undefined) return undefined
   const remedy = `Set ${variables[port] ?? 'its variable'} to another one.`
   if (code === 'EADDRINUSE') return `Port ${port} is in use. ${remedy}`
