@@ -41,7 +41,7 @@ export async function runProcesses(count: number, log: Logger, start: () => Prom
     }
     if (!serving.delete(worker)) failedInARow++
     const afterMs = Math.min(RESTART_AFTER_MS * 2 ** failedInARow, RESTART_AFTER_AT_MOST_MS)
-    log.error({ pid: worker.process.pid, code, afterMs }, 'process died, starting another')
+    log.error({ died: worker.process.pid, code, afterMs }, 'process died, starting another')
     setTimeout(() => {
       if (!stopping) cluster.fork()
     }, afterMs)

@@ -9,7 +9,7 @@ import { serve } from './serve.ts'
 
 await runDev(
   { name: 'auth', prefix: 'AUTH_', port: '8081' },
-  async ({ env, given, port, dataDir, stops, settle, leave }) => {
+  async ({ env, given, port, dataDir, stops, settle, leave, commandLine }) => {
     const defaults: Record<string, string> = {
       AUTH_SITE_URL: 'http://localhost:3000',
       AUTH_API_EXTERNAL_URL: `http://127.0.0.1:${port}`,
@@ -56,6 +56,7 @@ await runDev(
       `docs     ${base}/docs`,
       ...lines,
       `try      curl ${base}/signup -d '{"email":"ada@example.com","password":"correct horse"}'`,
+      `commands ${commandLine} --help`,
     ]
   },
 )

@@ -1,15 +1,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, openAsBlob } from 'node:fs'
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
-import { request } from 'node:http'
+import { createReadStream, existsSync } from 'node:fs'
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { delimiter, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { startFlags } from '../test/start-flags.ts'
 
 export type BenchService = Awaited<ReturnType<typeof startService>>
 
 const TOKEN = 'the-token-of-the-benchmark'
+const FORM_HEADERS = { token: TOKEN, 'content-type': 'multipart/form-data; boundary=b' }
 
 interface StartOptions {
   /** Beside those below. */
@@ -100,15 +102,25 @@ function said(child: ReturnType<typeof start>, what: RegExp): Promise<string> {
 }
 
 /** The addresses of the files that were made. */
+/** Streamed as a form: `fetch` with a form of its own takes a third of the time of an upload of 35 MB to itself. */
 export async function upload({ base }: BenchService, path: string): Promise<Record<'gif' | 'mp4', string>> {
-  const body = new FormData()
-  body.append('file', await openAsBlob(path), 'clip.mp4')
-  const answer = await fetch(`${base}/media/upload`, { method: 'POST', body, headers: { token: TOKEN } })
-  if (answer.status !== 201 || answer.headers.get('x-media-state') !== 'ready') {
-    throw new Error(`${answer.status} ${await answer.text()}`)
+  const [head, tail] = ['--b\r\nContent-Disposition: form-data; name="file"; filename="clip"\r\n\r\n', '\r\n--b--\r\n']
+  const { size } = await stat(path)
+  const client = request(`${base}/media/upload`, {
+    method: 'POST',
+    headers: { ...FORM_HEADERS, 'content-length': head.length + size + tail.length },
+  })
+  client.write(head)
+  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
+    if (!client.write(chunk)) await once(client, 'drain')
   }
-  const { success } = (await answer.json()) as { success: { files: Record<'gif' | 'mp4', string> } }
-  return success.files
+  client.end(tail)
+  const [response] = (await once(client, 'response')) as [IncomingMessage]
+  const body = await text(response)
+  if (response.statusCode !== 201 || response.headers['x-media-state'] !== 'ready') {
+    throw new Error(`${response.statusCode} ${body}`)
+  }
+  return JSON.parse(body).success.files
 }
 
 export async function download({ base }: BenchService, address: string): Promise<Buffer> {
@@ -120,7 +132,7 @@ export async function download({ base }: BenchService, address: string): Promise
 export async function uploadNoise({ base }: BenchService, bytes: number): Promise<void> {
   const client = request(`${base}/media/upload`, {
     method: 'POST',
-    headers: { token: TOKEN, 'content-type': 'multipart/form-data; boundary=b' },
+    headers: FORM_HEADERS,
   })
   client.write('--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n')
   const chunk = Buffer.alloc(1024 * 1024, 'x')

@@ -13,7 +13,7 @@ import { findLiveToken } from './tokens/tokens.store.ts'
 
 await runDev(
   { name: 'media', prefix: 'MEDIA_', port: '8082' },
-  async ({ given, port, dataDir, stops, settle, leave }) => {
+  async ({ given, port, dataDir, stops, settle, leave, commandLine }) => {
     const defaults: Record<string, string> = {
       MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
       MEDIA_HOST: '127.0.0.1',
@@ -45,6 +45,7 @@ await runDev(
       `token    ${token}`,
       `upload   curl -F file=@clip.mp4 -F title=Hello -H 'Token: ${token}' ${base}/media/upload`,
       `import   curl --json '{"source":"https://upload.wikimedia.org/wikipedia/commons/2/2c/Rotating_earth_%28large%29.gif"}' -H 'Token: ${token}' ${base}/media/import`,
+      `commands ${commandLine} --help`,
     ]
   },
 )

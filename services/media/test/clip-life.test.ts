@@ -64,6 +64,19 @@ test('a clip that is deleted before it is made is gone at once, is not made, and
   await service.close()
 })
 
+test('whoever waits for a clip that is deleted before it is made is told so', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const waiting = service.upload(gif(30, 21, [{ delay: 10 }]))
+  const ids = async () => (await service.deps.pool.query('select id from clips')).rows
+  await expect.poll(async () => (await ids()).length, { timeout: 8_000 }).toBe(1)
+  const [{ id }] = await ids()
+  await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
+  await service.startWorker()
+  const { status, body } = await waiting
+  expect([status, body.error.code]).toEqual([410, 'gone'])
+  await service.close()
+})
+
 test('a clip that is deleted while it is made stays gone, and what was made of it goes by the clock', async () => {
   const service = await startTestService({}, { tools: impatientTools })
   const { pool } = service.deps

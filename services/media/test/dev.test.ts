@@ -1,10 +1,12 @@
-import { spawn } from 'node:child_process'
+import { exec, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import manifest from '../package.json' with { type: 'json' }
 import { gif } from './gif-bytes.ts'
 import { formOf, idIn, send } from './service.ts'
 import { eventually } from './service-process.ts'
@@ -59,6 +61,13 @@ test('dev starts with nothing given, says where it is, ends on Ctrl-C with nothi
     headers,
   })
   expect(upload.status).toBe(201)
+  expect(first.output).toMatch(/commands npx .+ cli:dev --help\n/)
+  const environment = { PATH: dirname(process.execPath), DEV_DATA_DIR: dataDir }
+  const list = await promisify(exec)(`${manifest.scripts['cli:dev']} tokens list --json`, {
+    cwd: new URL('..', import.meta.url).pathname,
+    env: environment,
+  })
+  expect(JSON.parse(list.stdout)).toMatchObject([{ name: 'dev' }])
   expect(await processesOf(dataDir)).not.toEqual([])
   first.pressControlC()
   expect(await first.ended).toBe(0)

@@ -198,6 +198,7 @@ describe('on the wire', () => {
 
     const again = await tus.send(path, bytes.length, Buffer.alloc(0), { accept: 'application/json' })
     expect([again.status, again.body.success]).toEqual([200, resultOf(last)])
+    expect(codeOf(await tus.send(path, bytes.length, bytes))).toEqual([413, 'file_too_large'])
     const { headers } = await tus.call('HEAD', path)
     expect([headers.get('upload-offset'), headers.get('x-media-id')]).toEqual([
       String(bytes.length),

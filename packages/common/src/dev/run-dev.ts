@@ -1,4 +1,5 @@
-import { join, resolve } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Environment, readEnvFile } from '../config.ts'
 import { createLogger, type Logger, type LogLevel } from '../logger.ts'
@@ -18,11 +19,13 @@ export interface Dev {
   stops: (() => Promise<void>)[]
   /** Ends at once, in one sentence. Without its database nothing could be finished or given back in good order. */
   leave(because: string): void
-  /** Reads the settings; what is given wins over these defaults. Warnings are logged. */
+  /** Reads the settings; what is given wins over these defaults. Warnings are logged. Kept for the command line too. */
   settle<Config extends { log: { level: LogLevel; file?: string | undefined } }>(
     readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
     defaults: Environment,
   ): { config: Config; log: Logger }
+  /** What to type, at the root of the repository, for the command line with the settings of this very service. */
+  commandLine: string
 }
 
 /**
@@ -36,11 +39,13 @@ export async function runDev(
   const file = readEnvFile('.env')
   const env = { ...file, ...process.env }
   const given = (variable: string) => env[prefix + variable] || env[variable]
+  const dataDir = join(resolve(env.DEV_DATA_DIR || fileURLToPath(new URL('../../../../.data', import.meta.url))), name)
   const dev: Dev = {
     env,
     given,
     port: given('PORT') ?? port,
-    dataDir: join(resolve(env.DEV_DATA_DIR || fileURLToPath(new URL('../../../../.data', import.meta.url))), name),
+    dataDir,
+    commandLine: `npx -y pnpm@12 --filter ./services/${name} cli:dev`,
     stops: [],
     leave(because) {
       process.stderr.write(`${because}. Stopping; the next start recovers the data.\n`)
@@ -50,6 +55,7 @@ export async function runDev(
       const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
       const log = createLogger({ name, ...config.log })
       for (const warning of warnings) log.warn(warning)
+      writeSettings(join(dataDir, 'dev.env'), prefix, { ...defaults, ...file, ...process.env })
       return { config, log }
     },
   }
@@ -70,4 +76,14 @@ export async function runDev(
     process.stderr.write(`${expected ?? (error instanceof Error ? error.stack : error)}\n`)
     await stop(1)
   }
+}
+
+/** For the script `cli:dev`; what is set in its terminal wins. */
+function writeSettings(path: string, prefix: string, settings: Environment): void {
+  const lines = Object.entries(settings).flatMap(([variable, value = '']) => {
+    const quote = ["'", '"', '`'].find((each) => !value.includes(each))
+    return variable.startsWith(prefix) && quote ? [`${variable}=${quote}${value}${quote}\n`] : []
+  })
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, lines.join(''), { mode: 0o600 })
 }

@@ -7,8 +7,8 @@ export async function announce(trx: Transaction<DB>, channel: string, sourceId: 
   await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
 }
 
-/** State and failure of those of `ids` that are decided. */
-export async function findDecided(
+/** State and failure of `ids`; one that was deleted is not there. */
+export async function findOutcomes(
   db: Kysely<DB>,
   ids: readonly string[],
 ): Promise<Pick<Source, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
@@ -16,6 +16,5 @@ export async function findDecided(
     .selectFrom('sources')
     .select(['id', 'state', 'error_code', 'error_details'])
     .where('id', '=', sql<string>`any(${ids}::uuid[])`)
-    .where('state', '!=', 'processing')
     .execute()
 }

@@ -3,11 +3,13 @@ import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import type { ErrorCode } from '../errors.ts'
-import { findDecided } from './results.store.ts'
+import { findOutcomes } from './results.store.ts'
 
 export type Decision =
   | { state: 'ready' }
   | { state: 'failed'; code: ErrorCode; details: Record<string, unknown> | null }
+  /** Its last clip was deleted before it was made. */
+  | { state: 'gone' }
 
 /**
  * Tells requests that wait when their source is decided, wherever it was transcoded: workers NOTIFY in the transaction
@@ -29,10 +31,10 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
 
   const look = async (ids: string[]) => {
     if (ids.length === 0) return
-    for (const { id, state, error_code, error_details } of await findDecided(db, ids)) {
-      const decision: Decision =
-        state === 'failed' ? { state, code: error_code ?? 'internal', details: error_details } : { state: 'ready' }
-      for (const tell of waiting.get(id) ?? []) tell(decision)
+    const outcomes = new Map((await findOutcomes(db, ids)).map((outcome) => [outcome.id, outcome]))
+    for (const id of ids) {
+      const decision = toDecision(outcomes.get(id))
+      if (decision) for (const tell of waiting.get(id) ?? []) tell(decision)
     }
   }
   const lookQuietly = (ids: string[]) =>
@@ -78,4 +80,11 @@ export function openResults(options: { db: Kysely<DB>; url: string; channel: str
       await (await listener).close()
     },
   }
+}
+
+function toDecision(outcome: Awaited<ReturnType<typeof findOutcomes>>[number] | undefined): Decision | undefined {
+  if (!outcome) return { state: 'gone' }
+  const { state, error_code, error_details } = outcome
+  if (state === 'processing') return undefined
+  return state === 'failed' ? { state, code: error_code ?? 'internal', details: error_details } : { state }
 }

@@ -17,6 +17,7 @@ export interface KnownFiles {
 
 export function createKnownFiles(db: Kysely<DB>): KnownFiles {
   const known = new Map<string, { file: FoundFile; until: number }>()
+  let deletions = 0
   return {
     find: async (id, kind) => {
       const key = `${id}.${kind}`
@@ -25,14 +26,16 @@ export function createKnownFiles(db: Kysely<DB>): KnownFiles {
       known.delete(key)
       // Counted from before the question: the answer may be old when it comes.
       const until = performance.now() + KNOWN_MS
+      const deletionsBefore = deletions
       const file = await findFile(db, id, kind)
-      if (file?.state !== 'ready') return file
+      if (file?.state !== 'ready' || deletions !== deletionsBefore) return file
       known.set(key, { file, until })
       const [oldest] = known.keys()
       if (known.size > MOST_KNOWN && oldest) known.delete(oldest)
       return file
     },
     forget: (id) => {
+      deletions++
       for (const kind of KINDS) known.delete(`${id}.${kind}`)
     },
   }

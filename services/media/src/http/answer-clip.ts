@@ -33,7 +33,8 @@ export function parsePreference(header: string | string[] | undefined): Preferen
 
 /**
  * 201 with the complete result: as soon as the files are there or the clip fails, or at once when asked to, or when the
- * wait is over (`startedAt` plus SYNC_WAIT). Throws what the clip failed with; then nothing is left of it.
+ * wait is over (`startedAt` plus SYNC_WAIT). Throws what the clip failed with; then nothing is left of it. Throws gone when it was
+ * deleted before it was made.
  */
 export async function answerClip(
   deps: Deps,
@@ -73,6 +74,7 @@ async function waitForFiles(
   const decision = await deps.results.wait(clip.sourceId, timeout)
   if (!decision) return 'processing'
   if (decision.state === 'ready') return 'ready'
+  if (decision.state === 'gone') throw apiError('gone')
   await forgetClip(deps, clip.id)
   throw apiError(decision.code, { details: decision.details ?? undefined })
 }

@@ -12,7 +12,14 @@ import { apiError } from '../errors.ts'
 import { randomBase62 } from '../tokens/api-token.ts'
 import { readFormFields } from '../uploads/form-fields.ts'
 import { countUnfinished, findUpload, type ResumableUpload } from '../uploads/resumable-uploads.store.ts'
-import { emptyFile, finishUpload, isUploadId, partialBytes, removeUpload } from '../uploads/resumable-uploads.ts'
+import {
+  emptyFile,
+  finishUpload,
+  isUploadId,
+  moreThanAnnounced,
+  partialBytes,
+  removeUpload,
+} from '../uploads/resumable-uploads.ts'
 import type { TusRequest } from '../uploads/tus-protocol.ts'
 import type { createUploadLocks } from '../uploads/upload-locks.ts'
 import { checkAllowance } from './allowance-headers.ts'
@@ -64,6 +71,7 @@ export async function goOn(deps: Flow, request: FastifyRequest<WithId>, reply: F
   const upload = await findOwnUpload(deps, request)
   if (upload.clipId === null) return receive(deps, request, reply, { id: upload.id, bytes: upload.bytes ?? 0 })
   if (request.headers['upload-offset'] !== String(upload.bytes)) throw apiError('offset_conflict')
+  if (Number(request.headers['content-length'] ?? 0) > 0) throw moreThanAnnounced()
   return answerFinished(deps, request, reply, { id: upload.id, gone: clientGone(reply) })
 }
 

@@ -87,6 +87,9 @@ export async function finishUpload(
 
 export const emptyFile = () => apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
 
+export const moreThanAnnounced = () =>
+  apiError('file_too_large', { message: 'There is more of the file than was announced.' })
+
 /** Clip and note of it become true together: a process that dies in between leaves an upload that can still be finished. */
 async function accept(
   deps: Deps,

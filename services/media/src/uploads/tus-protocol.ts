@@ -15,7 +15,7 @@ import {
   setUploadBytes,
   setUploadExpiry,
 } from './resumable-uploads.store.ts'
-import { createPartial, partialBytes, partialPath, removeUpload } from './resumable-uploads.ts'
+import { createPartial, moreThanAnnounced, partialBytes, partialPath, removeUpload } from './resumable-uploads.ts'
 import type { createUploadLocks } from './upload-locks.ts'
 
 export interface TusRequest {
@@ -92,7 +92,7 @@ function translate(failure: unknown, maxBytes: number): unknown {
     const isOurLimit = failure.body === ERRORS.ERR_MAX_SIZE_EXCEEDED.body
     return isOurLimit
       ? apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
-      : apiError('file_too_large', { message: 'There is more of the file than was announced.' })
+      : moreThanAnnounced()
   }
   return apiError('invalid_request', { message: sentence(failure.body) })
 }

@@ -50,7 +50,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
         }),
         response: {
           201: Type.Union([Type.Object({ success: ResultShape }), Type.Null()]),
-          ...errorResponses(400, 401, 403, 408, 412, 413, 415, 422, 429, 507),
+          ...errorResponses(400, 401, 403, 408, 410, 412, 413, 415, 422, 429, 507),
         },
       },
       onRequest: [refuseWhenFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
