@@ -10,7 +10,11 @@ const { authUrl, settings, databaseServerUrl, postgresTools } = inject('devServi
 const guide = openGuide('back-up-and-restore.md')
 let shell: Shell
 
-const databaseAt = (name: string) => Object.assign(new URL(databaseServerUrl), { pathname: `/${name}` }).href
+const PASSWORD = 'of-the-restored-databases'
+
+/** As the role that is to own it, which has no other rights. */
+const restoredDatabase = (role: string) =>
+  Object.assign(new URL(databaseServerUrl), { username: role, password: PASSWORD, pathname: `/${role}_restored` }).href
 
 beforeAll(async () => {
   const { PATH = '' } = process.env
@@ -52,10 +56,14 @@ test('from what was backed up a user signs in and a clip is served', async ({ sk
   const refreshed = await session(authUrl, 'refresh_token', used)
 
   const restored = join(shell.folder, 'restored')
+  for (const role of ['auth', 'media']) {
+    const roleMade = `psql --quiet "$ADMIN_DATABASE_URL" --command="create role ${role} login password '${PASSWORD}'"`
+    expect(await shell.run(roleMade)).toMatchObject({ code: 0, stderr: '' })
+  }
   expect(await shell.run(guide.take('createdb'))).toMatchObject({ code: 0, stderr: '' })
   const restore = guide.take('pg_restore', {
-    'postgres://postgres@db.internal/auth_restored': databaseAt('auth_restored'),
-    'postgres://postgres@db.internal/media_restored': databaseAt('media_restored'),
+    'postgres://auth@db.internal/auth_restored': restoredDatabase('auth'),
+    'postgres://media@db.internal/media_restored': restoredDatabase('media'),
     '/var/lib/media/restored': restored,
   })
   expect(await shell.run(restore)).toMatchObject({ code: 0, stderr: '' })

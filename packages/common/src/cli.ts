@@ -1,7 +1,7 @@
 // What the command lines of the services share: a list of commands becomes help, parsing and exit codes. Results go to
 // stdout and nothing else does. Commands that every service has: service-commands.ts.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { isDatabaseUnavailable } from './database.ts'
+import { isDatabaseUnavailable, isMissingTable } from './database.ts'
 import { nearest } from './nearest.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 
@@ -154,11 +154,14 @@ function fail(error: unknown): never {
 
 function explain(error: unknown): string | undefined {
   if (error instanceof CommandFailure) return error.message
+  if (isMissingTable(error)) return `A table is missing: run \`migrate\` (${(error as Error).message})`
   if (isDatabaseUnavailable(error)) return `the database cannot be reached: ${(error as Error).message}`
   return explainStartFailure(error, {})
 }
 
 /** `… | head` closes the pipe when it has enough. */
 function leaveWhenNobodyReads(error: NodeJS.ErrnoException): void {
-  process.exit(error.code === 'EPIPE' ? 0 : 1)
+  if (error.code === 'EPIPE') process.exit(0)
+  process.stderr.write(`the result could not be written: ${error.message}\n`)
+  process.exit(1)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { baseUrl, type ConfigError, httpUrl, readVariables } from './config.ts'
+import { baseUrl, boolean, type ConfigError, httpUrl, integer, oneOf, readVariables, text } from './config.ts'
 
 const read = (value: string) =>
   readVariables({ BASE: baseUrl('', { required: true }) }, 'X_', { X_BASE: value }).values.BASE
@@ -44,6 +44,27 @@ test('an address that nothing is appended to may have a query, but no credential
   for (const value of ['https://a:b@captcha.example/', 'https://captcha.example/#x']) {
     expect(refusalOf(() => readAny(value))).toMatch(/^X_URL must be/)
   }
+})
+
+const some = {
+  SECRET: text(''),
+  ON: boolean('', { default: 'false' }),
+  LEVEL: oneOf(['low', 'high'], '', { default: 'low' }),
+  COUNT: integer('', { default: '1' }),
+}
+
+test.each(['\n', '\r\n', '\n\n'])('%j at the end of a value is of the file that it was in, not of the value', (end) => {
+  const environment = { X_SECRET: `two\nlines ${end}`, X_ON: `true${end}`, X_LEVEL: `high${end}`, X_COUNT: end }
+  const expected = { SECRET: 'two\nlines ', ON: true, LEVEL: 'high', COUNT: 1 }
+  expect(readVariables(some, 'X_', environment).values).toEqual(expected)
+  expect(readVariables(some, 'X_', {}, environment).values).toEqual(expected)
+})
+
+test('a problem that may be of white space around the value says so', () => {
+  expect(refusalOf(() => readVariables(some, 'X_', { X_ON: 'true ' }))).toBe(
+    'X_ON must be true or false; there is white space at the beginning or the end',
+  )
+  expect(refusalOf(() => readVariables(some, 'X_', { X_ON: 'ja' }))).toBe('X_ON must be true or false')
 })
 
 function refusalOf(reading: () => unknown): string | undefined {

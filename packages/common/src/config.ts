@@ -109,10 +109,12 @@ function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
   return value.replace(/\/+$/, '')
 }
 
-/** An absolute URL of any scheme: sites can be `myapp://home`. */
+/** An absolute URL of any scheme: sites can be `myapp://home`. Without the slashes `localhost:3000` would be one of the scheme localhost. */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
   variable('URL', meaning, options, (value) => {
-    if (!URL.canParse(value)) throw new Error('must be an absolute URL')
+    if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) {
+      throw new Error('must be an absolute URL, as https://app.example.com or myapp://home')
+    }
     return value
   })
 
@@ -168,6 +170,9 @@ export function readEnvFile(path: string): Environment {
   }
 }
 
+/** Values are not shown, so that nobody would see it. */
+const AROUND = 'there is white space at the beginning or the end'
+
 /**
  * Reads every variable: `PREFIX_NAME`, then bare `NAME`, then the aliases; first in the environment, then in the file.
  * Empty means unset. Throws one ConfigError with all problems; `warnings` are for the log.
@@ -189,7 +194,8 @@ export function readVariables<V extends Variables>(
     try {
       values[name] = entry.parse(found?.value ?? (entry.default as string))
     } catch (error) {
-      problems.push(`${found?.name ?? prefix + name} ${(error as Error).message}`)
+      const around = found && found.value !== found.value.trim() ? `; ${AROUND}` : ''
+      problems.push(`${found?.name ?? prefix + name} ${(error as Error).message}${around}`)
     }
   }
   if (problems.length > 0) throw new ConfigError(problems)
@@ -199,11 +205,15 @@ export function readVariables<V extends Variables>(
   }
 }
 
+/**
+ * Without line ends at its end: a Secret made from a file that an editor or `echo` wrote has one, and a key with it is another
+ * key than the one that the other side has.
+ */
 function lookUp(names: string[], environment: Environment, file: Environment) {
   for (const source of [environment, file]) {
     for (const name of names) {
-      const value = source[name]
-      if (value !== undefined && value !== '') return { name, value }
+      const value = source[name]?.replace(/[\r\n]+$/, '')
+      if (value) return { name, value }
     }
   }
   return undefined

@@ -1,4 +1,4 @@
-import { boolean, integer, parsed, text, type Values, type Variables } from './config.ts'
+import { boolean, integer, parsed, type Values, type Variables } from './config.ts'
 
 interface DatabaseDefaults {
   /** What the number of connections counts, and how many there are unless it is set. */
@@ -10,7 +10,12 @@ interface DatabaseDefaults {
 /** The variables that every service has for its database. */
 export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) =>
   ({
-    DATABASE_URL: text('PostgreSQL connection string.', { required: true, aliases: ['DB_DATABASE_URL'] }),
+    DATABASE_URL: parsed(
+      'string',
+      'PostgreSQL connection string; with TLS `?sslmode=verify-full`, and `sslrootcert=` the file of an authority of your own.',
+      { required: true, aliases: ['DB_DATABASE_URL'] },
+      parseDatabaseUrl,
+    ),
     DB_MAX_POOL_SIZE: integer(poolSize.meaning, { default: poolSize.default, max: 10_000 }),
     DB_NAMESPACE: parsed(
       'string',
@@ -28,10 +33,21 @@ export const databaseSettings = (values: Values<ReturnType<typeof databaseVariab
   migrateOnStart: values.MIGRATE_ON_START,
 })
 
+/** A password with `#`, `/` or `?` in it ends the part it is in, so that another host or database would be asked. */
+function parseDatabaseUrl(value: string): string {
+  const isUrl = /^postgres(ql)?:\/\/[^#\s]([^#]*[^#\s])?$/i.test(value) && URL.canParse(value)
+  if (!isUrl || /[/@]/.test(new URL(value).pathname.slice(1))) {
+    throw new Error('must be postgres://user:password@host/database, with # / ? @ in a password as %23 %2F %3F %40')
+  }
+  return value
+}
+
 /** Written into SQL as it is. */
 function parseNamespace(value: string): string {
   if (!/^([a-z][a-z0-9_]{0,30})?$/.test(value)) {
     throw new Error('must be up to 31 lower-case letters, digits and underscores, starting with a letter')
   }
+  // It is the beginning of the queue's schema too, and PostgreSQL keeps those that begin so to itself.
+  if (/^pg(_|$)/.test(value)) throw new Error('must not be pg nor begin with pg_')
   return value
 }

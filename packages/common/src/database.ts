@@ -241,6 +241,20 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return UNAVAILABLE_TEXT.test(error.message) || isDatabaseUnavailable(error.cause)
 }
 
+/** SQLSTATE of a wrong user or password, of a database that does not exist, and of a right that is missing. */
+const REFUSAL_STATES = /^(28...|3D000|42501)$/
+
+/** Whether the database does not let this user in, or not do what a migration does: something that only an operator can mend. */
+export function isDatabaseRefusal(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && REFUSAL_STATES.test(code)) return true
+  return error.message === 'The server does not support SSL connections'
+}
+
+/** Whether a statement names a table that is not there: migrations are pending. */
+export const isMissingTable = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === '42P01'
+
 /** Whether the database refused a row because a unique index already holds it; `constraint` names the index. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   const { code, constraint: violated } = (error ?? {}) as { code?: string; constraint?: string }

@@ -52,7 +52,8 @@ export function serviceCommands<Config extends Settings>(service: ServiceParts<C
       name: 'config check',
       summary: 'check the settings without starting',
       run: async ({ json }) => {
-        await service.checkConfig?.(service.startUp({ toStderr: true }).config)
+        const { config } = service.startUp({ toStderr: true })
+        await service.checkConfig?.(config)
         printResult(json, { complete: true }, 'the configuration is complete')
       },
     }),

@@ -105,6 +105,9 @@ describe('a start is refused', () => {
     ['with a provider but no client id', { AUTH_EXTERNAL_GITHUB_ENABLED: 'true' }, 'AUTH_EXTERNAL_GITHUB_CLIENT_ID'],
     ['with another database', { AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER'],
     ['with a namespace that is no name', { AUTH_DB_NAMESPACE: 'a; drop table users' }, 'AUTH_DB_NAMESPACE'],
+    ['with a namespace that PostgreSQL keeps to itself', { AUTH_DB_NAMESPACE: 'pg' }, 'AUTH_DB_NAMESPACE'],
+    ['with a site that lacks its scheme', { AUTH_SITE_URL: 'localhost:3000' }, 'AUTH_SITE_URL must be'],
+    ['with a site that is a script', { AUTH_SITE_URL: 'javascript:alert(1)' }, 'AUTH_SITE_URL must be'],
     ['with keys that are no JSON', { AUTH_JWT_KEYS: 'nonsense' }, 'AUTH_JWT_KEYS'],
     [
       'with two signing keys',

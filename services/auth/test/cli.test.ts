@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import bcrypt from 'bcrypt'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { describe, expect } from 'vitest'
@@ -111,6 +114,57 @@ test('a database that is not there is said in one line', async () => {
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toContain('the database cannot be reached')
   expect(stderr).not.toContain('    at ')
+})
+
+test('a database that refuses is said in one line, and so is a file that is not there', async () => {
+  const { url, drop } = await createDatabase()
+  const wrong = (change: (url: URL) => void) => {
+    const changed = new URL(url)
+    change(changed)
+    return { AUTH_DATABASE_URL: changed.href }
+  }
+  const settings: [Record<string, string>, string][] = [
+    [
+      wrong((it) => {
+        it.pathname = '/nowhere'
+      }),
+      'database "nowhere" does not exist',
+    ],
+    [
+      wrong((it) => {
+        it.username = 'nobody'
+      }),
+      'nobody',
+    ],
+    [
+      wrong((it) => {
+        it.search = '?sslmode=verify-full'
+      }),
+      'does not support SSL',
+    ],
+    [
+      wrong((it) => {
+        it.search = '?sslmode=verify-full&sslrootcert=/no/ca.crt'
+      }),
+      "open '/no/ca.crt'",
+    ],
+  ]
+  const results = await Promise.all(settings.map(([env]) => auth(['migrate', 'status'], env)))
+  await drop()
+  for (const [index, { code, stdout, stderr }] of results.entries()) {
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(settings[index]?.[1])
+    expect(stderr).not.toContain('    at ')
+  }
+})
+
+test.skipIf(process.platform !== 'linux')('a result that could not be written is a failure that is told', async () => {
+  const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+  const run = promisify(execFile)('sh', ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, cli, 'version'])
+  await expect(run).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^the result could not be written: ENOSPC/),
+  })
 })
 
 describe('keys generate', () => {

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { variablesTable } from '@services/common/config'
 import { describe, expect, test } from 'vitest'
 import { readConfig, variables } from '../src/config.ts'
@@ -41,6 +43,18 @@ test('all problems are told at once, by name and never by value', () => {
   expect(refusalOf({ ...required, MEDIA_BASE_URL: '', MEDIA_BLOBS_DIR: '' })).toMatch(
     /MEDIA_BASE_URL is required[\s\S]*MEDIA_BLOBS_DIR is required/,
   )
+})
+
+test('config check refuses what a start would, with the code 78, and takes what it would', async () => {
+  const cli = new URL('../src/cli.ts', import.meta.url).pathname
+  const check = (settings: Record<string, string>) =>
+    promisify(execFile)(process.execPath, [cli, 'config', 'check'], { env: { ...process.env, ...settings }, cwd: '/' })
+  expect((await check(required)).stdout).toBe('the configuration is complete\n')
+  await expect(check({ ...required, MEDIA_STORAGE: 's3' })).rejects.toMatchObject({
+    code: 78,
+    stdout: '',
+    stderr: expect.stringContaining('MEDIA_S3_BUCKET is required'),
+  })
 })
 
 test.each(['MEDIA_BASE_URL', 'MEDIA_FILES_BASE_URL'])('%s cannot hold what addresses made from it would', (name) => {

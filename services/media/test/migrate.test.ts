@@ -40,6 +40,10 @@ test('migrate --dry-run shows the SQL and applies nothing, migrate applies it on
   expect(sql).toMatch(/^-- 0001-clips\n[\s\S]*create table api_tokens[\s\S]*\n-- 0002-/)
   expect(await media('migrate', 'status')).toMatch(/^pending +0001-clips\npending +0002-/)
   expect(await schemasIn(url)).toEqual([])
+  await expect(media('tokens', 'list')).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^A table is missing: run `migrate` \(.*"api_tokens".*\)\n$/),
+  })
 
   const { applied } = JSON.parse(await media('migrate', '--json'))
   expect(applied).toEqual([...sql.matchAll(/^-- (\d{4}-\S+)$/gm)].map(([, name]) => name))

@@ -109,6 +109,13 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 {{- if or $unseen $own $named }}yes{{ end }}
 {{- end }}
 
+{{/* Takes {resources, name}: writes `yes` where something is requested. Kubernetes takes a limit for a request that is not there. */}}
+{{- define "auth.requests" -}}
+{{- range list "requests" "limits" }}
+{{- if get (get ($.resources | default dict) . | default dict) $.name }}yes{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* Stops the rendering where the service could not start, with a sentence that says which value is missing. */}}
 {{- define "auth.check" -}}
 {{- if regexMatch "^[^a-z]" (include "auth.fullname" .) }}
@@ -138,6 +145,16 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 {{- if and .enabled (not (or .targetCPUUtilizationPercentage .targetMemoryUtilizationPercentage)) }}
 {{- fail "autoscaling.targetCPUUtilizationPercentage and autoscaling.targetMemoryUtilizationPercentage are both 0: there is nothing to scale by." }}
 {{- end }}
+{{- end }}
+{{- if .Values.autoscaling.enabled }}
+{{- range $resource, $target := dict "cpu" "targetCPUUtilizationPercentage" "memory" "targetMemoryUtilizationPercentage" }}
+{{- if and (get $.Values.autoscaling $target) (not (include "auth.requests" (dict "resources" $.Values.resources "name" $resource))) }}
+{{- fail (printf "autoscaling.%s needs resources.requests.%s: it is a share of that." $target $resource) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if gt (int .Values.preStopSeconds) (int .Values.terminationGracePeriodSeconds) }}
+{{- fail "preStopSeconds is above terminationGracePeriodSeconds: a pod would be killed before it begins to stop." }}
 {{- end }}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled: there would be nothing to scrape." }}

@@ -119,6 +119,13 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 {{- if and (eq .Values.storage.type "disk") (ne .Values.storage.disk.accessMode "ReadWriteMany") }}yes{{ end }}
 {{- end }}
 
+{{/* Takes {resources, name}: writes `yes` where something is requested. Kubernetes takes a limit for a request that is not there. */}}
+{{- define "media.requests" -}}
+{{- range list "requests" "limits" }}
+{{- if get (get ($.resources | default dict) . | default dict) $.name }}yes{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* Stops the rendering where the service could not start, with a sentence that says which value is missing. */}}
 {{- define "media.check" -}}
 {{- if regexMatch "^[^a-z]" (include "media.fullname" .) }}
@@ -154,10 +161,23 @@ setting is not expected in the operator's Secret: one that was forgotten should 
 {{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) }}
 {{- fail "autoscaling.minReplicas is above autoscaling.maxReplicas." }}
 {{- end }}
+{{- if and .Values.worker.autoscaling.enabled (not (include "media.requests" (dict "resources" .Values.worker.resources "name" "cpu"))) }}
+{{- fail "worker.autoscaling.targetCPUUtilizationPercentage needs worker.resources.requests.cpu: it is a share of that." }}
+{{- end }}
 {{- with .Values.autoscaling }}
 {{- if and .enabled (not (or .targetCPUUtilizationPercentage .targetMemoryUtilizationPercentage)) }}
 {{- fail "autoscaling.targetCPUUtilizationPercentage and autoscaling.targetMemoryUtilizationPercentage are both 0: there is nothing to scale by." }}
 {{- end }}
+{{- end }}
+{{- if .Values.autoscaling.enabled }}
+{{- range $resource, $target := dict "cpu" "targetCPUUtilizationPercentage" "memory" "targetMemoryUtilizationPercentage" }}
+{{- if and (get $.Values.autoscaling $target) (not (include "media.requests" (dict "resources" $.Values.resources "name" $resource))) }}
+{{- fail (printf "autoscaling.%s needs resources.requests.%s: it is a share of that." $target $resource) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if gt (int .Values.preStopSeconds) (int .Values.terminationGracePeriodSeconds) }}
+{{- fail "preStopSeconds is above terminationGracePeriodSeconds: a pod would be killed before it begins to stop." }}
 {{- end }}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled: there would be nothing to scrape." }}

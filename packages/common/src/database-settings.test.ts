@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { type ConfigError, readVariables } from './config.ts'
+import { databaseVariables } from './database-settings.ts'
+
+const variables = databaseVariables({ poolSize: { meaning: '', default: '5' }, exampleTable: '' })
+const read = (url: string) => readVariables(variables, 'X_', { X_DATABASE_URL: url }).values.DATABASE_URL
+
+test.each([
+  'postgres://auth:hunter2@db.internal/auth',
+  'postgresql://auth@[::1]:5432/auth?sslmode=verify-full&sslrootcert=/etc/authority/ca.crt',
+  'postgres://auth:100%@db/auth',
+  'postgres://auth:p%23ss%2Fw%40rd@db/auth',
+  'postgres:///auth?host=/run/postgresql',
+  'postgres://db',
+])('%s leads to a database', (url) => {
+  expect(read(url)).toBe(url)
+})
+
+test.each([
+  'mysql://auth:hunter2@db/auth',
+  'host=db dbname=auth password=hunter2',
+  'postgres:hunter2',
+  'postgres://',
+  'postgres://auth:hunter2#x@db/auth',
+  'postgres://auth:2#hunter2@db/auth',
+  'postgres://auth:hunter2?x@db/auth',
+  'postgres://auth:hunter2@x/y@db/auth',
+  'postgres://auth:hunter2@db/auth ',
+  ' postgres://auth:hunter2@db/auth',
+  'postgres://auth:hunter2@db:port/auth',
+])('%j leads somewhere else than it seems to, or nowhere: a problem that is told by name, never by value', (url) => {
+  try {
+    expect.fail(`taken: ${read(url)}`)
+  } catch (error) {
+    const [problem] = (error as ConfigError).problems ?? [String(error)]
+    expect(problem).toMatch(/^X_DATABASE_URL must be postgres:\/\/user:password@host\/database/)
+    expect(problem).not.toContain('hunter2')
+  }
+})

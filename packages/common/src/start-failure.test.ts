@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { explainStartFailure } from './start-failure.ts'
+
+const failure = (message: string, facts: object) => explainStartFailure(Object.assign(new Error(message), facts), {})
+
+test.each([
+  ['self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['self-signed certificate in certificate chain', 'SELF_SIGNED_CERT_IN_CHAIN'],
+  ['unable to get local issuer certificate', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
+  ['unable to verify the first certificate', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ['certificate has expired', 'CERT_HAS_EXPIRED'],
+  ["Hostname/IP does not match certificate's altnames", 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])('of a certificate that is not trusted (%s) the remedy is named', (message, code) => {
+  const explained = failure(message, { code })
+  expect(explained).toContain(message)
+  expect(explained).toContain('sslrootcert=')
+})
+
+test.each([
+  ["EACCES: permission denied, mkdir '/data/blobs'", { code: 'EACCES', syscall: 'mkdir', path: '/data/blobs' }],
+  ["EROFS: read-only file system, mkdir '/data/blobs'", { code: 'EROFS', syscall: 'mkdir', path: '/data/blobs' }],
+  ["EACCES: permission denied, open '.env'", { code: 'EACCES', syscall: 'open', path: '.env' }],
+  ['EISDIR: illegal operation on a directory, read', { code: 'EISDIR', syscall: 'read' }],
+])('a place on the disk that cannot be used (%s) is named', (message, facts) => {
+  expect(failure(message, facts)).toBe(`A file or folder that is needed cannot be used: ${message}`)
+})
+
+test('what an operator cannot mend is not explained away', () => {
+  expect(failure('boom', {})).toBeUndefined()
+  expect(failure('read ECONNRESET', { code: 'ECONNRESET', syscall: 'read' })).toBeUndefined()
+})
