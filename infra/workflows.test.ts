@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 
 interface Job {
+  needs?: string | string[]
   permissions?: Record<string, string>
   'timeout-minutes'?: number
   strategy?: { matrix?: Record<string, string[]> }
@@ -90,7 +91,7 @@ test('only the jobs of a release may write anything, and each no more than it ma
 test.each([
   // promtool is of prometheus.
   ['.ci/run', ['ffmpeg', 'bubblewrap', 'nginx-light', 'prometheus'], 2],
-  ['test:$TESTS', ['ffmpeg', 'bubblewrap', 'nginx-light', 'postgresql', 'jq'], 1],
+  ['test:$TESTS', ['ffmpeg', 'bubblewrap', 'nginx-light', 'postgresql', 'jq'], 2],
 ])('a job of %s installs what tests would be skipped without', (call, programs, count) => {
   const scripts = workflows.flatMap(({ workflow }) =>
     Object.values(workflow.jobs).map(({ steps }) => steps.map(({ run = '' }) => run).join('\n')),
@@ -142,6 +143,17 @@ describe('a release', () => {
     const check = (commit: string) => bash(scriptWith('version', 'merge-base'), { GITHUB_SHA: commit }).status
     expect([check(first), check(second), check(git('rev-parse HEAD'))]).toEqual([0, 0, 1])
     expect(release?.jobs.version?.steps[0]?.with, 'the checkout has main').toMatchObject({ 'fetch-depth': 0 })
+  })
+
+  test('waits for all tests, those that take longer too', () => {
+    const needs = (job: string): string[] => {
+      const named = [release?.jobs[job]?.needs ?? []].flat()
+      return [...named, ...named.flatMap(needs)]
+    }
+    expect(needs('publish')).toEqual(expect.arrayContaining(['test', 'longer', 'image']))
+    for (const job of ['chart', 'announce']) expect(needs(job), job).toContain('publish')
+    const ci = workflows.find(({ name }) => name === 'ci.yml')?.workflow
+    expect(release?.jobs.longer?.strategy).toEqual(ci?.jobs.longer?.strategy)
   })
 
   test.each([

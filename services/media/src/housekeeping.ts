@@ -109,9 +109,9 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   const oldestDelivery = olderThan(KEEP_DELIVERIES_MS).before
   while (!stopping?.aborted && (await deleteDeliveriesBefore(db, oldestDelivery, BATCH)) === BATCH);
   if (stopping?.aborted) return
-  await sweepUploads(deps)
-  await deps.work.sweep()
-  await deps.blobs.sweep()
+  for (const sweep of [() => sweepUploads(deps), deps.work.sweep, deps.blobs.sweep]) {
+    await sweep().catch((err) => log.warn({ err }, 'not all leftovers could be removed, will be tried again'))
+  }
 }
 
 /**

@@ -58,7 +58,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   const endClip = beginClip()
   try {
     // A second try means that somebody died, perhaps on this machine.
-    if (job.retryCount > 0) await deps.work.sweep()
+    if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers cannot be removed'))
     directory = await deps.work.newDirectory()
     const renditions = await transcode(deps, source, directory, job.signal)
     isMade = await storeRenditions(deps, source, renditions)

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -47,6 +47,22 @@ test('what dead processes left goes, what living ones and other machines use sta
   for (const gone of [dead, predecessor, silent]) expect(left).not.toContain(gone)
   await work.close()
   expect(await readdir(root)).toHaveLength(3)
+})
+
+test('what cannot be removed stops no start, is told, and keeps nothing else from being removed', async ({ skip }) => {
+  if (process.getuid?.() === 0) skip('root may remove everything')
+  const here = await processSpace()
+  const [stubborn, other] = [await leave(here, process.pid), await leave('000000000000', process.ppid, 61)]
+  await chmod(join(root, stubborn), 0o500)
+  const work = await openWorkDirectory(root)
+  const left = await readdir(root)
+  expect(left).toContain(stubborn)
+  expect(left).not.toContain(other)
+  await expect(work.sweep()).rejects.toThrow('leftovers')
+  await chmod(join(root, stubborn), 0o700)
+  await work.sweep()
+  expect(await readdir(root)).not.toContain(stubborn)
+  await work.close()
 })
 
 test('a process without work shows that it lives, and leaves no trace of it', async () => {

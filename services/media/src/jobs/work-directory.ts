@@ -19,7 +19,7 @@ export interface WorkDirectory {
    * no room for it and what will be made of it, beside the files that are on their way already: a file half-written helps nobody.
    */
   withSpace<T>(bytes: number, receive: () => Promise<T>): Promise<T>
-  /** Removes what dead processes left; safe at any time. */
+  /** Removes what dead processes left; safe at any time. What cannot be removed keeps nothing else; then it throws. */
   sweep(): Promise<void>
   close(): Promise<void>
 }
@@ -55,14 +55,17 @@ export async function openWorkDirectory(
   const sweep = async () => {
     await beat()
     const { mtimeMs: now } = await stat(directory)
+    const failures: unknown[] = []
     for (const entry of await readdir(root)) {
       if (entry !== own && !mine.has(entry) && (await isLeftover(root, entry, { processes, now }))) {
-        await rm(join(root, entry), { recursive: true, force: true })
+        await rm(join(root, entry), { recursive: true, force: true }).catch((error) => failures.push(error))
       }
     }
+    if (failures.length > 0) throw new AggregateError(failures, 'some leftovers cannot be removed')
   }
   mine.add(own)
-  await sweep()
+  // Leftovers of another user keep nobody from starting; housekeeping tells of them.
+  await sweep().catch(() => {})
   /** To files that are being received. What of them is written already counts twice: better too careful. */
   let promised = 0
   return {
