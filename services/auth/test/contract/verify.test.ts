@@ -272,10 +272,10 @@ describe('the redirect', () => {
   // contract/auth-core.md 18, BUG10.
   test('of an unexpected failure says that it is ours, and nothing of its cause', async ({ service }) => {
     const link = await recovery(service)
-    const { newId } = service.deps
-    service.deps.newId = () => 'not-a-uuid'
+    const { newRowId } = service.deps
+    service.deps.newRowId = () => 'not-a-uuid'
     const answer = await follow(service, link)
-    service.deps.newId = newId
+    service.deps.newRowId = newRowId
     expect(fragmentOf(answer)).toEqual({
       error: 'server_error',
       error_code: 'unexpected_failure',
