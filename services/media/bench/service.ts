@@ -101,8 +101,10 @@ function said(child: ReturnType<typeof start>, what: RegExp): Promise<string> {
   })
 }
 
-/** The addresses of the files that were made. */
-/** Streamed as a form: `fetch` with a form of its own takes a third of the time of an upload of 35 MB to itself. */
+/**
+ * Resolves to the addresses of the files that were made. Streamed as a form: `fetch` with a form of its own takes a third of the time of an upload
+ * of 35 MB to itself.
+ */
 export async function upload({ base }: BenchService, path: string): Promise<Record<'gif' | 'mp4', string>> {
   const [head, tail] = ['--b\r\nContent-Disposition: form-data; name="file"; filename="clip"\r\n\r\n', '\r\n--b--\r\n']
   const { size } = await stat(path)

@@ -1,8 +1,10 @@
+import type { Transaction } from 'kysely'
 import type { BlobName, StoredBlob } from '../blobs/blob-storage.ts'
 import { dropReference, inLockOrder } from '../blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../blobs/keep-files.ts'
 import { deleteExtras, deleteRenditions, isExtra } from '../clips/renditions.store.ts'
 import { isOriginal, markLost } from '../clips/sources.store.ts'
+import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { failSource } from '../jobs/fail-source.ts'
 import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
@@ -56,8 +58,7 @@ async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promi
   try {
     await deps.db.transaction().execute(async (trx) => {
       const isWhole = isExtra(lost.extension)
-      if (!isWhole && !(await markLost(trx, id, now))) throw new ChangedMeanwhile()
-      const gone = isWhole ? await deleteExtras(trx, id) : await deleteRenditions(trx, id)
+      const gone = isWhole ? await deleteExtras(trx, id) : await failReady(trx, id, now)
       for (const name of inLockOrder(gone)) await dropReference(trx, name, now)
       if (await deps.blobs.stat(lost)) throw new ChangedMeanwhile()
       if (!isWhole) await emitEvent(deps, trx, 'media.failed', { sourceId: id })
@@ -67,6 +68,12 @@ async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promi
     if (error instanceof ChangedMeanwhile) return false
     throw error
   }
+}
+
+/** The names of its files. */
+async function failReady(trx: Transaction<DB>, id: string, now: Date): Promise<BlobName[]> {
+  if (!(await markLost(trx, id, now))) throw new ChangedMeanwhile()
+  return deleteRenditions(trx, id)
 }
 
 /** The source was deleted, or somebody brought the file back: nothing is given up. */

@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { BlobName } from '../blobs/blob-storage.ts'
-import type { DB, ExtraKind, RenditionKind } from '../db/tables.ts'
+import { type DB, EXTRA_KINDS, RENDITION_KINDS, type RenditionKind } from '../db/tables.ts'
 
 /** One of the files of a clip; the hash in hex. */
 export interface ClipFile {
@@ -44,39 +44,36 @@ export async function findRenditions(
   )
 }
 
-/** The names of the files they were, whose references are now to be dropped. */
-export async function deleteRenditions(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
+/** Those of `kinds`, or all. The names of the files they were, whose references are now to be dropped. */
+export async function deleteRenditions(
+  trx: Transaction<DB>,
+  sourceId: string,
+  kinds: readonly RenditionKind[] = RENDITION_KINDS,
+): Promise<BlobName[]> {
   const deleted = await trx
     .deleteFrom('renditions')
     .where('source_id', '=', sourceId)
+    .where('kind', 'in', kinds)
     .returning(['sha256', 'kind'])
     .execute()
-  return deleted.map(toName)
+  return deleted.map(({ sha256, kind }) => ({ sha256: sha256.toString('hex'), extension: kind }))
 }
 
 /** The same of what was made beside the four files; the source can have such files made anew. */
 export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
-  const extras = trx.selectFrom('renditions').where('source_id', '=', sourceId).where('kind', 'in', EXTRAS)
-  const bytes = extras.select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql<number>`0`).as('bytes'))
+  const bytes = trx
+    .selectFrom('renditions')
+    .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql<number>`0`).as('bytes'))
+    .where('source_id', '=', sourceId)
+    .where('kind', 'in', EXTRA_KINDS)
   // The source first, as everybody locks it who takes files from it.
   await trx
     .updateTable('sources')
     .set({ extras: [], rendition_bytes: sql`rendition_bytes - (${bytes})` })
     .where('id', '=', sourceId)
     .execute()
-  const deleted = await trx
-    .deleteFrom('renditions')
-    .where('source_id', '=', sourceId)
-    .where('kind', 'in', EXTRAS)
-    .returning(['sha256', 'kind'])
-    .execute()
-  return deleted.map(toName)
+  return deleteRenditions(trx, sourceId, EXTRA_KINDS)
 }
-
-const toName = ({ sha256, kind }: { sha256: Buffer; kind: RenditionKind }): BlobName => ({
-  sha256: sha256.toString('hex'),
-  extension: kind,
-})
 
 export type FoundFile =
   | { state: 'ready'; sha256: string; bytes: number; readyAt: Date }
@@ -104,10 +101,7 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
   return { state: 'ready', sha256: row.sha256.toString('hex'), bytes: row.bytes, readyAt: row.finished_at }
 }
 
-const EXTRAS: readonly RenditionKind[] = ['av1', 'webp'] satisfies ExtraKind[]
-
-/** Made beside the four files: a clip is whole without it. */
-export const isExtra = (kind: string): boolean => EXTRAS.some((extra) => extra === kind)
+export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => extra === kind)
 
 /** For a query of the renditions of a source. */
 export const FILE_COLUMNS = [

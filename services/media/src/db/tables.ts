@@ -36,9 +36,12 @@ export const TABLES = [
 
 export type Scope = 'write' | 'read' | 'delete' | 'admin'
 /** The four files that every ready clip has. */
-export type MainKind = 'gif' | 'jpg' | 'mp4' | 'webm'
-/** What may be made of it later, in the background. */
-export type ExtraKind = 'av1' | 'webp'
+export const MAIN_KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const
+export type MainKind = (typeof MAIN_KINDS)[number]
+/** What may be made of it later, in the background: a clip is whole without it. */
+export const EXTRA_KINDS = ['av1', 'webp'] as const
+export type ExtraKind = (typeof EXTRA_KINDS)[number]
+export const RENDITION_KINDS = [...MAIN_KINDS, ...EXTRA_KINDS] as const
 export type RenditionKind = MainKind | ExtraKind
 export type SourceState = 'processing' | 'ready' | 'failed'
 

@@ -1,12 +1,10 @@
 import type { Kysely } from 'kysely'
 import { type FoundFile, findFile } from '../clips/renditions.store.ts'
-import type { DB, RenditionKind } from '../db/tables.ts'
+import { type DB, RENDITION_KINDS, type RenditionKind } from '../db/tables.ts'
 
 /** For so long a deletion may go unnoticed by other processes; README says so. */
 const KNOWN_MS = 1_000
 const MOST_KNOWN = 2_000
-
-const KINDS: RenditionKind[] = ['gif', 'jpg', 'mp4', 'webm', 'av1', 'webp']
 
 export interface KnownFiles {
   /** As `findFile`; what is ready is remembered for a second, because one player asks for a file many times. */
@@ -36,7 +34,7 @@ export function createKnownFiles(db: Kysely<DB>): KnownFiles {
     },
     forget: (id) => {
       deletions++
-      for (const kind of KINDS) known.delete(`${id}.${kind}`)
+      for (const kind of RENDITION_KINDS) known.delete(`${id}.${kind}`)
     },
   }
 }

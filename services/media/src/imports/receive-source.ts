@@ -3,7 +3,7 @@
 import { ApiError } from '@services/common/errors'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { refuseLongDuration, TOLD_TOLERANCE_SECONDS } from '../probe/limits.ts'
+import { refuseToldDuration } from '../probe/limits.ts'
 import type { FetchedFile } from '../remote/save-body.ts'
 import { noClip, switchedOff } from '../sites/failures.ts'
 import type { About, Found, Source } from '../sites/site.ts'
@@ -158,9 +158,7 @@ const isOfOneSource = ({ code }: ApiError) =>
 
 /** Whole seconds are rounded ones: those may be over by less than one, which the probe will tell. */
 function refuseSaidDuration({ config }: Needs, seconds: number): void {
-  const { maxSeconds } = config.source
-  const tolerance = Number.isInteger(seconds) ? 1 : TOLD_TOLERANCE_SECONDS
-  if (seconds > maxSeconds + tolerance) refuseLongDuration({ durationSeconds: maxSeconds }, seconds)
+  refuseToldDuration({ durationSeconds: config.source.maxSeconds }, seconds, Number.isInteger(seconds) ? 1 : undefined)
 }
 
 /** Who points to a clip says who it is from and what it is called; what either calls unsafe is. */

@@ -19,7 +19,7 @@ import {
   type Source,
   setProgress,
 } from '../clips/sources.store.ts'
-import type { MainKind } from '../db/tables.ts'
+import { MAIN_KINDS } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import type { ErrorCode } from '../errors.ts'
 import { countClip, measureTranscode } from '../metrics.ts'
@@ -32,8 +32,6 @@ import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
 import { lacksRoom, waitForRoom } from './wait-for-room.ts'
-
-const KINDS = ['gif', 'jpg', 'mp4', 'webm'] as const satisfies MainKind[]
 
 /** Somebody watching wants a moving number, the database not one write per frame. */
 const PROGRESS_EVERY_MS = 1_000
@@ -140,7 +138,7 @@ async function countThreads({ queue, config }: Deps): Promise<number> {
 
 /** False when another worker was first, or the source failed meanwhile. */
 async function storeRenditions(deps: Deps, source: Source, renditions: Renditions): Promise<boolean> {
-  const files = KINDS.map((kind) => ({ kind, ...renditions[kind] }))
+  const files = MAIN_KINDS.map((kind) => ({ kind, ...renditions[kind] }))
   const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
   const original = originalOf(source.sha256.toString('hex'))
   const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))

@@ -36,8 +36,12 @@ export function refuseLongDuration(limits: Pick<ProbeLimits, 'durationSeconds'>,
 export const TOLD_TOLERANCE_SECONDS = 0.5
 
 /** By what is told before there is anything to measure. */
-export function refuseToldDuration(limits: Pick<ProbeLimits, 'durationSeconds'>, seconds: number): void {
-  if (seconds > limits.durationSeconds + TOLD_TOLERANCE_SECONDS) refuseLongDuration(limits, seconds)
+export function refuseToldDuration(
+  limits: Pick<ProbeLimits, 'durationSeconds'>,
+  seconds: number,
+  tolerance = TOLD_TOLERANCE_SECONDS,
+): void {
+  if (seconds > limits.durationSeconds + tolerance) refuseLongDuration(limits, seconds)
 }
 
 export function refuseLargePicture(limits: ProbeLimits, width: number, height: number): void {
