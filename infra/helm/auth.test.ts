@@ -38,40 +38,6 @@ chartTests({
       { existingSecret: '', config: { AUTH_SMTP_HOST: '' }, secrets: { AUTH_DATABASE_URL: 'x', AUTH_JWT_SECRET: 'y' } },
       /config\.AUTH_SMTP_HOST is required while e-mail is enabled; set config\.AUTH_EXTERNAL_EMAIL_ENABLED to false/,
     ],
-    ['no host of an Ingress', { ingress: { enabled: true } }, /ingress\.hosts is required with ingress\.enabled/],
-    [
-      'a ServiceMonitor without metrics',
-      { metrics: { serviceMonitor: { enabled: true } } },
-      /metrics\.serviceMonitor\.enabled needs metrics\.enabled/,
-    ],
-    [
-      'fewest pods above most',
-      { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } },
-      /autoscaling\.minReplicas is above autoscaling\.maxReplicas/,
-    ],
-    [
-      'serving on for longer than a pod is let live',
-      { preStopSeconds: 36 },
-      /preStopSeconds is above terminationGracePeriodSeconds/,
-    ],
-    [
-      'to scale by the share of what is not requested',
-      { autoscaling: { enabled: true }, resources: { requests: { cpu: null } } },
-      /autoscaling\.targetCPUUtilizationPercentage needs resources\.requests\.cpu/,
-    ],
-    [
-      'to scale by the share of memory that is not requested',
-      {
-        autoscaling: { enabled: true, targetMemoryUtilizationPercentage: 80 },
-        resources: { requests: { memory: null }, limits: null },
-      },
-      /autoscaling\.targetMemoryUtilizationPercentage needs resources\.requests\.memory/,
-    ],
-    [
-      'nothing to scale by',
-      { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
-      /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,
-    ],
   ],
   wrong: [
     ['/worker', null],

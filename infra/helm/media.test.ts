@@ -77,35 +77,6 @@ chartTests({
       { worker: { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } } },
       /worker\.autoscaling\.minReplicas is above/,
     ],
-    [
-      'serving on for longer than a pod is let live',
-      { preStopSeconds: 36 },
-      /preStopSeconds is above terminationGracePeriodSeconds/,
-    ],
-    [
-      'to scale by the share of what is not requested',
-      { autoscaling: { enabled: true }, resources: { requests: { cpu: null } } },
-      /autoscaling\.targetCPUUtilizationPercentage needs resources\.requests\.cpu/,
-    ],
-    [
-      'to scale by the share of memory that is not requested',
-      {
-        autoscaling: { enabled: true, targetMemoryUtilizationPercentage: 80 },
-        resources: { requests: { memory: null }, limits: null },
-      },
-      /autoscaling\.targetMemoryUtilizationPercentage needs resources\.requests\.memory/,
-    ],
-    [
-      'nothing to scale by',
-      { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
-      /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,
-    ],
-    ['no host of an Ingress', { ingress: { enabled: true } }, /ingress\.hosts is required with ingress\.enabled/],
-    [
-      'a ServiceMonitor without metrics',
-      { metrics: { serviceMonitor: { enabled: true } } },
-      /metrics\.serviceMonitor\.enabled needs metrics\.enabled/,
-    ],
   ],
   wrong: [
     ['/worker', null],

@@ -19,8 +19,47 @@ export interface ValueTests {
   /** The values that `ci/minimal.yaml` has, in its words. */
   minimal: Any
   /** What a template refuses: values over the minimal ones, and what the sentence must say. */
-  refused: [what: string, values: Any, sentence: RegExp][]
+  refused: Refused[]
 }
+
+type Refused = [what: string, values: Any, sentence: RegExp]
+
+const REFUSED_BY_BOTH: Refused[] = [
+  ['no host of an Ingress', { ingress: { enabled: true } }, /ingress\.hosts is required with ingress\.enabled/],
+  [
+    'a ServiceMonitor without metrics',
+    { metrics: { serviceMonitor: { enabled: true } } },
+    /metrics\.serviceMonitor\.enabled needs metrics\.enabled/,
+  ],
+  [
+    'fewest pods above most',
+    { autoscaling: { enabled: true, minReplicas: 5, maxReplicas: 4 } },
+    /autoscaling\.minReplicas is above autoscaling\.maxReplicas/,
+  ],
+  [
+    'serving on for longer than a pod is let live',
+    { preStopSeconds: 36 },
+    /preStopSeconds is above terminationGracePeriodSeconds/,
+  ],
+  [
+    'to scale by the share of what is not requested',
+    { autoscaling: { enabled: true }, resources: { requests: { cpu: null } } },
+    /autoscaling\.targetCPUUtilizationPercentage needs resources\.requests\.cpu/,
+  ],
+  [
+    'to scale by the share of memory that is not requested',
+    {
+      autoscaling: { enabled: true, targetMemoryUtilizationPercentage: 80 },
+      resources: { requests: { memory: null }, limits: null },
+    },
+    /autoscaling\.targetMemoryUtilizationPercentage needs resources\.requests\.memory/,
+  ],
+  [
+    'nothing to scale by',
+    { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
+    /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,
+  ],
+]
 
 /** What operators write and YAML, Go or a shell would like to read otherwise. */
 const ODD = {
@@ -135,7 +174,7 @@ export function valueTests(chart: ChartFacts & ValueTests, rendered: Renderings)
     expect(after['checksum/secret']).not.toBe(before['checksum/secret'])
   })
 
-  test.each(chart.refused)(
+  test.each([...REFUSED_BY_BOTH, ...chart.refused])(
     '%s stops the rendering, and says which value to change',
     async (_what, values, sentence) => {
       const rendering = render(chart.name, 'rel', await valueFile(merge(chart.minimal, values)))
