@@ -141,7 +141,7 @@ export async function openDeps(
       rotateSession: createRotateSession({ db, now, config }),
       now,
       newId: randomUUID,
-      newRowId: () => randomUUIDv7(),
+      newRowId: randomUUIDv7,
       random: randomBytes,
       isStopping: () => false,
       ...overrides,

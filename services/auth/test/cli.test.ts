@@ -118,36 +118,12 @@ test('a database that is not there is said in one line', async () => {
 
 test('a database that refuses is said in one line, and so is a file that is not there', async () => {
   const { url, drop } = await createDatabase()
-  const wrong = (change: (url: URL) => void) => {
-    const changed = new URL(url)
-    change(changed)
-    return { AUTH_DATABASE_URL: changed.href }
-  }
+  const wrong = (change: Partial<URL>) => ({ AUTH_DATABASE_URL: Object.assign(new URL(url), change).href })
   const settings: [Record<string, string>, string][] = [
-    [
-      wrong((it) => {
-        it.pathname = '/nowhere'
-      }),
-      'database "nowhere" does not exist',
-    ],
-    [
-      wrong((it) => {
-        it.username = 'nobody'
-      }),
-      'nobody',
-    ],
-    [
-      wrong((it) => {
-        it.search = '?sslmode=verify-full'
-      }),
-      'does not support SSL',
-    ],
-    [
-      wrong((it) => {
-        it.search = '?sslmode=verify-full&sslrootcert=/no/ca.crt'
-      }),
-      "open '/no/ca.crt'",
-    ],
+    [wrong({ pathname: '/nowhere' }), 'database "nowhere" does not exist'],
+    [wrong({ username: 'nobody' }), 'nobody'],
+    [wrong({ search: '?sslmode=verify-full' }), 'does not support SSL'],
+    [wrong({ search: '?sslmode=verify-full&sslrootcert=/no/ca.crt' }), "open '/no/ca.crt'"],
   ]
   const results = await Promise.all(settings.map(([env]) => auth(['migrate', 'status'], env)))
   await drop()

@@ -31,7 +31,7 @@ export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promis
       db,
       leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
       newId: randomUUID,
-      newRowId: () => randomUUIDv7(),
+      newRowId: randomUUIDv7,
       now: () => new Date(),
       passwords: await createPasswords(config.passwords.hashing),
     }
