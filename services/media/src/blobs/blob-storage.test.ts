@@ -272,6 +272,34 @@ describe.each([
     })
   })
 
+  describe('a copy', () => {
+    const { signal } = new AbortController()
+
+    test('is the whole blob, and of a missing one there is none', async () => {
+      const content = Buffer.alloc(20_000_000, 'clips and clips')
+      const name = await put(content)
+      expect(await blobs.copyTo(name, join(dir, 'copy'), signal)).toBe(true)
+      expect((await readFile(join(dir, 'copy'))).equals(content)).toBe(true)
+      expect(await blobs.copyTo(nameOf('missing'), join(dir, 'none'), signal)).toBe(false)
+      expect(await readdir(dir)).not.toContain('none')
+    })
+
+    test('does not replace what is there, and may be changed without changing the blob', async () => {
+      const name = await put('hello')
+      const path = join(dir, 'copy')
+      await blobs.copyTo(name, path, signal)
+      await writeFile(path, 'other')
+      await expect(blobs.copyTo(name, path, signal)).rejects.toThrow('EEXIST')
+      expect(await readFile(path, 'utf8')).toBe('other')
+      expect(await text(await opened(name))).toBe('hello')
+    })
+
+    test('is given up when nobody wants it any more', async () => {
+      const name = await put('hello')
+      await expect(blobs.copyTo(name, join(dir, 'copy'), AbortSignal.abort())).rejects.toThrow('abort')
+    })
+  })
+
   describe('delete', () => {
     test('removes one extension only, and twice is fine', async () => {
       const name = await put('hello')

@@ -35,6 +35,8 @@ export interface BlobStorage {
   put: (name: BlobName, path: string) => Promise<void>
   /** Undefined when there is no such blob. The range must lie within it. The stream must be read or destroyed. */
   open: (name: BlobName, range?: ByteRange) => Promise<Readable | undefined>
+  /** Writes a copy of the whole blob to a path where nothing is yet. False when there is no such blob. */
+  copyTo: (name: BlobName, path: string, signal: AbortSignal) => Promise<boolean>
   /** Where it costs less than a stream: at most SMALL_PART bytes, in one piece. Throws when the blob is shorter. */
   readPart?: (name: BlobName, range: ByteRange) => Promise<Buffer | undefined>
   stat: (name: BlobName) => Promise<Omit<StoredBlob, 'name'> | undefined>

@@ -1,8 +1,9 @@
 // Blobs in a bucket. Loaded only where one is configured (deps.ts): the SDK is 30 MB that others do without.
 // The one rule: nothing waits for S3 without end, and what it does not do is StorageUnavailable, never a missing blob.
-import { createReadStream } from 'node:fs'
+import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import {
   AbortMultipartUploadCommand,
   DeleteObjectCommand,
@@ -81,6 +82,12 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
   return {
     put: (name, path) => putBlob(s3, name, path),
     open: (name, range) => openBlob(s3, name, range),
+    copyTo: async (name, path, signal) => {
+      const stream = await openBlob(s3, name)
+      if (!stream) return false
+      await pipeline(stream, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
+      return true
+    },
     stat: (name) => statBlob(s3, name),
     delete: async (name) => {
       const command = new DeleteObjectCommand(objectOf(s3, name))
@@ -171,7 +178,7 @@ function under({ client, answerMs }: Bucket, abortSignal: AbortSignal): S3Client
 }
 
 /** The bytes asked for or a failure: a connection that ends early, or stands still, is not the end of the file. */
-async function openBlob(s3: Bucket, name: BlobName, range: ByteRange | undefined): Promise<Readable | undefined> {
+async function openBlob(s3: Bucket, name: BlobName, range?: ByteRange): Promise<Readable | undefined> {
   const command = new GetObjectCommand({
     ...objectOf(s3, name),
     ...(range && { Range: `bytes=${range.start}-${range.end}` }),

@@ -1,9 +1,7 @@
 // Makes of a ready clip what nobody waits for: the queue's work when there is no other. The one rule: it gives way to clips,
 // before it begins and at any time after, and is dropped rather than in anybody's way. Its files: ../transcode/make-extras.ts.
-import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { QueueJob } from '@services/common/queue'
 import { keepFiles } from '../blobs/keep-files.ts'
 import { findRenditions, insertRenditions } from '../clips/renditions.store.ts'
@@ -74,9 +72,7 @@ async function makeOf(
   const fetched = { mp4: workFiles.input, jpg: workFiles.jpg }
   for (const [extension, file] of Object.entries(fetched) as ['mp4' | 'jpg', string][]) {
     const sha256 = { mp4, jpg }[extension].sha256
-    const stored = await deps.blobs.open({ sha256, extension })
-    if (!stored) return undefined
-    await pipeline(stored, createWriteStream(join(directory, file), { flags: 'wx', mode: 0o600 }), { signal })
+    if (!(await deps.blobs.copyTo({ sha256, extension }, join(directory, file), signal))) return undefined
   }
   const { makeExtras } = await import('../transcode/make-extras.ts')
   const size = { width: mp4.width, height: mp4.height }

@@ -1,10 +1,8 @@
 // Makes the four files of one source: the queue's work. The one rule: a worker's disk holds nothing that matters, so a
 // worker may die at any line and another one does it again. What ffmpeg does: ../transcode/make-renditions.ts.
-import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
 import { dropReference } from '../blobs/blobs.store.ts'
@@ -105,9 +103,8 @@ export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): P
 
 async function transcode(deps: Deps, source: Source, directory: string, signal: AbortSignal): Promise<Renditions> {
   const path = join(directory, workFiles.input)
-  const original = await deps.blobs.open(originalOf(source.sha256.toString('hex')))
-  if (!original) throw new Error(`the original of source ${source.id} is not in the store`)
-  await pipeline(original, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
+  const isCopied = await deps.blobs.copyTo(originalOf(source.sha256.toString('hex')), path, signal)
+  if (!isCopied) throw new Error(`the original of source ${source.id} is not in the store`)
   // Loaded with the first clip: its picture library is a tenth of an idle service's memory.
   const { makeRenditions } = await import('../transcode/make-renditions.ts')
   return makeRenditions(
