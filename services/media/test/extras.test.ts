@@ -26,7 +26,6 @@ const jobOf = (sourceId: string) => ({
   ...{ id: 'job', retryCount: 0, signal: new AbortController().signal },
   data: { sourceId },
 })
-/** Extras are queued after the answer, by the job of the clip. */
 const jobsOver = ({ deps }: TestService) => expect.poll(() => deps.queue.depth(TRANSCODE_QUEUE.name)).toBe(0)
 const sourceIn = async ({ deps }: TestService) => (await deps.pool.query('select id from sources')).rows[0].id as string
 
@@ -69,6 +68,19 @@ test('an AV1 copy and a WebP poster follow in the background, are offered first,
     await cleanUp(service.deps)
   }
   expect((await service.traces()).files).toEqual([])
+  await service.close()
+})
+
+test('a clip is ready only with the job of its extras: no crash comes between', async () => {
+  const service = await startTestService({ MEDIA_EXTRAS: 'true' })
+  const { pool } = service.deps
+  await pool.query(`
+    create function slow_extras() returns trigger language plpgsql as $$ begin perform pg_sleep(0.5); return new; end $$;
+    create trigger slow_extras before insert on media_queue.job for each row when (new.name = 'extras')
+      execute function slow_extras()`)
+  await service.upload(gif(33, 20, [{ delay: 10 }]))
+  const { rows } = await pool.query(`select data->>'sourceId' as source from media_queue.job where name = 'extras'`)
+  expect(rows).toEqual([{ source: await sourceIn(service) }])
   await service.close()
 })
 

@@ -3,10 +3,11 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { QueueJob } from '@services/common/queue'
+import type { Transaction } from 'kysely'
 import { keepFiles } from '../blobs/keep-files.ts'
 import { findRenditions, insertRenditions } from '../clips/renditions.store.ts'
 import { addExtras, findSource } from '../clips/sources.store.ts'
-import type { ExtraKind } from '../db/tables.ts'
+import type { DB, ExtraKind } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Extra } from '../transcode/make-extras.ts'
@@ -17,21 +18,19 @@ import { TRANSCODE_QUEUE } from './transcode-queue.ts'
 const LOOK_AGAIN_SECONDS = 30
 /** Ten minutes without a quiet moment: this machine has better things to do. */
 const MOST_POSTPONEMENTS = 20
+const TOO_MUCH_TO_DO = 'too much to do for an AV1 copy of this clip'
 
-/** For a clip that is ready now, where extras are wanted and not too many of them wait. */
-export async function queueExtras(deps: Deps, sourceId: string): Promise<void> {
-  const { config, queue, log } = deps
-  if (!config.worker.extras) return
-  try {
-    if ((await queue.depth(EXTRAS_QUEUE.name)) < config.worker.queueLimit) await send(deps, { sourceId })
-    else log.info({ sourceId }, 'too much to do for an AV1 copy of this clip')
-  } catch (err) {
-    log.warn({ err, sourceId }, 'extras of a clip could not be queued')
-  }
+/** Whether extras are wanted, and not too many of them wait. */
+export async function hasRoomForExtras({ config, queue, log }: Deps, sourceId: string): Promise<boolean> {
+  if (!config.worker.extras) return false
+  const hasRoom = (await queue.depth(EXTRAS_QUEUE.name)) < config.worker.queueLimit
+  if (!hasRoom) log.info({ sourceId }, TOO_MUCH_TO_DO)
+  return hasRoom
 }
 
-const send = ({ db, queue }: Deps, job: ExtrasJob, how?: { afterSeconds: number }) =>
-  db.transaction().execute((trx) => queue.send(trx, EXTRAS_QUEUE.name, job, how))
+/** Part of the transaction that makes the clip ready, so that no crash comes between. */
+export const queueExtras = ({ queue }: Deps, trx: Transaction<DB>, job: ExtrasJob, how?: { afterSeconds: number }) =>
+  queue.send(trx, EXTRAS_QUEUE.name, job, how)
 
 export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): Promise<void> {
   const { log, queue } = deps
@@ -56,8 +55,9 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
 
 async function postpone(deps: Deps, { sourceId, postponed = 0 }: ExtrasJob): Promise<void> {
   if (postponed < MOST_POSTPONEMENTS) {
-    await send(deps, { sourceId, postponed: postponed + 1 }, { afterSeconds: LOOK_AGAIN_SECONDS })
-  } else deps.log.info({ sourceId }, 'too much to do for an AV1 copy of this clip')
+    const job = { sourceId, postponed: postponed + 1 }
+    await deps.db.transaction().execute((trx) => queueExtras(deps, trx, job, { afterSeconds: LOOK_AGAIN_SECONDS }))
+  } else deps.log.info({ sourceId }, TOO_MUCH_TO_DO)
 }
 
 /** From the finished files: the original is gone by now. Undefined when they are too. */

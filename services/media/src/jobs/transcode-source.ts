@@ -24,7 +24,7 @@ import { countClip, measureTranscode } from '../metrics.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { emitEvent } from '../webhooks/emit-event.ts'
-import { queueExtras } from './add-extras.ts'
+import { hasRoomForExtras, queueExtras } from './add-extras.ts'
 import { beginClip, clipsAtWork } from './at-work.ts'
 import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
@@ -48,16 +48,14 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     return
   }
   let directory: string | undefined
-  let isMade = false
   const startedAt = Date.now()
   const seconds = () => (Date.now() - startedAt) / 1000
-  const endClip = beginClip()
   try {
     // A second try means that somebody died, perhaps on this machine.
     if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers cannot be removed'))
     directory = await deps.work.newDirectory()
     const renditions = await transcode(deps, source, directory, job.signal)
-    isMade = await storeRenditions(deps, source, renditions)
+    const isMade = await storeRenditions(deps, source, renditions)
     const { warnings } = renditions
     log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
     measureTranscode(source.info.type, 'ready', seconds())
@@ -74,11 +72,8 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'clip could not be transcoded')
     await failSource(deps, source.id, { code, details, way: job.data.way })
   } finally {
-    endClip()
     if (directory) await rm(directory, { recursive: true, force: true })
   }
-  // Only now, because it looks whether a clip is being made.
-  if (isMade) await queueExtras(deps, source.id)
 }
 
 /** Nobody wants it any more. False when somebody does again: whoever attaches to it waits for this, or is first. */
@@ -103,20 +98,25 @@ export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): P
 
 async function transcode(deps: Deps, source: Source, directory: string, signal: AbortSignal): Promise<Renditions> {
   const path = join(directory, workFiles.input)
-  const isCopied = await deps.blobs.copyTo(originalOf(source.sha256.toString('hex')), path, signal)
-  if (!isCopied) throw new Error(`the original of source ${source.id} is not in the store`)
-  // Loaded with the first clip: its picture library is a tenth of an idle service's memory.
-  const { makeRenditions } = await import('../transcode/make-renditions.ts')
-  return makeRenditions(
-    deps.tools,
-    { path, info: source.info },
-    {
-      workDirectory: directory,
-      threads: await countThreads(deps),
-      signal,
-      onProgress: reportProgress(deps, source.id),
-    },
-  )
+  const endClip = beginClip()
+  try {
+    const isCopied = await deps.blobs.copyTo(originalOf(source.sha256.toString('hex')), path, signal)
+    if (!isCopied) throw new Error(`the original of source ${source.id} is not in the store`)
+    // Loaded with the first clip: its picture library is a tenth of an idle service's memory.
+    const { makeRenditions } = await import('../transcode/make-renditions.ts')
+    return await makeRenditions(
+      deps.tools,
+      { path, info: source.info },
+      {
+        workDirectory: directory,
+        threads: await countThreads(deps),
+        signal,
+        onProgress: reportProgress(deps, source.id),
+      },
+    )
+  } finally {
+    endClip()
+  }
 }
 
 async function countThreads({ queue, config }: Deps): Promise<number> {
@@ -139,6 +139,7 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
   const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
   const original = originalOf(source.sha256.toString('hex'))
   const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))
+  const withExtras = await hasRoomForExtras(deps, source.id)
   const isFirst = await keepFiles(deps, kept, async (trx) => {
     const now = deps.now()
     const { hasAudio, placeholder } = renditions
@@ -148,6 +149,7 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     await insertRenditions(trx, source.id, rows)
     await announce(trx, deps.resultsChannel, source.id)
     await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
+    if (withExtras) await queueExtras(deps, trx, { sourceId: source.id })
     return { references: files.map(toName), dropped: [original], result: true }
   })
   await deleteIfUnreferenced(deps, original)
