@@ -80,11 +80,10 @@ async function encodeUsually(job: TranscodeJob, plan: RenditionPlan): Promise<Re
     encode(job, renditionsCommand(job.tools.ffmpeg, plan, { threads: job.threads, gif, poster: keepsGif }))
   if (keepsGif) {
     await main()
-    await choosePoster(job, plan)
-  } else {
-    await bothToTheirEnd(main(), choosePoster(job, plan))
-    await shrinkGif(job, plan)
+    return collect(job, plan, [], choosePoster(job, plan))
   }
+  await allToTheirEnd(main(), choosePoster(job, plan))
+  await shrinkGif(job, plan)
   return collect(job, plan, [])
 }
 
@@ -95,34 +94,34 @@ async function encodeSimply(job: TranscodeJob, usual: RenditionPlan, warnings: s
   const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
   try {
     await encode(simple, renditionsCommand(job.tools.ffmpeg, plan, { threads: 1, gif, poster: true }))
-    await choosePoster(simple, plan)
-    return await collect(simple, plan, warnings)
+    return await collect(simple, plan, warnings, choosePoster(simple, plan))
   } catch (error) {
     if (error instanceof UnusableOutput) await refuseFullDisk(job.workDirectory)
     throw refuseAsCorrupt(error)
   }
 }
 
-async function collect(job: TranscodeJob, plan: RenditionPlan, warnings: string[]): Promise<Renditions> {
+/** Looks at all files and hashes them meanwhile; `poster`, when given, is still being made. */
+async function collect(
+  job: TranscodeJob,
+  plan: RenditionPlan,
+  warnings: string[],
+  poster: Promise<void> = Promise.resolve(),
+): Promise<Renditions> {
   const { tools, info, signal, workDirectory: directory } = job
-  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), inWork(job, 'gif'))
-  const [seconds, gifSize] = await Promise.all([
+  const [seconds, gif, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
     verifyVideos(tools, { directory, plan, info, signal }),
-    verifyGif(inWork(job, 'gif')),
-  ])
-  const [placeholder, gif, jpg, mp4, webm] = await Promise.all([
-    makePlaceholder(inWork(job, 'jpg')),
-    hashFile(inWork(job, 'gif')),
-    hashFile(inWork(job, 'jpg')),
+    collectGif(job, plan),
+    poster.then(() => collectPoster(job)),
     hashFile(inWork(job, 'mp4')),
     hashFile(inWork(job, 'webm')),
-  ])
+  )
   const missing = info.durationSeconds - seconds
   job.onProgress?.(1)
   const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
   const { video } = plan
   return {
-    gif: { ...gif, ...gifSize },
+    gif,
     jpg: { ...jpg, ...video },
     mp4: { ...mp4, ...video },
     webm: { ...webm, ...video },
@@ -130,6 +129,18 @@ async function collect(job: TranscodeJob, plan: RenditionPlan, warnings: string[
     hasAudio: plan.audioStream !== null,
     warnings: [...warnings, ...shorter],
   }
+}
+
+async function collectGif(job: TranscodeJob, plan: RenditionPlan): Promise<Rendition> {
+  const path = inWork(job, 'gif')
+  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), path)
+  return { ...(await verifyGif(path)), ...(await hashFile(path)) }
+}
+
+async function collectPoster(job: TranscodeJob) {
+  const path = inWork(job, 'jpg')
+  const [placeholder, jpg] = await allToTheirEnd(makePlaceholder(path), hashFile(path))
+  return { jpg, placeholder }
 }
 
 /** A clip that begins black gets the frame at a third of its length, unless that one is darker still. */
@@ -189,11 +200,10 @@ async function linkInput(job: TranscodeJob, path: string): Promise<void> {
   await symlink(resolve(path), link)
 }
 
-/** Waits for both even when one fails: no process may be at work when the next try begins. */
-async function bothToTheirEnd(...work: Promise<unknown>[]): Promise<void> {
-  const ends = await Promise.allSettled(work)
-  const failed = ends.find((end) => end.status === 'rejected')
-  if (failed) throw failed.reason
+/** Waits for all even when one fails: nothing may be at work when the next try begins. Throws what the first of them did. */
+async function allToTheirEnd<T extends unknown[]>(...work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  await Promise.allSettled(work)
+  return Promise.all(work) as Promise<T>
 }
 
 function inWork(job: TranscodeJob, file: keyof typeof workFiles): string {
