@@ -398,6 +398,11 @@ describe('tenor', () => {
   ])('%s', ([, row]) => holds(plain, row))
 })
 
+const mpdOf = (file: string) =>
+  '<MPD type="static" mediaPresentationDuration="PT2S"><Period><AdaptationSet>' +
+  `<Representation id="1" bandwidth="1" mimeType="video/mp4"><BaseURL>${file}</BaseURL></Representation>` +
+  '</AdaptationSet></Period></MPD>'
+
 describe('reddit', () => {
   const api = 'https://www.reddit.com/comments/1abcde/.json?raw_json=1'
   const old = 'https://old.reddit.com/'
@@ -427,6 +432,19 @@ describe('reddit', () => {
         clipIs('Cat & dog', by, true),
         [api, video.dash_url, file],
         { [file]: mp4 },
+      ),
+    ],
+    [
+      'a video with sound by its pictures, where the manifest leads to what nobody can put together',
+      row(
+        { ...post, secure_media: { reddit_video: { ...video, is_gif: false, has_audio: true } } },
+        clipIs('Cat & dog', by, true),
+        [api, video.dash_url, 'https://v.redd.it/xyz/a.mp4', file],
+        {
+          [video.dash_url]: bytes(Buffer.from(mpdOf('a.mp4')), { 'content-type': 'application/dash+xml' }),
+          'https://v.redd.it/xyz/a.mp4': bytes(Buffer.from('000000186674797069736f6d00000000ffffffffffffffff', 'hex')),
+          [file]: mp4,
+        },
       ),
     ],
     [

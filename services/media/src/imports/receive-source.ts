@@ -152,6 +152,7 @@ const isOfOneSource = ({ code }: ApiError) =>
     'source_fetch_failed',
     'source_forbidden',
     'file_too_large',
+    'corrupt_media',
     'unsupported_media_type',
     'unsupported_site_content',
   ].includes(code)
