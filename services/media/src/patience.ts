@@ -15,6 +15,8 @@ export interface Patience {
   stalledAnswerMs: number
   /** An event stream on which nothing happens says so this often: well before the end of a stalled answer. */
   heartbeatMs: number
+  /** All that is done to make one clip: below the expiry of its job, so that who waits for it is told why. */
+  transcodeMs: number
   /** From the start of a worker to its first round of housekeeping: what a crash left does not wait for long. */
   firstHousekeepingMs: number
   housekeepingEveryMs: number
@@ -31,6 +33,7 @@ export const PATIENCE: Patience = {
   uploadMs: 3_600_000,
   stalledAnswerMs: 30_000,
   heartbeatMs: 15_000,
+  transcodeMs: 1_000_000,
   firstHousekeepingMs: 10_000,
   housekeepingEveryMs: 300_000,
   storageAnswerMs: 10_000,

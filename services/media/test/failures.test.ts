@@ -86,6 +86,20 @@ test('a file that nobody comes to an end with is 504, and leaves nothing', async
   await service.close()
 }, 20_000)
 
+test('a clip of which each step ends late, and badly, is given up in between, and leaves nothing', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'media-slow-clip-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const path = join(directory, 'ffmpeg')
+  await writeFile(path, '#!/bin/sh\nsleep 2\nexit 1\n', { mode: 0o755 })
+  const slow = { ...tools, ffmpeg: { ...tools.ffmpeg, path } }
+  const service = await startTestService({}, { tools: slow, patience: { transcodeMs: 2_500 } })
+  const answer = await service.upload(await readFile(await clip('small.mp4')))
+  expect([answer.status, answer.body.error.code]).toEqual([504, 'processing_timeout'])
+  expect(await service.listFiles()).toEqual([])
+  expect(await service.countRows()).toEqual({ clips: 0, sources: 0 })
+  await service.close()
+}, 20_000)
+
 test('a client that goes away while it waits has its clip all the same', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const abort = new AbortController()

@@ -17,7 +17,7 @@ export const TRANSCODE_QUEUE: QueueDefinition = {
   retryLimit: 5,
   retryDelaySeconds: 1,
   retryDelayMaxSeconds: 30,
-  // One ffmpeg run may take 240 s, and a clip needs up to five of them when everything goes wrong.
+  // What one clip may take (patience.ts), and time to store its files.
   expireInSeconds: 1_200,
   heartbeatSeconds: 10,
 }

@@ -19,7 +19,7 @@ import {
 } from '../clips/sources.store.ts'
 import { MAIN_KINDS } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
-import type { ErrorCode } from '../errors.ts'
+import { apiError, type ErrorCode } from '../errors.ts'
 import { countClip, measureTranscode } from '../metrics.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
@@ -98,6 +98,8 @@ export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): P
 
 async function transcode(deps: Deps, source: Source, directory: string, signal: AbortSignal): Promise<Renditions> {
   const path = join(directory, workFiles.input)
+  const tooLong = new AbortController()
+  const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.patience.transcodeMs)
   const endClip = beginClip()
   try {
     const isCopied = await deps.blobs.copyTo(originalOf(source.sha256.toString('hex')), path, signal)
@@ -110,11 +112,12 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
       {
         workDirectory: directory,
         threads: await countThreads(deps),
-        signal,
+        signal: AbortSignal.any([signal, tooLong.signal]),
         onProgress: reportProgress(deps, source.id),
       },
     )
   } finally {
+    clearTimeout(timer)
     endClip()
   }
 }
