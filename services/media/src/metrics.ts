@@ -50,20 +50,27 @@ export function observeMedia(
 }
 
 function observeDisks(storage: Deps['config']['storage']): () => void {
-  const free = metrics.getMeter('media').createObservableGauge('media.disk.free', {
+  const meter = metrics.getMeter('media')
+  const free = meter.createObservableGauge('media.disk.free', {
     description: 'Free for what is received and made',
+    unit: 'By',
+  })
+  const size = meter.createObservableGauge('media.disk.size', {
+    description: 'Size of the disk that is received and made on',
     unit: 'By',
   })
   const directories = { work: storage.workDir, ...(storage.kind === 'disk' ? { blobs: storage.blobsDir } : {}) }
   const asked = Object.entries(directories).map(
     ([directory, path]) => [directory, askedInTime(() => statfs(path))] as const,
   )
-  return observeTogether('media', [free], async (result) => {
+  return observeTogether('media', [free, size], async (result) => {
     await Promise.all(
       asked.map(async ([directory, ask]) => {
         const found = await ask()
         // Not known is said: the SDK repeats for ever what was observed once and is not any more.
-        result.observe(free, found ? found.bavail * found.bsize : Number.NaN, { directory })
+        const { bavail, blocks, bsize } = found ?? { bavail: Number.NaN, blocks: Number.NaN, bsize: 1 }
+        result.observe(free, bavail * bsize, { directory })
+        result.observe(size, blocks * bsize, { directory })
       }),
     )
   })

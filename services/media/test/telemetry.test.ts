@@ -124,6 +124,7 @@ test('Prometheus scrapes every metric of the README, no other, and nothing that 
   for (const positive of [
     'media_disk_free{directory="work"',
     'media_disk_free{directory="blobs"',
+    'media_disk_size{directory="work"',
     'process_memory_usage',
   ]) {
     expect(readingOf(figures, positive)).toBeGreaterThan(1_000_000)
