@@ -95,8 +95,7 @@ test('a clip of which each step ends late, and badly, is given up in between, an
   const service = await startTestService({}, { tools: slow, patience: { transcodeMs: 2_500 } })
   const answer = await service.upload(await readFile(await clip('small.mp4')))
   expect([answer.status, answer.body.error.code]).toEqual([504, 'processing_timeout'])
-  expect(await service.listFiles()).toEqual([])
-  expect(await service.countRows()).toEqual({ clips: 0, sources: 0 })
+  expect(await service.traces()).toEqual({ files: [], clips: 0, sources: 0 })
   await service.close()
 }, 20_000)
 
