@@ -29,8 +29,8 @@ export async function hasRoomForExtras({ config, queue, log }: Deps, sourceId: s
 }
 
 /** Part of the transaction that makes the clip ready, so that no crash comes between. */
-export const queueExtras = ({ queue }: Deps, trx: Transaction<DB>, job: ExtrasJob, how?: { afterSeconds: number }) =>
-  queue.send(trx, EXTRAS_QUEUE.name, job, how)
+export const queueExtras = ({ queue }: Deps, trx: Transaction<DB>, sourceId: string): Promise<void> =>
+  queue.send(trx, EXTRAS_QUEUE.name, { sourceId } satisfies ExtrasJob)
 
 export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): Promise<void> {
   const { log, queue } = deps
@@ -53,11 +53,11 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
   }
 }
 
-async function postpone(deps: Deps, { sourceId, postponed = 0 }: ExtrasJob): Promise<void> {
-  if (postponed < MOST_POSTPONEMENTS) {
-    const job = { sourceId, postponed: postponed + 1 }
-    await deps.db.transaction().execute((trx) => queueExtras(deps, trx, job, { afterSeconds: LOOK_AGAIN_SECONDS }))
-  } else deps.log.info({ sourceId }, TOO_MUCH_TO_DO)
+async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: ExtrasJob): Promise<void> {
+  if (postponed >= MOST_POSTPONEMENTS) return log.info({ sourceId }, TOO_MUCH_TO_DO)
+  const job: ExtrasJob = { sourceId, postponed: postponed + 1 }
+  const how = { afterSeconds: LOOK_AGAIN_SECONDS }
+  await db.transaction().execute((trx) => queue.send(trx, EXTRAS_QUEUE.name, job, how))
 }
 
 /** From the finished files: the original is gone by now. Undefined when they are too. */

@@ -152,7 +152,7 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     await insertRenditions(trx, source.id, rows)
     await announce(trx, deps.resultsChannel, source.id)
     await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
-    if (withExtras) await queueExtras(deps, trx, { sourceId: source.id })
+    if (withExtras) await queueExtras(deps, trx, source.id)
     return { references: files.map(toName), dropped: [original], result: true }
   })
   await deleteIfUnreferenced(deps, original)
