@@ -115,53 +115,38 @@ async function servingAgainstNginx(service: BenchService) {
       ['serve-file', `whole file of ${(bytes.length / 1e6).toFixed(1)} MB`, undefined, 0.35],
       ['serve-range', '64 KiB range of it', PART, 0.15],
     ] as const) {
-      const rates: { ours: number; theirs: number }[] = []
-      for (let round = 0; round <= ROUNDS; round++) {
-        rates.push({ ours: await requestRate(ours, range), theirs: await requestRate(theirs, range) })
-      }
-      const warm = rates.slice(1)
-      const side = (name: 'ours' | 'theirs') => median(warm.map((rate) => rate[name]))
-      row(id, what, 'nginx', 'requests/s', [side('ours'), side('theirs')], { atLeast })
+      const sides = async (): Promise<Sides> => [await requestRate(ours, range), await requestRate(theirs, range)]
+      await sides()
+      row(id, what, 'nginx', 'requests/s', await inTurns(sides), { atLeast })
     }
   } finally {
     await nginx.stop()
   }
 }
 
-/** Alternating, so that what else the machine does meets both; the same pictures in a file that is new each time. */
+/** The same pictures in a file that is new each time. */
 async function uploadAgainstHand(service: BenchService, clip: BenchClip, plain: string) {
   const { name } = clip
-  const ours: number[] = []
-  const byHand: number[] = []
-  const again: number[] = []
-  const hashing: number[] = []
-  for (let round = 0; round <= ROUNDS; round++) {
+  const times = async () => {
     const path = await newCopy(plain)
-    const times = {
-      byHand: await timed(() => runByHand(path, join(directory, `by-hand-${round}`))),
-      ours: await timed(() => upload(service, path)),
-      again: await timed(() => upload(service, path)),
-      hashing: await timed(() => hashFile(path)),
-    }
+    const byHand = await timed(() => runByHand(path, join(directory, 'by-hand')))
+    const ours = await timed(() => upload(service, path))
+    const again = await timed(() => upload(service, path))
+    const hashing = await timed(() => hashFile(path))
     await rm(path)
-    if (round === 0) continue // The first one loads libraries and fills caches, on both sides.
-    ours.push(times.ours)
-    byHand.push(times.byHand)
-    again.push(times.again)
-    hashing.push(times.hashing)
+    return [ours, byHand, again, hashing] as const
   }
-  row(`upload-${idOf(clip)}`, `${name}: upload to 201`, 'by hand', 'ms', [median(ours), median(byHand)], {
-    atMost: 1.05,
-  })
-  difference(`again-${idOf(clip)}`, `${name}: same bytes again`, 'hashing', 'ms', [median(again), median(hashing)], {
-    atMost: 60,
-  })
+  // The first one loads libraries and fills caches, on both sides.
+  await times()
+  const [ours, byHand, again, hashing] = await inTurns(times)
+  row(`upload-${idOf(clip)}`, `${name}: upload to 201`, 'by hand', 'ms', [ours, byHand], { atMost: 1.05 })
+  difference(`again-${idOf(clip)}`, `${name}: same bytes again`, 'hashing', 'ms', [again, hashing], { atMost: 60 })
 }
 
 /** All of the service: receiving, hashing, posters and looking at the results count too. */
 async function cpuAgainstHand(service: BenchService, clip: BenchClip, plain: string) {
   const { name, seconds } = clip
-  const sides = await inTurns(async () => {
+  const sides = await inTurns(async (): Promise<Sides> => {
     const path = await newCopy(plain)
     const before = cpuSeconds(service.pid)
     await upload(service, path)
@@ -173,7 +158,7 @@ async function cpuAgainstHand(service: BenchService, clip: BenchClip, plain: str
 }
 
 async function manyAtOnce(service: BenchService, plain: string) {
-  const sides = await inTurns(async () => {
+  const sides = await inTurns(async (): Promise<Sides> => {
     const paths = await Promise.all(Array.from({ length: AT_ONCE }, () => newCopy(plain)))
     const alone = await timed(() => runByHand(paths[0] as string, join(directory, 'alone'), 1))
     const together = await timed(() => Promise.all(paths.map((path) => upload(service, path))))
@@ -215,11 +200,12 @@ function voidElement(): Buffer {
   return Buffer.concat([Buffer.from([0xec, 0x90]), randomBytes(16)])
 }
 
-/** Both sides in each round, so that what else the machine does meets both; the median of either. */
-async function inTurns(measure: () => Promise<Sides>): Promise<Sides> {
-  const rounds: Sides[] = []
+/** All sides in each round, so that what else the machine does meets all; the median of each. */
+async function inTurns<Figures extends readonly number[]>(measure: () => Promise<Figures>): Promise<Figures> {
+  const rounds: Figures[] = []
   for (let round = 0; round < ROUNDS; round++) rounds.push(await measure())
-  return [median(rounds.map(([ours]) => ours)), median(rounds.map(([, theirs]) => theirs))]
+  const medians = rounds[0]?.map((_, side) => median(rounds.map((figures) => figures[side] as number)))
+  return medians as readonly number[] as Figures
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
