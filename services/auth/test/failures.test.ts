@@ -31,9 +31,11 @@ describe('a mail server that is down', () => {
     service,
   }) => {
     await service.mailbox.refuse()
-    await service.post('/signup', { email: 'weekend@example.com', password })
+    const { body } = await service.post('/signup', { email: 'weekend@example.com', password })
+    const tries = async () =>
+      (await service.get(`/admin/messages?user_id=${body.id}`, service.admin)).body.messages[0].attempts
     // A try that is on its way already would still count from before.
-    await expect.poll(() => triesOf(service, 'weekend@example.com'), { timeout: 5_000 }).toBeGreaterThan(0)
+    await expect.poll(tries, { timeout: 5_000 }).toBeGreaterThan(0)
     service.clock.advance({ seconds: 20 * 3600 })
     await service.mailbox.accept()
     const mail = await service.mailbox.waitFor('weekend@example.com', { timeoutMs: 12_000 })
@@ -57,16 +59,6 @@ describe('a mail server that is down', () => {
     await service.mailbox.accept()
   })
 })
-
-async function triesOf(service: TestService, email: string): Promise<number> {
-  const { attempts } = await service.deps.db
-    .selectFrom('messages')
-    .innerJoin('users', 'users.id', 'messages.user_id')
-    .select('attempts')
-    .where('users.email', '=', email)
-    .executeTakeFirstOrThrow()
-  return attempts
-}
 
 test('the outbox holds no link and no code in the clear', async ({ service }) => {
   await service.mailbox.refuse()

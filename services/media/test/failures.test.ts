@@ -73,11 +73,17 @@ test('the byte over the limit ends the upload; the rest is neither kept nor wait
   await service.close()
 })
 
-test('a file that nobody comes to an end with is 504, and leaves nothing', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'media-slow-probe-'))
+/** The path of a program that does this, for the test that asks. */
+async function programThat(does: string): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'media-program-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const path = join(directory, 'ffprobe')
-  await writeFile(path, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 })
+  const path = join(directory, 'program')
+  await writeFile(path, `#!/bin/sh\n${does}\n`, { mode: 0o755 })
+  return path
+}
+
+test('a file that nobody comes to an end with is 504, and leaves nothing', async () => {
+  const path = await programThat('exec sleep 60')
   const service = await startTestService({}, { tools: { ...tools, ffprobe: { ...tools.ffprobe, path } } })
   const answer = await service.upload(await readFile(await clip('small.mp4')))
   expect([answer.status, answer.body.error.code]).toEqual([504, 'processing_timeout'])
@@ -87,10 +93,7 @@ test('a file that nobody comes to an end with is 504, and leaves nothing', async
 }, 20_000)
 
 test('a clip of which each step ends late, and badly, is given up in between, and leaves nothing', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'media-slow-clip-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const path = join(directory, 'ffmpeg')
-  await writeFile(path, '#!/bin/sh\nsleep 2\nexit 1\n', { mode: 0o755 })
+  const path = await programThat('sleep 2; exit 1')
   const slow = { ...tools, ffmpeg: { ...tools.ffmpeg, path } }
   const service = await startTestService({}, { tools: slow, patience: { transcodeMs: 2_500 } })
   const answer = await service.upload(await readFile(await clip('small.mp4')))
@@ -145,9 +148,8 @@ test('a clip that no try can make is failed for good, by the last try or in the 
 })
 
 /** The same service with an ffmpeg for which there is no room. */
-async function withFullDisk({ deps, blobsDir }: TestService) {
-  const path = join(blobsDir, 'ffmpeg')
-  await writeFile(path, '#!/bin/sh\necho No space left on device >&2\nexit 1\n', { mode: 0o755 })
+async function withFullDisk({ deps }: TestService) {
+  const path = await programThat('echo No space left on device >&2; exit 1')
   return { ...deps, tools: { ...deps.tools, ffmpeg: { ...deps.tools.ffmpeg, path } } }
 }
 
