@@ -1,24 +1,61 @@
 import { defineConfig } from 'vitest/config'
+import { PROGRAM_TAGS } from './packages/common/src/testing/programs.ts'
 
-// More workers than two cores, because processes, databases and slow far sides are waited for; by measurement.
-const IN_MEMORY = { maxWorkers: 3, sequence: { groupOrder: 0 } }
-const WAITING = { maxWorkers: 4, sequence: { groupOrder: 1 } }
+/** Packages whose tests stand beside their code, with the folders that hold them. */
+const PACKAGES = [
+  { name: 'auth', root: 'services/auth', folders: '{src,test}' },
+  { name: 'common', root: 'packages/common', folders: 'src' },
+  { name: 'infra', root: 'infra', folders: '.' },
+  { name: 'media', root: 'services/media', folders: '{src,test}' },
+]
 
-/** One project per package, so that `vitest run --project auth` runs one alone. */
+const SLOW = '**/*.slow.test.ts'
+const NOT_OURS = '**/node_modules/**'
+
+/** More workers than two cores, because databases, ffmpeg and remote services are waited for; by measurement. */
+const WORKERS = 4
+
+/**
+ * Two tiers. `test`, projects `auth`, `common`, `infra` and `media`: what every change must pass. `test:slow`, projects
+ * `*:slow` and `docs`: what spawns processes, opens browsers, sends hostile input, exports telemetry or waits in real time.
+ */
 export default defineConfig({
   test: {
     globalSetup: ['packages/common/src/testing/global-setup.ts'],
-    // Our modules keep no state of their own, so files may share them: a third of the run would go into loading them again.
+    reporters: [`${import.meta.dirname}/packages/common/src/testing/run-reporter.ts`],
+    tags: PROGRAM_TAGS,
+    // What a green test logs is of no interest.
+    silent: 'passed-only',
+    // A third of the run would go into loading the same modules for each file. They keep no state of their own.
     isolate: false,
-    testTimeout: 15_000,
-    hookTimeout: 30_000,
+    // Limits are for what hangs. Only a failure waits for them, so a busy machine may take its time.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     projects: [
-      {
-        extends: true,
-        test: { name: 'auth', root: 'services/auth', include: ['{src,test}/**/*.test.ts'], ...IN_MEMORY },
-      },
-      { extends: true, test: { name: 'common', root: 'packages/common', include: ['src/**/*.test.ts'], ...WAITING } },
-      { extends: true, test: { name: 'infra', root: 'infra', include: ['**/*.test.ts'], ...IN_MEMORY } },
+      ...PACKAGES.flatMap(({ name, root, folders }) => [
+        {
+          extends: true as const,
+          test: {
+            name,
+            root,
+            include: [`${folders}/**/*.test.ts`],
+            exclude: [SLOW, NOT_OURS],
+            maxWorkers: WORKERS,
+            sequence: { groupOrder: 0 },
+          },
+        },
+        {
+          extends: true as const,
+          test: {
+            name: `${name}:slow`,
+            root,
+            include: [`${folders}/${SLOW}`],
+            maxWorkers: 2,
+            sequence: { groupOrder: 1 },
+          },
+        },
+      ]),
       {
         extends: true,
         test: {
@@ -26,12 +63,9 @@ export default defineConfig({
           root: 'docs',
           include: ['*.test.ts'],
           globalSetup: [`${import.meta.dirname}/docs/testing/global-setup.ts`],
-          ...WAITING,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
-      },
-      {
-        extends: true,
-        test: { name: 'media', root: 'services/media', include: ['{src,test}/**/*.test.ts'], ...WAITING },
       },
       // What kills, fills and starves: minutes of waiting, so a command of its own (`pnpm test:faults`).
       {
@@ -41,7 +75,7 @@ export default defineConfig({
           include: ['services/*/faults/**/*.test.ts'],
           maxWorkers: 1,
           isolate: true,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { type Browser, isBrowserThere, launchBrowser } from '@services/common/testing/browser'
+import { type Browser, launchBrowser } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts'
 import { startTestService, type TestService } from './service.ts'
@@ -19,7 +19,7 @@ if (token) {
 }
 </script>`
 
-describe.skipIf(!isBrowserThere)('in a browser', () => {
+describe('in a browser', { tags: 'chromium' }, () => {
   let browser: Browser
   let provider: OpenIdProvider
   let service: TestService

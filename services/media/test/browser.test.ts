@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { type Browser, isBrowserThere, launchBrowser, type Page } from '@services/common/testing/browser'
+import { type Browser, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { clip, impatientTools, tools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
-describe.skipIf(!isBrowserThere)('in a browser', () => {
+describe('in a browser', { tags: 'chromium' }, () => {
   let service: TestService
   let browser: Browser
   let id: string

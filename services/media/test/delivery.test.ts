@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,7 +53,7 @@ test('with X-Accel-Redirect the web server in front gets the name of the stored 
   expect((await service.get(`/f/${id}.mp4`)).headers.get('x-accel-redirect')).toBeNull()
 })
 
-test.skipIf(!existsSync(NGINX))('the nginx of the README serves files, parts, conditions and deletions', async () => {
+test('the nginx of the README serves files, parts, conditions and deletions', { tags: 'nginx' }, async () => {
   const { service, id } = await startWithClip({ MEDIA_ACCEL_PREFIX: '/blobs' })
   const front = await startNginx(service)
   const { bytes } = await fromNginx(front, `/f/${id}.mp4`)

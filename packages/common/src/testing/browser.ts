@@ -1,11 +1,7 @@
-import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
+import { CHROMIUM } from './programs.ts'
 
 export type { Browser, Page } from 'playwright-core'
-
-/** Debian's; where there is none tests with it are skipped, but not where one is named. */
-const CHROMIUM = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
-export const isBrowserThere = Boolean(process.env.CHROMIUM_PATH) || existsSync(CHROMIUM)
 
 const QUIET = [
   '--no-sandbox',
@@ -15,4 +11,5 @@ const QUIET = [
   '--disable-sync',
 ]
 
+/** Tests with a browser carry the tag `chromium`, which skips them where there is none. */
 export const launchBrowser = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: QUIET })

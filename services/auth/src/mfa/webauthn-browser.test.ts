@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, isBrowserThere, launchBrowser, type Page } from '@services/common/testing/browser'
+import { type Browser, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimsOf, signInAgain } from '../../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../../test/service.ts'
@@ -26,7 +26,7 @@ const APPLICATION = `
     return call(base, '/factors/' + id + '/verify', token, { challenge_id: challenge.body.id, webauthn })
   }`
 
-describe.skipIf(!isBrowserThere)('in a browser', () => {
+describe('in a browser', { tags: 'chromium' }, () => {
   let service: TestService
   let site: Server
   let browser: Browser

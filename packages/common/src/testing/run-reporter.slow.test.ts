@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
+const CONFIG = fileURLToPath(new URL('testdata/reporter.config.ts', import.meta.url))
+const SCREEN_LINES = 24
+
+async function vitest(args: string[], { ci = '' } = {}) {
+  const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, CI: ci },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  const [code] = await once(child, 'close')
+  return { code, output: stripVTControlCharacters(output) }
+}
+
+test('a green run fits one screen: what runs, what was skipped and why, counts and time', async () => {
+  const { code, output } = await vitest(['--config', CONFIG, 'green', 'skipped'])
+  expect(code).toBe(0)
+  expect(output).toContain('2 files')
+  expect(output).toMatch(/Tests +100 passed \| 2 skipped/)
+  expect(output).toContain('1 × a program is missing: install it')
+  expect(output).toContain('1 × the moon is not full')
+  expect(output.trim().split('\n').length).toBeLessThanOrEqual(SCREEN_LINES)
+})
+
+test('with CI set a skipped test makes the run red', async () => {
+  const { code, output } = await vitest(['--config', CONFIG, 'green', 'skipped'], { ci: 'true' })
+  expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining('a skipped test is a failure') })
+})
+
+test('a failed test is named with the command that runs it alone', async () => {
+  const { code, output } = await vitest(['--config', CONFIG, 'green', 'red'])
+  expect({ code, output }).toEqual({
+    code: 1,
+    output: expect.stringContaining('FAILED red.sample.ts > a group > does'),
+  })
+  const [, pattern] = /^ {2}npx -y pnpm@12 exec vitest run .* -t '(.*)'$/m.exec(output) ?? []
+  const alone = await vitest(['--config', CONFIG, 'red', '-t', String(pattern).replaceAll("'\\''", "'")])
+  expect(alone.output).toMatch(/Tests +1 failed \| 1 skipped/)
+})

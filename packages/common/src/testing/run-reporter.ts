@@ -1,0 +1,83 @@
+// The output of a test run: which tests run, progress, each failure with the command that runs it alone, what was
+// skipped and why, and the counts. A green run fits one screen. Its tests: run-reporter.test.ts.
+
+import { relative } from 'node:path'
+import type { RunnerTestFile as File, TestCase, TestModule, TestSpecification } from 'vitest/node'
+import { DefaultReporter } from 'vitest/node'
+
+/** How often a run outside a terminal says how far it is; a terminal shows it all the time. */
+const PROGRESS_EVERY_MS = 30_000
+
+export default class RunReporter extends DefaultReporter {
+  #fileCount = 0
+  #endedFiles = 0
+  #endedTests = 0
+  #lastProgress = 0
+  readonly #skipped: TestCase[] = []
+
+  override onTestRunStart(specifications: readonly TestSpecification[]): void {
+    super.onTestRunStart(specifications)
+    const projects = new Set(specifications.map(({ project }) => project.name))
+    this.#fileCount = specifications.length
+    this.#lastProgress = this.start
+    this.log(`${this.#fileCount} files of ${[...projects].sort().join(', ')}\n`)
+  }
+
+  override onTestCaseResult(test: TestCase): void {
+    super.onTestCaseResult(test)
+    this.#endedTests++
+    const { state } = test.result()
+    const isLeftOut = this.ctx.config.testNamePattern !== undefined
+    if (state === 'skipped' && !isLeftOut) this.#skipped.push(test)
+    if (state === 'failed') this.log(` FAILED ${test.module.relativeModuleId} > ${test.fullName}`)
+  }
+
+  override onTestModuleEnd(module: TestModule): void {
+    super.onTestModuleEnd(module)
+    this.#endedFiles++
+    const now = performance.now()
+    if (this.isTTY || now - this.#lastProgress < PROGRESS_EVERY_MS) return
+    this.#lastProgress = now
+    const seconds = Math.round((now - this.start) / 1000)
+    this.log(` ${this.#endedFiles} of ${this.#fileCount} files, ${this.#endedTests} tests, ${seconds} s`)
+  }
+
+  /** A line per file would be two hundred lines; who runs a single file wants to see its tests. */
+  protected override printTestModule(module: TestModule): void {
+    if (this.#fileCount === 1) super.printTestModule(module)
+  }
+
+  override reportSummary(files: File[], errors: unknown[]): void {
+    this.#reportSkipped()
+    super.reportSummary(files, errors)
+    const failed = this.ctx.state.getTestModules().flatMap((module) => [...module.children.allTests('failed')])
+    if (failed.length > 0)
+      this.log(`Each failed test alone:\n${failed.map((test) => `  ${commandFor(test)}`).join('\n')}\n`)
+  }
+
+  #reportSkipped() {
+    if (this.#skipped.length === 0) return
+    const byReason = Map.groupBy(this.#skipped, reasonOf)
+    this.log('\nSkipped:')
+    for (const [reason, tests] of byReason) this.log(`  ${tests.length} × ${reason}`)
+    if (!process.env.CI) return
+    this.log('With CI set a skipped test is a failure: install what is missing.')
+    process.exitCode = 1
+  }
+}
+
+/** What the test said when it skipped itself, or what the tag that skipped it needs. */
+function reasonOf(test: TestCase): string {
+  const result = test.result()
+  if (result.state === 'skipped' && result.note) return result.note
+  const tags = test.project.config.tags.filter(({ name, skip }) => skip && test.tags.includes(name))
+  return tags.map(({ description }) => description).join('; ') || `no reason given: ${test.fullName}`
+}
+
+/** What to type to run this test alone. */
+function commandFor(test: TestCase): string {
+  const pattern = `^${test.fullName.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`
+  const quoted = `'${pattern.replaceAll("'", "'\\''")}'`
+  const file = relative(process.cwd(), test.module.moduleId)
+  return `npx -y pnpm@12 exec vitest run --project ${test.project.name} ${file} -t ${quoted}`
+}

@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    root: import.meta.dirname,
+    include: ['*.sample.ts'],
+    reporters: [`${import.meta.dirname}/../run-reporter.ts`],
+    tags: [{ name: 'absent', description: 'a program is missing: install it', skip: true }],
+  },
+})
