@@ -27,7 +27,7 @@ test('the file of settings is complete, its checks say so, and the service start
       'postgres://auth:password@db.internal/auth': settings.AUTH_DATABASE_URL as string,
       // A secret of its own would make the waiting mails of the running service unreadable.
       '$(openssl rand -base64 48)\nAUTH_ENCRYPTION_KEY': `${settings.AUTH_JWT_SECRET}\nAUTH_ENCRYPTION_KEY`,
-      // Made by this command when the services of these tests were started.
+      // The running service's own, made by the code of this command; rotate-keys.test.ts runs the command.
       '$(auth keys generate --alg ES256)': String(settings.AUTH_JWT_KEYS),
       'AUTH_SMTP_HOST=smtp.example.com': 'AUTH_SMTP_HOST=127.0.0.1',
       'AUTH_SMTP_PORT=587': `AUTH_SMTP_PORT=${settings.AUTH_SMTP_PORT}`,

@@ -2,13 +2,16 @@ import { expect, inject } from 'vitest'
 
 /** Follows the link of the newest mail to this address, as its reader does; answers where it leads. */
 export async function confirmByMail(address: string): Promise<URL> {
-  const { inboxUrl } = inject('devServices')
-  const link = await expect
-    .poll(async () => (await newestMail(inboxUrl, address))?.links[0], { timeout: 15_000 })
-    .toBeTruthy()
-    .then(async () => (await newestMail(inboxUrl, address))?.links[0])
-  const answer = await fetch(String(link), { redirect: 'manual' })
+  const answer = await fetch(await linkOfMail(address), { redirect: 'manual' })
   return new URL(String(answer.headers.get('location')))
+}
+
+/** Waits for a mail to this address; answers the link of the newest one. */
+export async function linkOfMail(address: string): Promise<string> {
+  const { inboxUrl } = inject('devServices')
+  const find = async () => (await newestMail(inboxUrl, address))?.links[0]
+  await expect.poll(find, { timeout: 60_000 }).toBeTruthy()
+  return String(await find())
 }
 
 async function newestMail(inboxUrl: string, address: string): Promise<{ links: string[] } | undefined> {

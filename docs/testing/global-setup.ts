@@ -1,5 +1,5 @@
-// One auth, one media and one inbox for all guides, started as the guides say: `npx -y pnpm@12 dev`, with a key to sign with.
-import { mkdtemp, rm } from 'node:fs/promises'
+// One auth, one media and one inbox for all guides, started as the guides say: `npx -y pnpm@12 dev`.
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -55,10 +55,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await rm(dataDir, { recursive: true, force: true })
   }
   try {
-    const key = await shell.run('auth keys generate --alg ES256')
-    const dev = shell.start(
-      `export AUTH_JWT_KEYS='${key.stdout.trim()}'\n${openGuide('quick-start.md').take('pnpm@12 dev')}`,
-    )
+    const dev = shell.start(openGuide('quick-start.md').take('pnpm@12 dev'))
     await dev.says(/Ctrl-C stops everything/)
     const [authUrl, mediaUrl] = [`http://127.0.0.1:${auth}`, `http://127.0.0.1:${media}`]
     project.provide('devServices', {
@@ -77,7 +74,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
         AUTH_WORKERS_ENABLED: 'false',
         MEDIA_WORKERS_ENABLED: 'false',
         AUTH_JWT_SECRET: SECRET,
-        AUTH_JWT_KEYS: key.stdout.trim(),
+        AUTH_JWT_KEYS: (await readFile(join(dataDir, 'auth/jwt-keys.json'), 'utf8')).trim(),
         AUTH_SITE_URL: 'http://localhost:3000',
         AUTH_API_EXTERNAL_URL: authUrl,
         AUTH_API_HOST: '127.0.0.1',

@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+import { createHmac, createPrivateKey, createPublicKey, type JsonWebKey, sign, verify } from 'node:crypto'
 
 /** A key as /.well-known/jwks.json publishes it. */
 export type PublishedKey = JsonWebKey & { kid: string }
@@ -11,6 +11,14 @@ export const decodeJwt = (token: string) => part(token, 1)
 
 /** Which key it says to be signed with. */
 export const keyIdOf = (token: string) => part(token, 0).kid
+
+/** A token with these claims, signed with this private key (ES256, RFC 7518 section 3.4), as auth signs its own. */
+export function signJwt(key: PublishedKey, claims: object): string {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const input = `${encode({ alg: 'ES256', typ: 'JWT', kid: key.kid })}.${encode(claims)}`
+  const privateKey = createPrivateKey({ key, format: 'jwk' })
+  return `${input}.${sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
+}
 
 /** Authorization of an admin's token, made from the secret (RFC 7515): what `tokens admin` makes, without its process. */
 export function adminBy(secret: string | undefined): { authorization: string } {

@@ -1,10 +1,12 @@
 // `pnpm dev`: the service with embedded defaults. Settings given in the environment win: a DATABASE_URL means no embedded
 // PostgreSQL, an SMTP host means no inbox.
-import { join } from 'node:path'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { startInbox } from '@services/common/dev/inbox'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
+import { generateKeySet } from './jwks/keys-command.ts'
 import { serve } from './serve.ts'
 
 await runDev(
@@ -25,6 +27,10 @@ await runDev(
       AUTH_SMS_MAX_PER_PREFIX: '100000',
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_LOG_LEVEL: 'warn',
+    }
+    // A given secret is there to verify tokens with; a key would sign them instead.
+    if (!given('JWT_SECRET') && !given('JWT_KEYS')) {
+      defaults.AUTH_JWT_KEYS = await ensureSigningKey(join(dataDir, 'jwt-keys.json'))
     }
     const lines: string[] = []
     if (!given('DATABASE_URL')) {
@@ -60,3 +66,16 @@ await runDev(
     ]
   },
 )
+
+/**
+ * Answers the key of this data folder, made at the first start: servers verify tokens by `/.well-known/jwks.json`, as in
+ * production, and tokens survive a restart.
+ */
+async function ensureSigningKey(file: string): Promise<string> {
+  const kept = await readFile(file, 'utf8').catch(() => '')
+  if (kept) return kept.trim()
+  const keys = JSON.stringify(await generateKeySet('ES256'))
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, `${keys}\n`, { mode: 0o600 })
+  return keys
+}

@@ -22,11 +22,16 @@ export const keysGenerate = command({
     const alg = ALGORITHMS.find((each) => each === (options.alg ?? 'RS256'))
     if (!alg) throw new UsageError(`--alg must be one of ${ALGORITHMS.join(', ')}`)
     if (options.kid?.trim() === '') throw new UsageError('--kid must not be empty')
-    const { privateKey } = await generateKeyPair(alg, { extractable: true })
-    const material = await exportJWK(privateKey)
-    const kid = options.kid ?? (await calculateJwkThumbprint(material))
-    const set = { keys: [{ ...material, kid, alg, use: 'sig', key_ops: ['sign', 'verify'] }] }
+    const set = await generateKeySet(alg, options.kid)
     printResult(json, set, JSON.stringify(set))
     process.stderr.write(ROTATION)
   },
 })
+
+/** Makes a JWK set with one key that signs; its `kid` is the key's thumbprint (RFC 7638) unless given. */
+export async function generateKeySet(alg: (typeof ALGORITHMS)[number], kid?: string) {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true })
+  const material = await exportJWK(privateKey)
+  const id = kid ?? (await calculateJwkThumbprint(material))
+  return { keys: [{ ...material, kid: id, alg, use: 'sig', key_ops: ['sign', 'verify'] }] }
+}
