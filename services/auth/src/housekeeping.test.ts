@@ -5,7 +5,7 @@ import { deleteExpired } from './housekeeping.ts'
 
 test('inactive sessions go, in bounded rounds of which each goes on where the last one stopped', async () => {
   const service = await startTestService({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })
-  const { auth, userId } = await service.signedIn()
+  const { auth, userId } = await service.signedUp()
   const insert = (ageDays: number, idleDays: number, count: number) =>
     service.deps.pool.query(
       `insert into sessions (id, user_id, amr, refreshed_at, created_at)

@@ -134,7 +134,7 @@ describe('a message', () => {
   })
 
   test('that is only pretended is a row like any other, and never leaves', async ({ service }) => {
-    const { userId } = await service.signedIn('pretended@example.com')
+    const { userId } = await service.signedUp('pretended@example.com')
     const [confirmation] = (await list(service, `?user_id=${userId}`)).messages
     service.clock.advance({ seconds: 901 })
     await signUp(service, 'pretended@example.com')
