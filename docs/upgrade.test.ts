@@ -29,4 +29,4 @@ test('migrate applies what is pending, and the service is asked whether it is re
   expect(guide.untaken()).toEqual([])
 }, 60_000)
 
-// That old code serves beside a newer database: services/auth/test/processes.test.ts.
+// That old code serves beside a newer database: services/auth/test/processes.slow.test.ts.

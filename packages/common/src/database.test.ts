@@ -1,8 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import Fastify from 'fastify'
@@ -12,24 +9,7 @@ import { SMTPServer } from 'smtp-server'
 import { describe, expect, inject, test } from 'vitest'
 import { openDatabase } from './database.ts'
 import { answerWithin } from './deadline.ts'
-import { startEmbeddedPostgres } from './dev/embedded-postgres.ts'
-
-test('connections that are closed are not lost: a server that stops at the same moment is no news; one that stops before is', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'database-test-'))
-  const postgres = await startEmbeddedPostgres({ dataDir, durable: false })
-  const lines: string[] = []
-  const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) })
-  const open = async () => {
-    const database = openDatabase({ url: postgres.url, maxPoolSize: 20, applicationName: 'test', log })
-    await Promise.all(Array.from({ length: 20 }, () => sql`select pg_sleep(0.05)`.execute(database.db)))
-    return database
-  }
-  const [leaving, staying] = await Promise.all([open(), open()])
-  await Promise.all([leaving.close(), postgres.stop()])
-  await expect.poll(() => lines).toEqual(Array.from({ length: 20 }, () => 'database connection lost'))
-  await staying.close()
-  await rm(dataDir, { recursive: true, force: true })
-}, 30_000)
+import { cloneTemplate } from './testing/template-database.ts'
 
 test('closing ends connections that no built query has used', async () => {
   const { pool, close } = openDatabase({
@@ -63,19 +43,17 @@ describe('a statement that its request no longer waits for', () => {
 
 /** A database behind a way to it, and a request that asks it to sleep. */
 async function abandonedOn(query: string, open: (url: string) => Promise<Detour>) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'database-test-'))
-  const postgres = await startEmbeddedPostgres({ dataDir, durable: false })
-  const detour = await open(postgres.url)
+  const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_database`, async () => {})
+  const detour = await open(database.url)
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) })
   const options = { maxPoolSize: 2, applicationName: 'test', log }
   const through = openDatabase({ ...options, url: detour.url + query })
-  const beside = openDatabase({ ...options, url: postgres.url })
+  const beside = openDatabase({ ...options, url: database.url })
   const sleeping = async () =>
     (
-      await sql`select from pg_stat_activity where query like 'select pg_sleep%' and state = 'active'`.execute(
-        beside.db,
-      )
+      await sql`select from pg_stat_activity
+        where datname = current_database() and query like 'select pg_sleep%' and state = 'active'`.execute(beside.db)
     ).rows.length
   await sql`select 1`.execute(through.db)
   const app = Fastify()
@@ -96,8 +74,7 @@ async function abandonedOn(query: string, open: (url: string) => Promise<Detour>
       await app.close()
       await Promise.all([through.close(), beside.close()])
       detour.close()
-      await postgres.stop()
-      await rm(dataDir, { recursive: true, force: true })
+      await database.drop()
     },
   }
 }

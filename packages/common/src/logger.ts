@@ -62,7 +62,18 @@ function openLines(fd: number) {
   lines.flushSync = () => {
     if (!isFailing) flushSync()
   }
-  setInterval(() => lines.flush(), FLUSH_EVERY_MS).unref()
+  // Flushing writes even when no line waits, so that an idle process would make a system call each time.
+  const write = lines.write.bind(lines)
+  let isWaiting = false
+  const flush = () => {
+    isWaiting = false
+    lines.flush()
+  }
+  lines.write = (line) => {
+    if (!isWaiting) setTimeout(flush, FLUSH_EVERY_MS).unref()
+    isWaiting = true
+    return write(line)
+  }
   return lines
 }
 

@@ -41,7 +41,12 @@ interface Walk {
   anonymousUsers?: UserPlace | undefined
 }
 
-export async function deleteExpired({ db, now, config }: Deps, log: Logger, walk: Walk = {}): Promise<void> {
+export async function deleteExpired(
+  { db, now, config }: Deps,
+  log: Logger,
+  walk: Walk = {},
+  maxBatches = MAX_BATCHES,
+): Promise<void> {
   const before = new Date(now().getTime() - KEEP_MS)
   const secondsBefore = (seconds: number | undefined) =>
     seconds === undefined ? null : new Date(before.getTime() - seconds * 1000)
@@ -81,7 +86,7 @@ export async function deleteExpired({ db, now, config }: Deps, log: Logger, walk
   }
   for (const [what, deleteBatch] of Object.entries(steps)) {
     try {
-      for (let i = 0; i < MAX_BATCHES && (await deleteBatch()) === BATCH; i++);
+      for (let i = 0; i < maxBatches && (await deleteBatch()) === BATCH; i++);
     } catch (err) {
       log.warn({ err, what }, 'housekeeping failed, will be tried again')
     }

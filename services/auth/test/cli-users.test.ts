@@ -1,14 +1,18 @@
 import { describe, expect } from 'vitest'
-import { auth, authHere } from './command-line.ts'
+import { authHere } from './command-line.ts'
 import { startTestService, type TestService, test } from './service.ts'
 
 const password = 'correct horse'
 
 /** The command line on the database of a service. */
 const cliOf =
-  ({ deps }: TestService, run: typeof authHere = authHere) =>
+  ({ deps }: TestService) =>
   (line: string, input?: string | Buffer) =>
-    run(line.split(' '), { AUTH_DATABASE_URL: deps.config.database.url, AUTH_PASSWORD_HASH_MEMORY_KIB: '64' }, input)
+    authHere(
+      line.split(' '),
+      { AUTH_DATABASE_URL: deps.config.database.url, AUTH_PASSWORD_HASH_MEMORY_KIB: '64' },
+      input,
+    )
 
 const signIn = (service: TestService, email: string, typed: string) =>
   service.post('/token?grant_type=password', { email, password: typed })
@@ -73,7 +77,7 @@ describe('one user, by whatever they are known', () => {
   })
 
   test('a new password counts at once, ends the sessions and keeps to the rules', async ({ service }) => {
-    const cli = cliOf(service, auth)
+    const cli = cliOf(service)
     const { refreshToken } = await service.signedIn('forgot@example.com', password)
     const line = 'users set-password forgot@example.com --password-stdin'
     expect(await cli(line, '123')).toMatchObject({ code: 1, stderr: expect.stringContaining('at least 6 characters') })

@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import bcrypt from 'bcrypt'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { describe, expect } from 'vitest'
@@ -89,58 +86,6 @@ describe('wrong usage ends with 64 and a hint, and prints no result', () => {
 
 test('version is the version and nothing else', async () => {
   expect((await authHere(['version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-})
-
-test('--json prints one JSON value and nothing else', async () => {
-  const results = await Promise.all(
-    [
-      'version',
-      'config check',
-      'config table',
-      'keys generate --alg ES256',
-      'tokens admin',
-      'mail preview recovery',
-    ].map((line) => auth([...line.split(' '), '--json'])),
-  )
-  for (const { code, stdout } of results) {
-    expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toBeTypeOf('object')
-    expect(stdout.trim().split('\n')).toHaveLength(1)
-  }
-})
-
-test('a database that is not there is said in one line', async () => {
-  const { code, stdout, stderr } = await auth(['users', 'import', '-'], {}, '{"email":"a@b.example"}')
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  expect(stderr).toContain('the database cannot be reached')
-  expect(stderr).not.toContain('    at ')
-})
-
-test('a database that refuses is said in one line, and so is a file that is not there', async () => {
-  const { url, drop } = await createDatabase()
-  const wrong = (change: Partial<URL>) => ({ AUTH_DATABASE_URL: Object.assign(new URL(url), change).href })
-  const settings: [Record<string, string>, string][] = [
-    [wrong({ pathname: '/nowhere' }), 'database "nowhere" does not exist'],
-    [wrong({ username: 'nobody' }), 'nobody'],
-    [wrong({ search: '?sslmode=verify-full' }), 'does not support SSL'],
-    [wrong({ search: '?sslmode=verify-full&sslrootcert=/no/ca.crt' }), "open '/no/ca.crt'"],
-  ]
-  const results = await Promise.all(settings.map(([env]) => auth(['migrate', 'status'], env)))
-  await drop()
-  for (const [index, { code, stdout, stderr }] of results.entries()) {
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toContain(settings[index]?.[1])
-    expect(stderr).not.toContain('    at ')
-  }
-})
-
-test.skipIf(process.platform !== 'linux')('a result that could not be written is a failure that is told', async () => {
-  const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
-  const run = promisify(execFile)('sh', ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, cli, 'version'])
-  await expect(run).rejects.toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/^the result could not be written: ENOSPC/),
-  })
 })
 
 describe('keys generate', () => {

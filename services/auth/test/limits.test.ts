@@ -70,7 +70,7 @@ test('repeating one address does not use up the budget of all', async () => {
 
 test('asking many times at once for one message uses up one message of the budget of all', async () => {
   const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '8', AUTH_DISABLE_SIGNUP: 'false' })
-  const { auth } = await service.signedIn('asks@example.com') // the first
+  const { auth } = await service.signedUp('asks@example.com') // the first
   const atOnce = async (ask: (index: number) => Promise<{ status: number }>) => {
     const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => ask(index)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(429)])
@@ -88,7 +88,7 @@ test('asking many times at once for one message uses up one message of the budge
 
 test('a message that was not sent keeps nobody waiting for the next', async () => {
   const service = await startTestService({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
-  const { auth } = await service.signedIn('kept@example.com')
+  const { auth } = await service.signedUp('kept@example.com')
   expect((await service.post('/recover', { email: 'spends@example.com' })).status).toBe(200)
   const asks = [
     () => service.post('/signup', { email: 'fresh@example.com', password }),

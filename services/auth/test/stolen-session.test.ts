@@ -152,7 +152,7 @@ test.for(['phone_change', 'email_change'])(
 )
 
 test('signing out everywhere leaves a recovery link good that is on its way to the owner', async ({ service }) => {
-  const { auth } = await service.signedIn('on-its-way@example.com', OWNERS)
+  const { auth } = await service.signedUp('on-its-way@example.com', OWNERS)
   const before = await service.mailbox.waitFor('on-its-way@example.com')
   await service.post('/recover', { email: 'on-its-way@example.com' })
   const { text } = await service.mailbox.waitFor('on-its-way@example.com', { after: before })

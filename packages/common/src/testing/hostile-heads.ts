@@ -1,5 +1,5 @@
 // Heads of requests as no client would write them, for a socket. The one rule: the same number makes the same head, so
-// that a failure can be made again. Who sends them: hostile-headers.test.ts of each service.
+// that a failure can be made again. Who sends them: hostile-headers.slow.test.ts of each service.
 import { HOSTILE_TEXTS } from './hostile-values.ts'
 import type { RawAnswer } from './raw-http.ts'
 import { type Random, randomFrom } from './seeded-random.ts'

@@ -125,7 +125,7 @@ describe('PUT /user', () => {
   // Of section 18's list: a nonce burned before later checks.
   test('where reauthentication is required, a password needs the right nonce', async () => {
     const service = await startTestService({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' })
-    const { auth } = await service.signedIn('nonce@example.com')
+    const { auth } = await service.signedUp('nonce@example.com')
     const change = (body: object) => service.put('/user', { password: 'a new horse', ...body }, auth)
     expect(await change({})).toMatchObject({ status: 400, body: { error_code: 'reauthentication_needed' } })
     const refused = { status: 422, body: { error_code: 'reauthentication_not_valid' } }

@@ -15,7 +15,7 @@ let counter = 0
 /** A user who wants another address, and the mails both addresses got. */
 async function wantsChange(service: TestService) {
   const [from, to] = [`from-${++counter}@example.com`, `to-${counter}@example.com`]
-  const user = await service.signedIn(from)
+  const user = await service.signedUp(from)
   const confirmation = await service.mailbox.waitFor(from)
   const answer = await service.put('/user', { email: to }, user.auth)
   expect(answer).toMatchObject({ status: 200, body: { email: from, new_email: to } })

@@ -32,8 +32,9 @@ test('a line without end is not kept in memory, and the next one is read', async
   const before = process.memoryUsage().arrayBuffers
   let peak = 0
   function* chunks() {
-    for (const chunk of endless) {
-      peak = Math.max(peak, process.memoryUsage().arrayBuffers - before)
+    for (const [at, chunk] of endless.entries()) {
+      // Asking takes longer than reading a piece.
+      if (at % 64 === 0) peak = Math.max(peak, process.memoryUsage().arrayBuffers - before)
       yield Buffer.from(chunk)
     }
     yield Buffer.from('\nnext\n')

@@ -212,12 +212,6 @@ describe('a template from a URL', () => {
     expect((await mailOf(service)).html).toContain('ours')
   })
 
-  test('that hangs holds a mail up for ten seconds, and no start', async () => {
-    const { url } = await serve((_request, response) => void response.writeHead(200).write('<p>'))
-    const service = await start({ AUTH_MAILER_TEMPLATES_CONFIRMATION: `${url}/a.html` })
-    expect((await mailOf(service, { timeoutMs: 14_000 })).html).toContain('Confirm your email address')
-  }, 20_000)
-
   test('that cuts the connection, or is not there at all, is the built-in one', async () => {
     const { url } = await serve((request) => request.socket.destroy())
     const service = await start({ AUTH_MAILER_TEMPLATES_CONFIRMATION: `${url}/a.html` })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { startMailbox } from '@services/common/testing/mailbox'
 import { afterEach, describe, expect, test } from 'vitest'
-import { auth } from '../../test/command-line.ts'
+import { authHere } from '../../test/command-line.ts'
 import type { SmtpSettings } from './smtp.ts'
 import { testMail } from './test-mail.ts'
 
@@ -113,7 +113,7 @@ test('TLS off never uses what is offered', async () => {
 })
 
 describe('on the command line', () => {
-  const run = (port: number, ...args: string[]) => auth(args, { AUTH_SMTP_PORT: String(port), AUTH_UNKNOWN: undefined })
+  const run = (port: number, ...args: string[]) => authHere(args, { AUTH_SMTP_PORT: String(port) })
 
   test('mail test sends a mail without a database, or says what failed', async () => {
     const mailbox = await startMailbox()
@@ -138,7 +138,7 @@ describe('on the command line', () => {
     for (const address of ['http://localhost:8081', 'http://192.0.2.7', 'http://[2001:db8::1]']) {
       greetings.length = 0
       const settings = { AUTH_SMTP_PORT: String(port), AUTH_API_EXTERNAL_URL: address }
-      await auth(['mail', 'test', 'ada@example.com'], settings)
+      await authHere(['mail', 'test', 'ada@example.com'], settings)
       expect(greetings[0]).toMatch(/^EHLO /)
       expect(greetings[0]).not.toMatch(/localhost|192\.0\.2\.7|2001/)
     }
@@ -146,7 +146,7 @@ describe('on the command line', () => {
 
   test('mail test without a mail server says which settings are missing', async () => {
     const off = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '', AUTH_SMTP_ADMIN_EMAIL: '' }
-    expect(await auth(['mail', 'test', 'ada@example.com'], { ...off, AUTH_UNKNOWN: undefined })).toEqual({
+    expect(await authHere(['mail', 'test', 'ada@example.com'], off)).toEqual({
       code: 1,
       stdout: '',
       stderr: 'there is no mail server to send by: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set\n',

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:net'
 import { SignJWT } from 'jose'
 import { describe, expect } from 'vitest'
 import { linkPath, SECRET, startTestService, type TestService, test } from '../../test/service.ts'
@@ -115,24 +113,6 @@ describe('a message', () => {
     expect(service.mailbox.messages({ to: 'once@example.com' })).toHaveLength(1)
   })
 
-  test('told "try later" at the greeting, at the recipient or after the message is queued with its failure, then sent', async () => {
-    const laterAt = async (code: number, at: 'connection' | 'recipient' | 'message') => {
-      const service = await startTestService()
-      await service.mailbox.answer(code, at)
-      const userId = await signUp(service, 'later@example.com')
-      await expect
-        .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0], { timeout: 5_000, interval: 50 })
-        .toMatchObject({ state: 'queued', last_error: expect.stringContaining(String(code)) })
-      await service.mailbox.accept()
-      const sent = await messageOf(service, userId, 'sent')
-      expect(sent.attempts).toBeGreaterThan(1)
-      expect(service.mailbox.messages({ to: 'later@example.com' })).toHaveLength(1)
-      await service.close()
-    }
-    // At once, for each waits for its retry.
-    await Promise.all([laterAt(421, 'connection'), laterAt(451, 'recipient'), laterAt(452, 'message')])
-  })
-
   test('to a server that hangs costs the request nothing and is sent when the server is back', async ({ service }) => {
     await service.mailbox.hang()
     const userId = await signUp(service, 'hang@example.com')
@@ -154,7 +134,7 @@ describe('a message', () => {
   })
 
   test('that is only pretended is a row like any other, and never leaves', async ({ service }) => {
-    const { userId } = await service.signedIn('pretended@example.com')
+    const { userId } = await service.signedUp('pretended@example.com')
     const [confirmation] = (await list(service, `?user_id=${userId}`)).messages
     service.clock.advance({ seconds: 901 })
     await signUp(service, 'pretended@example.com')
@@ -196,27 +176,6 @@ describe('a message', () => {
     await service.mailbox.accept()
     await messageOf(service, userId, 'sent')
   })
-})
-
-test('a server that cuts the connection in the middle of a mail gets it again', async () => {
-  let isCutting = true
-  const heard: string[] = []
-  const server = await startSmtp((line, say, cut) => {
-    heard.push(line)
-    if (/^EHLO/.test(line)) return say('250 hello')
-    if (/^DATA/.test(line)) return isCutting ? cut() : say('354 go on')
-    if (/^(MAIL|RCPT)/.test(line) || line === '.') return say('250 ok')
-  })
-  const service = await startTestService({ AUTH_SMTP_PORT: String(portOf(server)) })
-  const userId = await signUp(service, 'cut@example.com')
-  await expect
-    .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.last_error, { timeout: 5_000 })
-    .toMatch(/^mail server: /)
-  isCutting = false
-  await messageOf(service, userId, 'sent')
-  expect(heard.filter((line) => line.startsWith('DATA')).length).toBeGreaterThan(1)
-  await service.close()
-  server.close()
 })
 
 const SMS = {
@@ -383,28 +342,3 @@ test('a mail of every kind leaves with its own subject and words', async ({ serv
   }
   expect(subjects.size).toBe(14)
 })
-
-/** An SMTP server of a few lines that answers as it is told. */
-async function startSmtp(
-  answer: (line: string, say: (text: string) => void, cut: () => void) => void,
-): Promise<Server> {
-  const server = createServer((socket) => {
-    socket.on('error', () => {})
-    let rest = ''
-    socket.write('220 test\r\n')
-    socket.on('data', (chunk) => {
-      const lines = (rest + chunk).split('\r\n')
-      rest = lines.pop() ?? ''
-      for (const line of lines)
-        answer(
-          line,
-          (text) => socket.write(`${text}\r\n`),
-          () => socket.destroy(),
-        )
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return server
-}
-
-const portOf = (server: Server) => (server.address() as { port: number }).port

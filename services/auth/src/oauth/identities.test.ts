@@ -62,7 +62,7 @@ async function anonymous() {
 
 describe('linking', () => {
   test('adds the account at the provider, whatever its address, keeps the data, tells the owner and signs in', async () => {
-    const { auth, userId } = await service.signedIn('links@example.com', password)
+    const { auth, userId } = await service.signedUp('links@example.com', password)
     const confirmation = await service.mailbox.waitFor('links@example.com')
     const before = await read(auth)
     const answer = await link(auth, newPerson({ name: 'At Google' }))

@@ -216,7 +216,7 @@ describe('an account that has the address', () => {
       AUTH_MAILER_NOTIFICATIONS_IDENTITY_LINKED_ENABLED: 'true',
     })
     const person = newPerson()
-    const { userId } = await own.signedIn(person.email, password)
+    const { userId } = await own.signedUp(person.email, password)
     const confirmation = await own.mailbox.waitFor(person.email)
     google.next(person)
     const answer = await signInAt(own, google, '/authorize?provider=google')

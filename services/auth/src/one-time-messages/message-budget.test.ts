@@ -52,7 +52,7 @@ describe('a PUT /user that sends nothing spends nothing:', () => {
 describe('of a secured change of address both mails count:', () => {
   const begin = async (settings: Record<string, string>) => {
     const { service, messages } = await open({ AUTH_MAILER_AUTOCONFIRM: 'false', ...settings })
-    const { auth } = await service.signedIn('current@example.com')
+    const { auth } = await service.signedUp('current@example.com')
     const change = (email: string) => service.put('/user', { email }, auth)
     return { service, messages, change }
   }

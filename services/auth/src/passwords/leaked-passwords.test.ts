@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { FAILURES, type FarSide, startFarSide, text } from '../../test/far-side.ts'
 import { startTestService, type TestService } from '../../test/service.ts'
+import { createLeakedPasswords } from './leaked-passwords.ts'
 
 const password = 'correct horse'
 const SUFFIX = createHash('sha1').update(password).digest('hex').toUpperCase().slice(5)
@@ -20,6 +21,9 @@ beforeAll(async () => {
     startTestService(settings),
     startTestService({ ...settings, AUTH_PASSWORD_HIBP_FAIL_CLOSED: 'true' }),
   ])
+  for (const { deps } of [service, strict]) {
+    deps.leakedPasswords = createLeakedPasswords(deps.config.passwords.leaks, deps.log, 500)
+  }
 })
 
 beforeEach(() => {

@@ -30,12 +30,12 @@ const ROW = /^([0-9A-F]{35}):(\d+)$/i
  * Looks passwords up by the first five of the forty digits of their SHA-1, so that whoever runs the list learns neither the
  * password nor its hash; padding hides the size of the answer from those in between.
  */
-export function createLeakedPasswords(settings: LeakSettings, log: Logger): LeakedPasswords {
+export function createLeakedPasswords(settings: LeakSettings, log: Logger, timeoutMs = TIMEOUT_MS): LeakedPasswords {
   return {
     async isLeaked(password) {
       if (!settings.enabled) return false
       try {
-        return await lookUp(settings.url, password, TIMEOUT_MS)
+        return await lookUp(settings.url, password, timeoutMs)
       } catch (cause) {
         countLeakCheck('unavailable')
         // Letting the password pass is coping; where it is refused, nobody can sign up until somebody looks.

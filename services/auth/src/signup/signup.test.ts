@@ -103,7 +103,7 @@ describe('an address that exists', () => {
   })
 
   test('gets a new mail while unconfirmed and none once confirmed', async ({ service }) => {
-    await service.signedIn('done@example.com')
+    await service.signedUp('done@example.com')
     await service.post('/signup', { email: 'again@example.com', password })
     const first = await service.mailbox.waitFor('again@example.com')
     service.clock.advance({ seconds: 901 })
@@ -118,7 +118,7 @@ describe('an address that exists', () => {
   test('waits the same time for its next mail whether confirmed, pending or only just signed up', async ({
     service,
   }) => {
-    await service.signedIn('gap-confirmed@example.com')
+    await service.signedUp('gap-confirmed@example.com')
     await service.post('/signup', { email: 'gap-pending@example.com', password })
     for (const email of ['gap-confirmed@example.com', 'gap-pending@example.com']) {
       const { status, body, headers } = await service.post('/signup', { email, password })

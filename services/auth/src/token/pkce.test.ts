@@ -86,7 +86,7 @@ describe('a link asked for with a code challenge', () => {
   })
 
   test('a change of address needs both, and says so in query and fragment', async ({ service }) => {
-    const { auth } = await service.signedIn('pkce-from@example.com')
+    const { auth } = await service.signedUp('pkce-from@example.com')
     const { verifier, pkce } = challenge()
     const first = await service.mailbox.waitFor('pkce-from@example.com')
     await service.put('/user', { email: 'pkce-to@example.com', ...pkce }, auth)

@@ -185,7 +185,7 @@ describe('one address in two audiences', () => {
 
   test('is two accounts, each with its own password, tokens and links', async ({ service }) => {
     const email = 'both@example.com'
-    const first = await service.signedIn(email, 'first horse')
+    const first = await service.signedUp(email, 'first horse')
     // The gap belongs to the mailbox: who writes the header cannot make it get more mail.
     expect((await service.post('/signup', { email, password: 'other horse' }, OTHER)).status).toBe(429)
     service.clock.advance({ seconds: 901 })

@@ -1,0 +1,25 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { openDatabase } from './database.ts'
+import { startEmbeddedPostgres } from './dev/embedded-postgres.ts'
+
+test('connections that are closed are not lost: a server that stops at the same moment is no news; one that stops before is', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'database-test-'))
+  const postgres = await startEmbeddedPostgres({ dataDir, durable: false })
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) })
+  const open = async () => {
+    const database = openDatabase({ url: postgres.url, maxPoolSize: 20, applicationName: 'test', log })
+    await Promise.all(Array.from({ length: 20 }, () => sql`select pg_sleep(0.05)`.execute(database.db)))
+    return database
+  }
+  const [leaving, staying] = await Promise.all([open(), open()])
+  await Promise.all([leaving.close(), postgres.stop()])
+  await expect.poll(() => lines).toEqual(Array.from({ length: 20 }, () => 'database connection lost'))
+  await staying.close()
+  await rm(dataDir, { recursive: true, force: true })
+}, 30_000)

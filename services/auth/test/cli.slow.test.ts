@@ -1,0 +1,59 @@
+// What only a process of its own shows: its streams as the system has them, and how it ends.
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { auth } from './command-line.ts'
+import { createDatabase } from './service.ts'
+
+test('--json prints one JSON value and nothing else', async () => {
+  const results = await Promise.all(
+    [
+      'version',
+      'config check',
+      'config table',
+      'keys generate --alg ES256',
+      'tokens admin',
+      'mail preview recovery',
+    ].map((line) => auth([...line.split(' '), '--json'])),
+  )
+  for (const { code, stdout } of results) {
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toBeTypeOf('object')
+    expect(stdout.trim().split('\n')).toHaveLength(1)
+  }
+})
+
+test('a database that is not there is said in one line', async () => {
+  const { code, stdout, stderr } = await auth(['users', 'import', '-'], {}, '{"email":"a@b.example"}')
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toContain('the database cannot be reached')
+  expect(stderr).not.toContain('    at ')
+})
+
+test('a database that refuses is said in one line, and so is a file that is not there', async () => {
+  const { url, drop } = await createDatabase()
+  const wrong = (change: Partial<URL>) => ({ AUTH_DATABASE_URL: Object.assign(new URL(url), change).href })
+  const settings: [Record<string, string>, string][] = [
+    [wrong({ pathname: '/nowhere' }), 'database "nowhere" does not exist'],
+    [wrong({ username: 'nobody' }), 'nobody'],
+    [wrong({ search: '?sslmode=verify-full' }), 'does not support SSL'],
+    [wrong({ search: '?sslmode=verify-full&sslrootcert=/no/ca.crt' }), "open '/no/ca.crt'"],
+  ]
+  const results = await Promise.all(settings.map(([env]) => auth(['migrate', 'status'], env)))
+  await drop()
+  for (const [index, { code, stdout, stderr }] of results.entries()) {
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(settings[index]?.[1])
+    expect(stderr).not.toContain('    at ')
+  }
+})
+
+test.skipIf(process.platform !== 'linux')('a result that could not be written is a failure that is told', async () => {
+  const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+  const run = promisify(execFile)('sh', ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, cli, 'version'])
+  await expect(run).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^the result could not be written: ENOSPC/),
+  })
+})
