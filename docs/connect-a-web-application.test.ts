@@ -73,4 +73,4 @@ test('the example: a browser signs up and in, and a server knows who asks by the
   await session.auth.stopAutoRefresh()
   events.mockRestore()
   expect(guide.untaken()).toEqual([])
-}, 40_000)
+})

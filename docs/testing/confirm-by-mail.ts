@@ -4,7 +4,7 @@ import { expect, inject } from 'vitest'
 export async function confirmByMail(address: string): Promise<URL> {
   const { inboxUrl } = inject('devServices')
   const link = await expect
-    .poll(async () => (await newestMail(inboxUrl, address))?.links[0], { timeout: 15_000 })
+    .poll(async () => (await newestMail(inboxUrl, address))?.links[0])
     .toBeTruthy()
     .then(async () => (await newestMail(inboxUrl, address))?.links[0])
   const answer = await fetch(String(link), { redirect: 'manual' })
