@@ -27,9 +27,7 @@ async function list(service: TestService, query = '') {
 
 /** The only message of a new user, once it is in that state. */
 async function messageOf(service: TestService, userId: string, state: string) {
-  await expect
-    .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.state, { timeout: 12_000, interval: 50 })
-    .toBe(state)
+  await expect.poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.state).toBe(state)
   return (await list(service, `?user_id=${userId}`)).messages[0] as Record<string, unknown>
 }
 
@@ -121,7 +119,7 @@ describe('a message', () => {
       await service.mailbox.answer(code, at)
       const userId = await signUp(service, 'later@example.com')
       await expect
-        .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0], { timeout: 5_000, interval: 50 })
+        .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0])
         .toMatchObject({ state: 'queued', last_error: expect.stringContaining(String(code)) })
       await service.mailbox.accept()
       const sent = await messageOf(service, userId, 'sent')
@@ -210,7 +208,7 @@ test('a server that cuts the connection in the middle of a mail gets it again', 
   const service = await startTestService({ AUTH_SMTP_PORT: String(portOf(server)) })
   const userId = await signUp(service, 'cut@example.com')
   await expect
-    .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.last_error, { timeout: 5_000 })
+    .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.last_error)
     .toMatch(/^mail server: /)
   isCutting = false
   await messageOf(service, userId, 'sent')
