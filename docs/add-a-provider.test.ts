@@ -52,7 +52,7 @@ test('one of the eighteen and a provider of our own are switched on by settings,
   const back = await fetch(url + callback.pathname + callback.search, { redirect: 'manual' })
   const fragment = new URLSearchParams(String(back.headers.get('location')).split('#')[1])
   expect(decodeJwt(String(fragment.get('access_token')))).toMatchObject({ email: 'katherine@corp.example' })
-}, 60_000)
+})
 
 test('the provider of the example says who somebody is, and believes an address only where it was verified', async () => {
   const kinds = pathToFileURL(join(repository, 'services/auth/src/providers/provider.ts')).href

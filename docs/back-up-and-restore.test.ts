@@ -82,4 +82,4 @@ test('from what was backed up a user signs in and a clip is served', async ({ sk
   const served = await fetch(String(media) + new URL(files.mp4).pathname)
   expect(Buffer.from(await served.arrayBuffer()).equals(watched)).toBe(true)
   expect(guide.untaken()).toEqual([])
-}, 90_000)
+})

@@ -61,7 +61,7 @@ test('the file of settings is complete, its checks say so, and the service start
   const admin = await fetch(`${url}/admin/users`, { headers: { authorization: `Bearer ${token}` } })
   expect(admin.status).toBe(200)
   expect(service.output()).not.toContain('"level":"warn"')
-}, 60_000)
+})
 
 test('nginx takes the settings of the guide', async ({ skip }) => {
   const server = guide.file('auth.conf')

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const port = String(await findFreePort())
   shell = await openShell({ AUTH_URL: authUrl, INBOX_URL: inboxUrl, PORT: port })
   site = await shell.start(guide.take('pnpm@12 example')).says(/Open (http:\S+) in a browser/)
-}, 60_000)
+})
 afterAll(() => shell.close())
 
 describe('in a browser', { tags: 'chromium' }, () => {
@@ -31,7 +31,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
 
   beforeAll(async () => {
     browser = await launchBrowser()
-  }, 60_000)
+  })
   afterAll(() => browser?.close())
 
   /** A browser without a history, as narrow as a small phone, and what went wrong in it. */
@@ -103,7 +103,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints).toEqual([])
     // Without an icon of its own the browser asks for /favicon.ico, which headless ones do not show.
     expect(await page.locator('link[rel=icon]').getAttribute('href')).toMatch(/^data:/)
-  }, 120_000)
+  })
 
   test('a link opened in another browser confirms the address and says to sign in there', async () => {
     const email = 'frances@example.com'
@@ -114,7 +114,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await submit(page, 'Sign in', email)
     await signedInAs(page, email)
     expect(complaints).toEqual([])
-  }, 120_000)
+  })
 
   test('an access token that has expired is refreshed before the server is called', async () => {
     const email = await makeUser('jean@example.com')
@@ -128,7 +128,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.evaluate(`localStorage.setItem(${JSON.stringify(key)}, ${JSON.stringify(expired(kept))})`)
     await page.getByRole('button', { name: 'Call the server' }).click()
     await page.getByText(JSON.parse(kept).user.id).waitFor()
-  }, 120_000)
+  })
 
   test('what fails is said in a sentence of its own', async () => {
     const { page } = await openPage()
@@ -154,7 +154,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.route(`${authUrl}/**`, (route) => route.abort())
     await submit(page, 'Sign in', 'karen@example.com')
     await says(`Auth does not answer at ${authUrl}. Try again shortly.`)
-  }, 120_000)
+  })
 })
 
 describe('the server', () => {

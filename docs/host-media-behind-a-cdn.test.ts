@@ -68,4 +68,4 @@ test('addresses given out are those of the CDN, which asks for each file once; o
   expect(status).toBe('302')
   expect(location).toMatch(new RegExp(`^${cdn.url}/stored/[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{64}\\.mp4$`))
   expect(guide.untaken()).toEqual([])
-}, 90_000)
+})

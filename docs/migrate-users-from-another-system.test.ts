@@ -58,4 +58,4 @@ test('users come along with ids and passwords, broken lines are named, and a sec
   // Ours by now, not the one she came with.
   expect(grace.password_hash).toMatch(/^\$argon2id\$/)
   expect(guide.untaken()).toEqual([])
-}, 60_000)
+})

@@ -35,4 +35,4 @@ test('a newcomer registers a user, signs her in and uploads a clip', async () =>
   const { page, files } = JSON.parse(upload.stdout).success
   for (const url of [page, ...Object.values<string>(files)]) expect((await fetch(url)).status).toBe(200)
   expect(guide.untaken()).toEqual([])
-}, 40_000)
+})

@@ -27,6 +27,6 @@ test('migrate applies what is pending, and the service is asked whether it is re
   const { stdout } = await shell.run(guide.take('/health', here))
   expect(JSON.parse(stdout)).toMatchObject({ version: expect.stringMatching(/^v?\d/) })
   expect(guide.untaken()).toEqual([])
-}, 60_000)
+})
 
 // That old code serves beside a newer database: services/auth/test/processes.slow.test.ts.

@@ -10,7 +10,7 @@ export async function confirmByMail(address: string): Promise<URL> {
 export async function linkOfMail(address: string): Promise<string> {
   const { inboxUrl } = inject('devServices')
   const find = async () => (await newestMail(inboxUrl, address))?.links[0]
-  await expect.poll(find, { timeout: 60_000 }).toBeTruthy()
+  await expect.poll(find).toBeTruthy()
   return String(await find())
 }
 

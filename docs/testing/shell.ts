@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { PATIENCE_MS } from '../../packages/common/src/testing/patience.ts'
 import { blocksOf, readGuide } from './guide.ts'
 
 export interface Ran {
@@ -30,8 +31,8 @@ export interface Shell {
   close(): Promise<void>
 }
 
-/** Longest wait for a service that starts on a busy machine. */
-const PATIENCE_MS = 40_000
+/** A service may take 25 s for its stop. */
+const STOP_PATIENCE_MS = 30_000
 
 /** `auth` and `media`, as the index of the guides defines them. */
 const SHORT_NAMES = blocksOf(readGuide('README.md')).find(({ language }) => language === 'sh')?.text ?? ''
@@ -105,7 +106,7 @@ function follow(child: ChildProcess): Started {
     },
     async stop() {
       if (child.exitCode === null && child.signalCode === null) signalGroup(child, 'SIGTERM')
-      const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), 12_000)
+      const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), STOP_PATIENCE_MS)
       await ended
       clearTimeout(timer)
     },

@@ -22,6 +22,7 @@ async function run(plan: string, count: number) {
   await writeFile(
     program,
     `import { appendFileSync, readFileSync } from 'node:fs'
+    import cluster from 'node:cluster'
     import { createLogger } from '${join(import.meta.dirname, 'logger.ts')}'
     import { runProcesses } from '${join(import.meta.dirname, 'cluster.ts')}'
     const note = (file) => appendFileSync('${directory}/' + file, process.pid + '\\n')
@@ -32,9 +33,10 @@ async function run(plan: string, count: number) {
       }
       setInterval(() => {}, 1000)
       process.once('SIGTERM', () => { note('stopped'); process.exit(0) })
-      note('serving')
       return true
-    })`,
+    })
+    // Once the first process can know of it too.
+    if (${count} === 1 || cluster.isWorker) note('serving')`,
   )
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'ignore', 'inherit'] })
   started.push(child)
@@ -45,7 +47,7 @@ const pidsIn = async (file: string) =>
   (await readFile(join(directory, file), 'utf8').catch(() => '')).split('\n').filter(Boolean).map(Number)
 
 const expectPids = (file: string, count: number) =>
-  expect.poll(async () => (await pidsIn(file)).length, { timeout: 10_000 }).toBeGreaterThanOrEqual(count)
+  expect.poll(async () => (await pidsIn(file)).length).toBeGreaterThanOrEqual(count)
 
 test('one process is the service itself', async () => {
   const { child } = await run('serve', 1)
@@ -77,4 +79,4 @@ test('a process that dies is replaced; as long as its replacements fail the othe
   expect([process.kill(survivor, 0), child.exitCode]).toEqual([true, null])
   await writeFile(join(directory, 'plan'), 'serve')
   await expectPids('serving', 3)
-}, 30_000)
+})

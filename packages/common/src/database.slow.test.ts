@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { openDatabase } from './database.ts'
 import { startEmbeddedPostgres } from './dev/embedded-postgres.ts'
+import { PATIENCE_MS } from './testing/patience.ts'
 
 test('connections that are closed are not lost: a server that stops at the same moment is no news; one that stops before is', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'database-test-'))
@@ -13,7 +14,8 @@ test('connections that are closed are not lost: a server that stops at the same 
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) })
   const open = async () => {
-    const database = openDatabase({ url: postgres.url, maxPoolSize: 20, applicationName: 'test', log })
+    const options = { maxPoolSize: 20, connectWithinMs: PATIENCE_MS, applicationName: 'test', log }
+    const database = openDatabase({ ...options, url: postgres.url })
     await Promise.all(Array.from({ length: 20 }, () => sql`select pg_sleep(0.05)`.execute(database.db)))
     return database
   }
@@ -22,4 +24,4 @@ test('connections that are closed are not lost: a server that stops at the same 
   await expect.poll(() => lines).toEqual(Array.from({ length: 20 }, () => 'database connection lost'))
   await staying.close()
   await rm(dataDir, { recursive: true, force: true })
-}, 30_000)
+})

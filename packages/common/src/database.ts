@@ -20,7 +20,9 @@ export interface DatabaseOptions {
   namespace?: string | undefined
   tables?: readonly string[]
   /** 0: statements may take their time, as migrations do. */
-  statementWithinMs?: number
+  statementWithinMs?: number | undefined
+  /** Longest wait for a connection of the pool. */
+  connectWithinMs?: number | undefined
 }
 
 /** How long a request waits for a connection before it is answered 503. */
@@ -38,12 +40,13 @@ export interface Database<DB> {
 
 /** A pool and its query builder. The pool replaces broken connections by itself, so a restarted server needs nothing. */
 export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
-  const { statementWithinMs = STATEMENT_WITHIN_MS } = options
+  const { statementWithinMs = STATEMENT_WITHIN_MS, connectWithinMs = CONNECT_WITHIN_MS } = options
+  const names = new StatementNames()
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.maxPoolSize || Number.POSITIVE_INFINITY,
     application_name: options.applicationName,
-    connectionTimeoutMillis: CONNECT_WITHIN_MS,
+    connectionTimeoutMillis: connectWithinMs,
     idleTimeoutMillis: 30_000,
     statement_timeout: statementWithinMs,
     idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS,
@@ -64,8 +67,9 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   pool.on('connect', (client) => {
     // The server's last words, and then the end of the connection, are two errors about one loss.
     client.once('error', noteLoss).on('error', () => {})
-    ;(client as unknown as PreparingClient).noteLostCancel = (err) =>
-      options.log.warn({ err }, 'a statement could not be cancelled')
+    const preparing = client as unknown as PreparingClient
+    preparing.noteLostCancel = (err) => options.log.warn({ err }, 'a statement could not be cancelled')
+    preparing.names = names
   })
   const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins })
@@ -107,6 +111,8 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
 class PreparingClient extends pg.Client {
   /** Told when a statement that was abandoned may run on, until its time limit. */
   noteLostCancel: (err: Error) => void = () => {}
+  /** Shared by the connections of a pool. */
+  names: StatementNames | undefined
 
   // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, all of which must pass through
   override query(...args: any[]): any {
@@ -126,7 +132,7 @@ class PreparingClient extends pg.Client {
   private send(...args: any[]): any {
     const [query, values, ...rest] = args
     if (typeof query === 'string' && Array.isArray(values) && values.length > 0) {
-      const name = statementName(query)
+      const name = this.names?.of(query)
       // @ts-expect-error the overloads cannot be spelled for a pass-through
       if (name) return super.query({ name, text: query, values }, undefined, ...rest)
     }
@@ -184,14 +190,17 @@ function abandonStatement(client: PreparingClient): void {
 }
 
 const MAX_STATEMENT_NAMES = 500
-const statementNames = new Map<string, string>()
 
-function statementName(text: string): string | undefined {
-  const known = statementNames.get(text)
-  if (known || statementNames.size >= MAX_STATEMENT_NAMES) return known
-  const name = `s${statementNames.size}`
-  statementNames.set(text, name)
-  return name
+class StatementNames {
+  private readonly known = new Map<string, string>()
+
+  of(text: string): string | undefined {
+    const known = this.known.get(text)
+    if (known || this.known.size >= MAX_STATEMENT_NAMES) return known
+    const name = `s${this.known.size}`
+    this.known.set(text, name)
+    return name
+  }
 }
 
 class TablePrefixTransformer extends OperationNodeTransformer {

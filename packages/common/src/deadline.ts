@@ -30,16 +30,18 @@ export function answerTimeoutBy(answer: (timeout: RequestTimeout) => void): void
   if (deadline) deadline.answer = answer
 }
 
+type StartTimer = (end: () => void, ms: number) => NodeJS.Timeout
+
 /**
  * Answers every request that takes longer, whatever it waits for: the database's statements end and no other begins
  * (database.ts), so that an open transaction rolls back. Fastify's own `handlerTimeout` stops its clock as soon as the body
- * was read. Register it before other hooks.
+ * was read. Register it before other hooks. `startTimer`: the clock of the limit.
  */
-export function answerWithin(app: FastifyInstance, ms: number): void {
+export function answerWithin(app: FastifyInstance, ms: number, startTimer: StartTimer = setTimeout): void {
   const requests = new WeakMap<FastifyRequest, { deadline: Deadline; timer: NodeJS.Timeout }>()
   app.addHook('onRequest', (request, reply, done) => {
     const deadline: Deadline = { isOver: false, readsBody: false, running: new Set() }
-    const timer = setTimeout(() => {
+    const timer = startTimer(() => {
       deadline.isOver = true
       for (const abandon of deadline.running) abandon()
       if (reply.sent) return

@@ -18,41 +18,47 @@ test('a body that does not arrive is answered once, and the connection ends; wha
   const app = Fastify({ logger: { level: 'warn', stream: { write: (line) => lines.push(line) } } })
   installErrorHandler(app, answers)
   endSlowBodies(app, 50, () => new ApiError('too_slow', 408, 'too slow', {}))
-  const gate = Promise.withResolvers<void>()
+  const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   app.post('/', async () => {
+    begun.resolve()
     await gate.promise
     return { code: 'fine' }
   })
   const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
   onTestFinished(() => app.close())
 
-  const inTime = fetch(`http://127.0.0.1:${port}/`, {
-    method: 'POST',
-    body: '{}',
-    headers: { 'content-type': 'application/json' },
-  })
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
+  // In one piece with its head, so that no time can pass in between.
+  const inTime = say(Number(port), `${head}Connection: close\r\nContent-Length: 2\r\n\r\n{}`)
+  await begun.promise
   const socket = connect(Number(port), '127.0.0.1')
   let text = ''
   socket.on('data', (chunk) => {
     text += chunk
   })
-  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{')
+  socket.write(`${head}Content-Length: 9\r\n\r\n{`)
   await once(socket, 'close')
   expect(text).toMatch(/^HTTP\/1.1 408 [\s\S]*{"code":"too_slow"}$/)
   gate.resolve()
-  expect(await (await inTime).json()).toEqual({ code: 'fine' })
+  expect(JSON.parse((await inTime).body)).toEqual({ code: 'fine' })
   expect(lines).toEqual([])
 })
 
 describe('requests sent ahead on one connection', () => {
-  /** Counts how many requests are worked on at once; each takes a while, and the first ones longest. */
-  async function slowServer() {
+  /**
+   * Counts how many requests are worked on at once; each takes a while, and the first ones longest. None ends before all
+   * `connections` have one.
+   */
+  async function slowServer(connections: number) {
     const app = Fastify()
     answerInTurn(app)
     const seen = { now: 0, atMost: 0, all: 0 }
+    const allCame = Promise.withResolvers<void>()
     app.get('/:number', async ({ params }) => {
       seen.all++
       seen.atMost = Math.max(seen.atMost, ++seen.now)
+      if (seen.now === connections) allCame.resolve()
+      await allCame.promise
       const { number } = params as { number: string }
       await setTimeout(20 - Number(number))
       seen.now--
@@ -69,7 +75,7 @@ describe('requests sent ahead on one connection', () => {
     }).join('')
 
   test('are worked on one at a time and answered in their order, beside those of other connections', async () => {
-    const { seen, port } = await slowServer()
+    const { seen, port } = await slowServer(2)
     const [one, two] = await Promise.all([say(port, requests(17)), say(port, requests(2))])
     expect([one.answers, two.answers, seen]).toEqual([17, 2, { now: 0, atMost: 2, all: 19 }])
     const numbers = [...`${one.head}${one.body}`.matchAll(/"number":"(\d+)"/g)].map(([, number]) => Number(number))
@@ -77,7 +83,7 @@ describe('requests sent ahead on one connection', () => {
   })
 
   test('end it when there are more than sixteen', async () => {
-    const { seen, port } = await slowServer()
+    const { seen, port } = await slowServer(1)
     expect(await say(port, requests(18))).toMatchObject({ answers: 0 })
     await expect.poll(() => seen).toEqual({ now: 0, atMost: 1, all: 1 })
     expect(await say(port, requests(1))).toMatchObject({ status: 200 })

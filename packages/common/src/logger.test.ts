@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { createLogger } from './logger.ts'
+import { PATIENCE_MS } from './testing/patience.ts'
 
 test('a cause is logged as what it is: an error without the rows it quotes, a text as one text', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'logger-'))
@@ -39,7 +40,7 @@ test.runIf(existsSync('/dev/full'))('a full disk ends no process, and keeps none
       log.info('nor this')
       process.exit(0)
     })`
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { timeout: 10_000 })
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { timeout: PATIENCE_MS })
   const exited = once(child, 'exit')
   let told = ''
   child.stderr.on('data', (text) => {

@@ -22,6 +22,8 @@ export interface QueueJob<Data> {
 export interface WorkOptions {
   concurrency: number
   batchSize?: number
+  /** Time between two polls for jobs that are due or whose notification was lost. */
+  pollSeconds?: number
 }
 
 export interface Queue {
@@ -128,8 +130,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         batchSize: work.batchSize ?? 1,
         perJobResults: true,
         // LISTEN wakes workers at once; polling only covers a lost notification.
-        pollingIntervalSeconds: 2,
-        notifyPollingIntervalSeconds: 5,
+        pollingIntervalSeconds: work.pollSeconds ?? 2,
+        notifyPollingIntervalSeconds: work.pollSeconds ?? 5,
       } as const
       const openSlot = async () => {
         let id: string | undefined

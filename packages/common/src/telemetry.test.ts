@@ -6,6 +6,12 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { findFreePort } from './dev/dev-ports.ts'
 import { startTelemetry, telemetryPlugin } from './telemetry.ts'
 
+/** What was switched on stays with the process, which runs other files after this one. */
+function forgetTelemetry() {
+  for (const api of [trace, context, propagation, metrics]) api.disable()
+  vi.unstubAllEnvs()
+}
+
 test.each(['os', 'none'])(
   'traces tell version and name also with OTEL_NODE_RESOURCE_DETECTORS=%s',
   async (detectors) => {
@@ -15,8 +21,7 @@ test.each(['os', 'none'])(
       request.on('end', () => response.end())
     })
     onTestFinished(() => {
-      for (const api of [trace, context, propagation, metrics]) api.disable()
-      vi.unstubAllEnvs()
+      forgetTelemetry()
       collector.close()
     })
     await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
@@ -47,7 +52,11 @@ test('Prometheus reads request durations by route on its own port; traces name r
     request.on('end', () => response.end())
   })
   await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
-  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`)
+  onTestFinished(() => {
+    forgetTelemetry()
+    collector.close()
+  })
   const port = await findFreePort('127.0.0.1')
   const stop = await startTelemetry({
     service: 'auth',
@@ -77,5 +86,4 @@ test('Prometheus reads request durations by route on its own port; traces name r
     expect(traces).toContain(text)
   }
   for (const id of Object.values(caller)) expect(traces).toContain(Buffer.from(id, 'hex').toString('latin1'))
-  collector.close()
 })

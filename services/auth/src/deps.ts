@@ -1,6 +1,6 @@
 import { type KeyObject, randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
+import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
 import { observeService } from '@services/common/observe-service'
@@ -59,8 +59,9 @@ export interface Deps {
   isStopping: () => boolean
 }
 
-/** What a caller may set: the running service whether it is stopping, a test its clock and randomness. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>>
+/** What a caller may set: the running service whether it is stopping, a test its clock, randomness and patience with the database. */
+export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>> &
+  Pick<DatabaseOptions, 'connectWithinMs' | 'statementWithinMs'>
 
 /** Read by one statement. */
 const MOST_CALLERS = 32
@@ -101,10 +102,17 @@ const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolea
 export async function openDeps(
   config: Config,
   log: Logger,
-  overrides: Overrides = {},
+  { connectWithinMs, statementWithinMs, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database } = config
-  const { db, pool, close } = openDatabase<DB>({ ...database, applicationName: 'auth', log, tables: TABLES })
+  const patience = { connectWithinMs, statementWithinMs }
+  const { db, pool, close } = openDatabase<DB>({
+    ...database,
+    ...patience,
+    applicationName: 'auth',
+    log,
+    tables: TABLES,
+  })
   try {
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)

@@ -41,7 +41,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     })
     await service.app.listen({ port: Number(new URL(auth).port), host: '127.0.0.1' })
     browser = await launchBrowser()
-  }, 30_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await service?.close()
@@ -58,7 +58,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await tab.getByRole('button', { name: 'Sign in' }).click()
     await tab.getByLabel('Password').fill('sesame')
     await tab.getByRole('button', { name: 'Sign in' }).click()
-    await expect.poll(() => tab.textContent('#who'), { timeout: 10_000 }).toBe('browser@example.com')
+    await expect.poll(() => tab.textContent('#who')).toBe('browser@example.com')
     expect(tab.url()).toBe(siteUrl)
   })
 })

@@ -34,7 +34,7 @@ describe('users create', () => {
     const { body } = await service.get('/admin/audit', service.admin)
     const entry = body.find(({ payload }: { payload: { action: string } }) => payload.action === 'user_signedup')
     expect(entry.payload).toMatchObject({ actor_username: 'cli', traits: { user_id: user.id } })
-  }, 30_000)
+  })
 
   test('without a password there is none, and what is refused is told in one line', async ({ service }) => {
     const cli = cliOf(service)
@@ -49,7 +49,7 @@ describe('users create', () => {
       code: 1,
       stderr: expect.stringContaining('invalid format'),
     })
-  }, 30_000)
+  })
 
   test.for<[string, string | Buffer, string]>([
     ['nothing', '', 'no password'],
@@ -88,7 +88,7 @@ describe('one user, by whatever they are known', () => {
     expect((await signIn(service, 'forgot@example.com', password)).status).toBe(400)
     const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
     expect(refreshed.status).toBe(400)
-  }, 30_000)
+  })
 
   test('a role goes into the next token', async ({ service }) => {
     const { refreshToken } = await service.signedIn('role@example.com', password)
@@ -109,7 +109,7 @@ describe('one user, by whatever they are known', () => {
     expect([kept.status, kept.body.phone]).toEqual([200, expect.not.stringContaining('4915187654321')])
     expect((await cli(`users delete ${id} --yes`)).code).toBe(0)
     expect((await service.get(`/admin/users/${id}`, service.admin)).status).toBe(404)
-  }, 30_000)
+  })
 
   test.for([
     ['00000000-0000-4000-8000-000000000001', 'there is no such user'],
@@ -150,4 +150,4 @@ test('users list walks through all users, newest first, and through those of a f
   expect((await cli('users list --limit 1000 --json')).stdout.trimEnd().split('\n')).toHaveLength(1_000)
   expect(await cli(`users list --filter ${'x'.repeat(256)}`)).toMatchObject({ code: 1, stdout: '' })
   await service.close()
-}, 30_000)
+})

@@ -216,7 +216,7 @@ describe('users import and export', () => {
       stderr: expect.stringContaining('cannot read'),
     })
     await database.drop()
-  }, 30_000)
+  })
 
   test('what is exported here is imported elsewhere, and users sign in there', async ({ service }) => {
     const { url } = service.deps.config.database
@@ -241,7 +241,7 @@ describe('users import and export', () => {
     })
     expect(comparable(body.user)).toEqual(comparable(there.body.user))
     await elsewhere.close()
-  }, 30_000)
+  })
 
   test('tables with a prefix are imported into as well', async () => {
     const database = await createDatabase()
@@ -254,7 +254,7 @@ describe('users import and export', () => {
     const other = await authHere(['users', 'export'], { AUTH_DATABASE_URL: database.url })
     expect(other).toMatchObject({ code: 0, stdout: '' })
     await database.drop()
-  }, 30_000)
+  })
 })
 
 test('migrate says what it applied, in words and as JSON', async () => {
@@ -275,4 +275,4 @@ test('migrate says what it applied, in words and as JSON', async () => {
   expect((await authHere(['migrate', 'status'], settings)).stdout).toMatch(/^\d{4}-.* 0001-accounts$/m)
   expect((await authHere(['migrate', '--dry-run'], settings)).stdout).toBe('')
   await database.drop()
-}, 30_000)
+})

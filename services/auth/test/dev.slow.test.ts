@@ -58,4 +58,4 @@ test('a token of dev verifies by the public keys, also after a restart; a given 
   expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toMatchObject({ alg: 'HS256' })
   await third.stop()
   await rm(dataDir, { recursive: true })
-}, 120_000)
+})

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 
 export interface FarSide {
   url: string
@@ -18,8 +19,9 @@ export async function startFarSide(first: Respond): Promise<FarSide> {
   let respond = first
   const requests: FarSide['requests'] = []
   const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
+    const body = await textOf(request).catch(() => undefined)
+    // A caller that gave up in the middle of its request.
+    if (body === undefined) return
     requests.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers, body })
     respond(response, body)
   }).listen(0, '127.0.0.1')

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findFreePort } from '@services/common/dev/dev-ports'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDatabase, startTestService } from './service.ts'
 
@@ -41,9 +42,11 @@ async function startDetour(databaseUrl: string) {
       })
     }
     socket.pipe(onward).pipe(socket)
-  }).listen(0, '127.0.0.1')
+  })
+  // Not a port of the system's choice: while it is cut, the system might give it to another socket.
+  const port = await findFreePort()
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
   const url = new URL(databaseUrl)
   url.host = `127.0.0.1:${port}`
   return {

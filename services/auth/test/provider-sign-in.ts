@@ -7,9 +7,15 @@ export interface ProviderSignIns {
   service: TestService
   /** One whole sign-in by a browser: `query` goes to GET /authorize, `brings` is what it brings back beside what it should. */
   signIn(name: string, account: FarAccount, more?: { query?: string; brings?: Record<string, string> }): Promise<SignIn>
+  /** The same as far as the provider's page; what it gives goes on from there. */
+  begin(name: string, account: FarAccount, query?: string): Promise<BegunSignIn>
   /** Nobody had this id and this address before. */
   newAccount(name: string): Required<FarAccount>
   close(): Promise<void>
+}
+
+export interface BegunSignIn {
+  comeBack(brings?: Record<string, string>): Promise<SignIn>
 }
 
 export interface SignIn {
@@ -23,21 +29,30 @@ export async function startProviderSignIns(settings: Record<string, string> = {}
   const far = await startSignInProviders(PROVIDER_EXAMPLES)
   const service = await startTestService({ ...far.settings(...Object.keys(PROVIDER_EXAMPLES)), ...settings })
   let accounts = 1000
+  const begin = async (name: string, account: FarAccount, query = ''): Promise<BegunSignIn> => {
+    far.forgetRequests(name)
+    const begun = await service.get(`/authorize?provider=${name}&redirect_to=https://site.example/app${query}`)
+    const location = new URL(String(begun.headers.location))
+    return {
+      async comeBack(brings = {}) {
+        const callback = new URLSearchParams({ ...far.visit(name, location, account), ...brings }).toString()
+        if (location.searchParams.get('response_mode') !== 'form_post') {
+          return { location, answer: await service.get(`/callback?${callback}`) }
+        }
+        const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+        const posted = await service.app.inject({ method: 'POST', url: '/callback', headers, payload: callback })
+        return { location, answer: { status: posted.statusCode, headers: posted.headers } }
+      },
+    }
+  }
   return {
     far,
     service,
+    begin,
     newAccount: (name) => ({ id: String(++accounts), email: `${name}-${accounts}@example.com` }),
     async signIn(name, account, { query = '', brings = {} } = {}) {
-      far.forgetRequests(name)
-      const begun = await service.get(`/authorize?provider=${name}&redirect_to=https://site.example/app${query}`)
-      const location = new URL(String(begun.headers.location))
-      const callback = new URLSearchParams({ ...far.visit(name, location, account), ...brings }).toString()
-      if (location.searchParams.get('response_mode') !== 'form_post') {
-        return { location, answer: await service.get(`/callback?${callback}`) }
-      }
-      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-      const posted = await service.app.inject({ method: 'POST', url: '/callback', headers, payload: callback })
-      return { location, answer: { status: posted.statusCode, headers: posted.headers } }
+      const begun = await begin(name, account, query)
+      return begun.comeBack(brings)
     },
     async close() {
       await service.close()

@@ -22,7 +22,7 @@ export function openProcesses(common: Record<string, string>) {
     }
     child.stdout.on('data', collect)
     child.stderr.on('data', collect)
-    const until = (pattern: RegExp) => expect.poll(() => output.match(pattern)?.[1], { timeout: 20_000 }).toBeTruthy()
+    const until = (pattern: RegExp) => expect.poll(() => output.match(pattern)?.[1]).toBeTruthy()
     return { child, exit: once(child, 'exit'), output: () => output, until }
   }
 

@@ -1,10 +1,11 @@
 import { createLogger } from '@services/common/logger'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
+import { PATIENCE_MS } from '@services/common/testing/patience'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { SignJWT } from 'jose'
-import { test as base, inject } from 'vitest'
+import { test as base, expect, inject } from 'vitest'
 import { createApp } from '../src/app.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { type Deps, migrateAll, openDeps } from '../src/deps.ts'
@@ -23,6 +24,8 @@ export interface TestService {
   delete(url: string, headers?: Record<string, string>): Promise<Answer>
   /** Authorization of an admin token made from the secret. */
   admin: { authorization: string }
+  /** Waits until no message is requested or on its way: before the clock goes on, or what was not sent is looked for. */
+  settled(): Promise<void>
   /** A new user, made by an admin, with the session of a first sign-in: a fifth of the work of `signedUp`. */
   signedIn(email?: string, password?: string): Promise<SignedIn>
   /** The same by sign-up, mail and link, for what is about one of these. Two sessions: the link's, and the one returned. */
@@ -68,21 +71,25 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
     AUTH_LOG_LEVEL: 'fatal',
     // Each connection costs a process of PostgreSQL; two are enough for a race.
     AUTH_DB_MAX_POOL_SIZE: '4',
+    AUTH_API_MAX_REQUEST_DURATION: `${PATIENCE_MS / 1000}`,
     ...settings,
   }).config
 }
 
 /** The whole service on a database of its own, with a real mail server and a clock in the test's hand. */
-export async function startTestService(settings: Record<string, string> = {}): Promise<TestService> {
+export async function startTestService(
+  settings: Record<string, string> = {},
+  clock = createTestClock(),
+): Promise<TestService> {
   const [database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
-  const clock = createTestClock()
   const config = settingsFor(database.url, {
     AUTH_SMTP_HOST: mailbox.host,
     AUTH_SMTP_PORT: String(mailbox.port),
     ...settings,
   })
   const log = createLogger({ name: 'auth', ...config.log })
-  const deps = await openDeps(config, log, { now: clock.now })
+  const patience = { connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
+  const deps = await openDeps(config, log, { now: clock.now, ...patience })
   const app = await createApp(deps)
   const stopWorker = config.server.workersEnabled ? await startWorker(deps) : async () => {}
   const call = async (options: InjectOptions): Promise<Answer> => {
@@ -110,6 +117,9 @@ export async function startTestService(settings: Record<string, string> = {}): P
     put: (url, body, headers = {}) => call({ method: 'PUT', url, payload: body, headers }),
     delete: (url, headers = {}) => call({ method: 'DELETE', url, headers }),
     admin,
+    async settled() {
+      for (const name of ['message-requests', 'mail', 'sms']) await expect.poll(() => deps.queue.depth(name)).toBe(0)
+    },
     async signedIn(email = newAddress(), password = 'correct horse') {
       await post('/admin/users', { email, password, email_confirm: true }, admin)
       return signIn(email, password)
@@ -129,6 +139,18 @@ export async function startTestService(settings: Record<string, string> = {}): P
     },
   }
 }
+
+/** Another process of a service, on its database and with its clock, whose requests may take one second. It delivers nothing. */
+export const startImpatient = ({ deps, clock }: TestService, settings: Record<string, string> = {}) =>
+  startTestService(
+    {
+      AUTH_DATABASE_URL: deps.config.database.url,
+      AUTH_API_MAX_REQUEST_DURATION: '1',
+      AUTH_WORKERS_ENABLED: 'false',
+      ...settings,
+    },
+    clock,
+  )
 
 /** Authorization with a token made from the secret, as operators make them. */
 export async function bearer(claims: object) {

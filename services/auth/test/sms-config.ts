@@ -8,7 +8,7 @@ export const smsConfig = (settings: Record<string, string>): Config['sms'] =>
     AUTH_DATABASE_URL: 'postgres://localhost/auth',
     AUTH_JWT_SECRET: 'a-secret-of-the-tests-with-32-bytes-or-more',
     AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
-    AUTH_SMS_TIMEOUT: '5',
+    AUTH_SMS_TIMEOUT: '60',
     ...settings,
   }).config.sms
 

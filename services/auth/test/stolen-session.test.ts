@@ -33,7 +33,7 @@ async function startChanging(settings: Record<string, string> = {}) {
       ? codeIn((await service.mailbox.waitFor(address)).text)
       : /\d{6}/.exec((await gateways.waitFor(address)).text)?.[0]
   const sent = async (userId: string, kind: string) => {
-    await expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
+    await service.settled()
     const messages = service.deps.db.selectFrom('messages').select('id').where('user_id', '=', userId)
     return (await messages.where('kind', '=', kind).execute()).length
   }

@@ -78,11 +78,12 @@ test('resending a change of number counts where the message goes', async () => {
   const { auth } = await service.signedIn('pumper@example.com')
   await service.put('/user', { phone: '4915100000001' }, auth)
   for (let i = 0; i < 4; i++) {
+    // A code that is replaced before it left would not leave.
+    await service.settled()
     service.clock.advance({ seconds: 901 })
     await service.post('/resend', { type: 'phone_change', email: 'pumper@example.com' })
-    await expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
   }
-  await expect.poll(() => service.deps.queue.depth('sms')).toBe(0)
+  await service.settled()
   expect(gateways.messages).toHaveLength(2)
   await service.close()
   await gateways.close()
@@ -210,7 +211,8 @@ describe('a number whose plain form is long', () => {
 test('a guess at a code writes once, whether or not there is one at the address', async ({ service }) => {
   const email = 'awaits-a-code@example.com'
   await service.post('/signup', { email, password: OWNERS })
-  await service.mailbox.waitFor(email)
+  // A token's row is written as well when its message leaves.
+  await service.settled()
   /** Which rows a guess leaves written: of codes, and in their place. */
   const written = async (address: string) => {
     const { rows } = await service.deps.pool.query(

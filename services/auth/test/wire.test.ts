@@ -1,14 +1,23 @@
 import { say } from '@services/common/testing/raw-http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestService, type TestService } from './service.ts'
+import { startImpatient, startTestService, type TestService } from './service.ts'
 
 let service: TestService
+let impatient: TestService
 let port: number
+/** Of the one whose requests may take a second. */
+let impatientPort: number
 beforeAll(async () => {
-  service = await startTestService({ AUTH_API_MAX_REQUEST_DURATION: '1' })
-  port = Number(new URL(await service.app.listen({ port: 0, host: '127.0.0.1' })).port)
+  service = await startTestService()
+  impatient = await startImpatient(service)
+  ;[port, impatientPort] = [await listen(service), await listen(impatient)]
 })
-afterAll(() => service.close())
+afterAll(async () => {
+  await impatient.close()
+  await service.close()
+})
+
+const listen = async ({ app }: TestService) => Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port)
 
 test('an expectation that is none is ignored (RFC 9110 10.1.1)', async () => {
   const { status } = await say(port, 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: x\r\n\r\n')
@@ -39,7 +48,7 @@ test.for<[string, string, number, string]>([
     'request_timeout',
   ],
 ])('%s is answered in the form of every other error', async ([, bytes, status, code]) => {
-  const answer = await say(port, bytes)
+  const answer = await say(status === 408 ? impatientPort : port, bytes)
   expect([answer.status, JSON.parse(answer.body)]).toEqual([
     status,
     { code: status, error_code: code, msg: expect.any(String) },

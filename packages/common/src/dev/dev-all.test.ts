@@ -109,7 +109,7 @@ test('services end when dev-all is killed without a word', async () => {
   const run = startDevAll()
   await run.says('Ctrl-C stops everything')
   run.process.kill('SIGKILL')
-  await expect.poll(() => run.hasProcessesLeft(), { timeout: 3_000 }).toBe(false)
+  await expect.poll(() => run.hasProcessesLeft()).toBe(false)
 })
 
 async function writeService(name: string, body = ''): Promise<void> {
@@ -141,7 +141,7 @@ function startDevAll() {
   return {
     process: child,
     output: () => output,
-    says: (text: string) => expect.poll(() => output, { timeout: 5_000 }).toContain(text),
+    says: (text: string) => expect.poll(() => output).toContain(text),
     exitCode: once(child, 'close').then(([code]) => code as number | null),
     hasProcessesLeft: async () => (await listCommands()).includes(root) || (await listFolders()).includes(root),
   }

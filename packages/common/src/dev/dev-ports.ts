@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
@@ -18,17 +19,22 @@ export async function requireFreePorts(wanted: WantedPort[], host = '127.0.0.1')
   if (refusals.length > 0) throw new Error(refusals.join('\n'))
 }
 
+/** Below the ports that systems give to connections and to listeners of port 0: from 32768 on Linux, from 49152 elsewhere. */
+const CHOSEN_PORTS = { from: 15_000, below: 32_768 }
+
+const givenOut = new Set<number>()
+
 /**
- * Another process may take the port between this answer and its use: whoever listens on it must be ready to ask again.
+ * A port that no connection takes by chance before it is listened on, nor while its server restarts, and that this process
+ * was not given before. Another process may choose the same one: its user must be ready to ask again.
  */
 export async function findFreePort(host = '127.0.0.1'): Promise<number> {
-  const server = createServer().listen(0, host)
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('The system gave no port.')
-  return address.port
+  while (true) {
+    const port = randomInt(CHOSEN_PORTS.from, CHOSEN_PORTS.below)
+    if (givenOut.has(port)) continue
+    givenOut.add(port)
+    if (await isPortFree(port, host)) return port
+  }
 }
 
 async function isPortFree(port: number, host: string): Promise<boolean> {

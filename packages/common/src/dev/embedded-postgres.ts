@@ -7,13 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, escapeIdentifier } from 'pg'
 import { findFreePort, requireFreePorts } from './dev-ports.ts'
 import { locatePostgresBinaries, type PostgresBinaries } from './postgres/postgres-binaries.ts'
-import {
-  initialiseOnce,
-  type PostgresPlace,
-  PREDECESSOR_PATIENCE_MS,
-  readPassword,
-  waitForPredecessor,
-} from './postgres/postgres-data-dir.ts'
+import { initialiseOnce, type PostgresPlace, readPassword, waitForPredecessor } from './postgres/postgres-data-dir.ts'
 import { collectLastLines, doNotWaitFor, spawnPostgres, stopPostgres } from './postgres/postgres-process.ts'
 import { choosePostgresUser } from './postgres/postgres-user.ts'
 
@@ -91,7 +85,7 @@ async function startServer(
   durable: boolean,
   log: (line: string) => void,
 ) {
-  const deadline = Date.now() + PREDECESSOR_PATIENCE_MS
+  const deadline = Date.now() + START_PATIENCE_MS
   while (true) {
     const port = wantedPort ?? (await findFreePort())
     const child = await spawnPostgres(place.user, place.dataDir, place.binaries.postgres, [

@@ -22,7 +22,7 @@ export type Inbox = {
   webUrl: string
   /** Newest first. */
   messages(filter?: MessageFilter): Message[]
-  waitFor(filter: MessageFilter, timeoutMs?: number): Promise<Message>
+  waitFor(filter: MessageFilter, timeoutMs: number): Promise<Message>
   /** For tests: a mail server that is down, refuses or hangs. */
   behave(behaviour: SmtpBehaviour): Promise<void>
   clear(): void

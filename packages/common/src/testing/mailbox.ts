@@ -1,5 +1,7 @@
+import { findFreePort } from '../dev/dev-ports.ts'
 import { createMessages, type Message, type MessageFilter } from '../dev/inbox/inbox-messages.ts'
 import { type SmtpStep, startSmtpSink } from '../dev/inbox/smtp-sink.ts'
+import { PATIENCE_MS } from './patience.ts'
 
 export type { Message } from '../dev/inbox/inbox-messages.ts'
 
@@ -27,11 +29,12 @@ export type Mailbox = {
 /** A real SMTP server on a free port for one test file, and what it received. */
 export async function startMailbox(): Promise<Mailbox> {
   const messages = createMessages()
-  const sink = await startSmtpSink({ host: '127.0.0.1', port: 0 }, messages.add)
+  // Not a port of the system's choice: while the server is down, the system might give it to another socket.
+  const sink = await startSmtpSink({ host: '127.0.0.1', port: await findFreePort() }, messages.add)
   return {
     host: sink.host,
     port: sink.port,
-    waitFor: (to, { timeoutMs, ...filter } = {}) => messages.waitFor({ ...filter, to }, timeoutMs),
+    waitFor: (to, { timeoutMs = PATIENCE_MS, ...filter } = {}) => messages.waitFor({ ...filter, to }, timeoutMs),
     messages: messages.list,
     clear: messages.clear,
     refuse: () => sink.behave({ kind: 'refuse' }),

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { PATIENCE_MS } from './patience.ts'
 
 export interface RawAnswer {
   /** 0 where the connection ended without an answer. */
@@ -8,9 +9,6 @@ export interface RawAnswer {
   /** More than one where more than one request was read out of the bytes. */
   answers: number
 }
-
-/** What takes longer hangs: longer than anything that the services wait for in these tests. */
-const WITHIN_MS = 20_000
 
 /**
  * Says bytes that no client would send, and returns what is answered until the connection ends, both in Latin-1. Throws
@@ -29,7 +27,7 @@ export async function say(port: number, bytes: string): Promise<RawAnswer> {
   const timer = setTimeout(() => {
     reject(new Error(`does not end; so far: ${text.slice(0, 300)}`))
     socket.destroy()
-  }, WITHIN_MS)
+  }, PATIENCE_MS)
   socket.write(bytes, 'latin1')
   await ended.finally(() => clearTimeout(timer))
   // What is said before the answer (RFC 9110 15.2).

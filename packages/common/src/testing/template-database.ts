@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import { PATIENCE_MS } from './patience.ts'
 
 /**
  * A database of its own for a test file, cloned from a migrated template in about 10 ms. `migrateTemplate` runs once
@@ -59,13 +60,13 @@ async function createTemplate(
 
 /**
  * Pools call themselves closed before the server has read their goodbyes. Cut off in that moment, a connection tells an error
- * that nobody listens to any more, which would end the run; so it gets a moment. What is left open after that is cut off.
+ * that nobody listens to any more, which would end the run; so it gets its time. What is left open after that is cut off.
  */
 async function dropDatabase(serverUrl: string, name: string) {
   const admins = adminsOf(serverUrl)
-  const isInUse = async () =>
-    (await admins.query('select 1 from pg_stat_activity where datname = $1 limit 1', [name])).rowCount === 1
-  for (let looks = 0; looks < 20 && (await isInUse()); looks++) await setTimeout(25)
+  const sessions = `select from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1`
+  const isInUse = async () => (await admins.query(sessions, [name])).rowCount === 1
+  for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline && (await isInUse()); ) await setTimeout(25)
   await admins.query(`drop database if exists ${name} with (force)`)
 }
 

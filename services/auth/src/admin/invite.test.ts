@@ -32,12 +32,12 @@ test('may be repeated at once while unconfirmed, and then is refused', async ({ 
   const invite = () => service.post('/invite', { email: 'twice@example.com' }, service.admin)
   const [first, second] = [await invite(), await invite()]
   expect([first.status, second.status, second.body.id]).toEqual([200, 200, first.body.id])
-  await expect.poll(() => service.mailbox.messages({ to: 'twice@example.com' }).length).toBeGreaterThan(0)
-  const newest = async () => {
-    const [mail] = service.mailbox.messages({ to: 'twice@example.com' })
-    return service.post('/verify', { type: 'invite', token_hash: tokenIn(mail?.text ?? '') })
-  }
-  await expect.poll(async () => (await newest()).status).toBe(200)
+  await service.settled()
+  // The first one has left only if it was on its way when the second one replaced it; it may come later, too.
+  const tokens = service.mailbox.messages({ to: 'twice@example.com' }).map(({ text }) => tokenIn(text))
+  const verify = async (token_hash: string) => (await service.post('/verify', { type: 'invite', token_hash })).status
+  const statuses = await Promise.all(tokens.map(verify))
+  expect(statuses.filter((status) => status === 200)).toHaveLength(1)
   expect(await invite()).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
 })
 

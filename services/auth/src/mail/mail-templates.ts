@@ -43,6 +43,7 @@ export function openMailTemplates({ config, now, log }: TemplateDeps): MailTempl
     )
   }
   const remote = createRemoteTemplates({ urls: sources.urls, config: mail, now, failed })
+  const builtInTemplates = compileBuiltIns(mail.defaultLocale)
 
   const ownBody = async (kind: MailKind, locale: string) =>
     sources.file(kind, locale) ?? (await remote.body(kind, locale)) ?? remote.body(kind, mail.defaultLocale)
@@ -50,7 +51,7 @@ export function openMailTemplates({ config, now, log }: TemplateDeps): MailTempl
   return {
     async render(kind, wanted, variables) {
       const locale = wanted && mail.locales.includes(wanted) ? wanted : mail.defaultLocale
-      const builtIn = builtInTemplates(kind, locale, mail.defaultLocale)
+      const builtIn = builtInTemplates(kind, locale)
       const values = { ...variables } as TemplateVariables
       const own = { subject: mail.subjects[kind], html: await ownBody(kind, locale) }
       const tryOwn = <Result>(render: () => Result): Result | undefined => {
@@ -83,23 +84,24 @@ interface BuiltIn {
   text: Template
 }
 
-const compiled = new Map<string, BuiltIn>()
-
-/** Compiled at the first use; a language without built-in words gets those of the default language, at last English. */
-function builtInTemplates(kind: MailKind, locale: string, defaultLocale: string): BuiltIn {
-  const language = [locale, locale.split('-')[0] as string, defaultLocale].find((tag) => WORDS[tag]) ?? 'en'
-  const key = `${kind} ${language}`
-  const known = compiled.get(key)
-  if (known) return known
-  const words = WORDS[language] as Words
-  const source = builtInMail(language, words.mails[kind], words)
-  const made = {
-    subject: compileTemplate(source.subject, 'text'),
-    html: compileTemplate(source.html, 'html'),
-    text: compileTemplate(source.text, 'text'),
+/** Compiles each at its first use; a language without built-in words gets those of the default language, at last English. */
+function compileBuiltIns(defaultLocale: string): (kind: MailKind, locale: string) => BuiltIn {
+  const compiled = new Map<string, BuiltIn>()
+  return (kind, locale) => {
+    const language = [locale, locale.split('-')[0] as string, defaultLocale].find((tag) => WORDS[tag]) ?? 'en'
+    const key = `${kind} ${language}`
+    const known = compiled.get(key)
+    if (known) return known
+    const words = WORDS[language] as Words
+    const source = builtInMail(language, words.mails[kind], words)
+    const made = {
+      subject: compileTemplate(source.subject, 'text'),
+      html: compileTemplate(source.html, 'html'),
+      text: compileTemplate(source.text, 'text'),
+    }
+    compiled.set(key, made)
+    return made
   }
-  compiled.set(key, made)
-  return made
 }
 
 /** Beside the usual schemes those of the site and of the permitted target: apps have their own (`myapp://`). */

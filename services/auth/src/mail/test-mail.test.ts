@@ -127,7 +127,7 @@ describe('on the command line', () => {
       stderr: expect.stringContaining('refused the recipient (550)'),
     })
     await mailbox.close()
-  }, 30_000)
+  })
 
   test('mail test names this service as the address it is reachable under does, and no machine', async () => {
     const greetings: string[] = []
@@ -142,7 +142,7 @@ describe('on the command line', () => {
       expect(greetings[0]).toMatch(/^EHLO /)
       expect(greetings[0]).not.toMatch(/localhost|192\.0\.2\.7|2001/)
     }
-  }, 30_000)
+  })
 
   test('mail test without a mail server says which settings are missing', async () => {
     const off = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '', AUTH_SMTP_ADMIN_EMAIL: '' }
@@ -151,7 +151,7 @@ describe('on the command line', () => {
       stdout: '',
       stderr: 'there is no mail server to send by: AUTH_SMTP_HOST and AUTH_SMTP_ADMIN_EMAIL must be set\n',
     })
-  }, 30_000)
+  })
 
   test('mail preview prints a mail, one form of it, or the kinds there are', async () => {
     const whole = await run(1, 'mail', 'preview', 'recovery')
@@ -164,5 +164,5 @@ describe('on the command line', () => {
       code: 64,
       stderr: expect.stringContaining('recovery'),
     })
-  }, 30_000)
+  })
 })

@@ -10,9 +10,7 @@ const messageOf = async (service: TestService, userId: string) =>
 
 /** The same, once it was sent. */
 async function sentTo(service: TestService, userId: string) {
-  await expect
-    .poll(async () => (await messageOf(service, userId)).state, { timeout: 60_000, interval: 50 })
-    .toBe('sent')
+  await expect.poll(async () => (await messageOf(service, userId)).state).toBe('sent')
   return messageOf(service, userId)
 }
 
@@ -28,7 +26,7 @@ test('a message told "try later" at the greeting, at the recipient or after the 
     await service.mailbox.answer(code, at)
     const userId = await signUp(service, 'later@example.com')
     await expect
-      .poll(() => messageOf(service, userId), { timeout: 5_000, interval: 50 })
+      .poll(() => messageOf(service, userId))
       .toMatchObject({ state: 'queued', last_error: expect.stringContaining(String(code)) })
     await service.mailbox.accept()
     const sent = await sentTo(service, userId)
@@ -51,9 +49,7 @@ test('a server that cuts the connection in the middle of a mail gets it again', 
   })
   const service = await startTestService({ AUTH_SMTP_PORT: String(portOf(server)) })
   const userId = await signUp(service, 'cut@example.com')
-  await expect
-    .poll(async () => (await messageOf(service, userId)).last_error, { timeout: 5_000 })
-    .toMatch(/^mail server: /)
+  await expect.poll(async () => (await messageOf(service, userId)).last_error).toMatch(/^mail server: /)
   isCutting = false
   await sentTo(service, userId)
   expect(heard.filter((line) => line.startsWith('DATA')).length).toBeGreaterThan(1)

@@ -25,9 +25,7 @@ async function list(service: TestService, query = '') {
 
 /** The only message of a new user, once it is in that state. */
 async function messageOf(service: TestService, userId: string, state: string) {
-  await expect
-    .poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.state, { timeout: 12_000, interval: 50 })
-    .toBe(state)
+  await expect.poll(async () => (await list(service, `?user_id=${userId}`)).messages[0]?.state).toBe(state)
   return (await list(service, `?user_id=${userId}`)).messages[0] as Record<string, unknown>
 }
 

@@ -56,7 +56,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
       options: { protocol: 'ctap2', transport: 'usb', automaticPresenceSimulation: true },
     })
     await page.goto(`${url}/`)
-  }, 30_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await service?.close()
@@ -84,7 +84,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     }
     const { rows } = await service.deps.pool.query('select credential from factors where id = $1', [factor.id])
     expect(rows[0].credential.counter).toBeGreaterThan(1)
-  }, 30_000)
+  })
 
   test('the key of one user is not another user’s', async () => {
     const user = await service.signedIn()
@@ -92,5 +92,5 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await prove(user.accessToken, factor.id)
     const other = await service.signedIn()
     expect(await prove(other.accessToken, factor.id)).toMatchObject({ status: 404 })
-  }, 30_000)
+  })
 })

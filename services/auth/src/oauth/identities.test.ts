@@ -355,6 +355,7 @@ describe('an account with a proven number has no address that a provider was onl
       AUTH_SMS_TEST_OTP: `${number}:111111`,
     })
     const stranger = await makeStranger(own)
+    await own.settled()
     own.clock.advance({ seconds: 901 })
     const [before] = own.mailbox.messages({ to: told })
     await own.post('/signup', { email: told, password })

@@ -130,7 +130,7 @@ describe.each([
           at().next(newPerson())
           return fragmentOf(await signIn(at(), name)).access_token
         },
-        { timeout: 5_000, interval: 500 },
+        { interval: 500 },
       )
       .toBeTruthy()
   })

@@ -5,8 +5,7 @@ const userOf = (service: TestService, email: string) =>
   service.deps.db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst()
 
 /** Waits until every request for a message has been looked after. */
-const settled = (service: TestService) =>
-  expect.poll(() => service.deps.queue.depth('message-requests'), { timeout: 5_000 }).toBe(0)
+const settled = (service: TestService) => expect.poll(() => service.deps.queue.depth('message-requests')).toBe(0)
 
 describe('POST /otp with an e-mail address', () => {
   test('of a confirmed account sends a link and a code, each of which signs in', async ({ service }) => {

@@ -70,10 +70,13 @@ describe.each(Object.entries({ 'before the answer': hangs, 'within the answer': 
   'a far side that hangs %s is given up',
   (_when, how) => {
     test.each(STEPS)('at its %s endpoint, whichever provider it is', async (step) => {
-      all.service.deps.providers = await createProviders(all.service.deps.config, 1_000)
       const names = NAMES.filter((name) => hasStep(name, step))
+      const begun = await Promise.all(
+        names.map(async (name) => [name, await all.begin(name, all.newAccount(name))] as const),
+      )
+      all.service.deps.providers = await createProviders(all.service.deps.config, 2_000)
       for (const name of names) all.far.answer(name, step, how)
-      const refusals = await Promise.all(names.map(async (name) => [name, refusalOf(await signIn(name))]))
+      const refusals = await Promise.all(begun.map(async ([name, { comeBack }]) => [name, refusalOf(await comeBack())]))
       expect(Object.fromEntries(refusals)).toEqual(Object.fromEntries(names.map((name) => [name, FAILED])))
     })
   },

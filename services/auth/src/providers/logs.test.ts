@@ -46,8 +46,9 @@ test('the log says what failed at a provider and holds no token, code, secret or
     })
     for (const name of ['apple', 'azure', 'google']) await visit(name)
   }
-  // Ends the log, which is written a tenth of a second late.
   await all.close()
+  // Lines are written together, a tenth of a second late.
+  await new Promise((written) => all.service.deps.log.flush(written))
   const log = await readFile(join(folder, 'log'), 'utf8')
   expect(log.match(/request refused/g)?.length).toBeGreaterThan(100)
   const secrets = [

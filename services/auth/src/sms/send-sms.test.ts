@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLogger } from '@services/common/logger'
 import { PermanentFailure } from '@services/common/queue'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type FarGateway, refusals, type SmsFarSide, startSmsGateways } from '../../test/far-sides/sms-gateways.ts'
 import { smsConfig } from '../../test/sms-config.ts'
 import { createSmsSender } from './send-sms.ts'
@@ -86,10 +86,8 @@ test('each try is one log line that names the gateway and neither number nor cod
   farSide.behave('textlocal', { status: 500, body: 'no route to 4915100000001: Your code is 123456' })
   const { send, logged } = open('vonage', 'textlocal', 'twilio')
   await send()
-  const lines = await vi.waitFor(() => {
-    expect(logged()).toHaveLength(3)
-    return logged()
-  })
+  await expect.poll(() => logged().length).toBe(3)
+  const lines = logged()
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { level: 'error', messageId: 'message-1', gateway: 'vonage', reason: 'vonage: answered 200, code 4' },
     { level: 'warn', messageId: 'message-1', gateway: 'textlocal', reason: 'textlocal: answered 500' },

@@ -226,5 +226,6 @@ async function publishedKey() {
 }
 
 /** As the provider's clock has it. */
-const now = () => Math.floor(Date.now() / 1000)
+/** By the clock of the service, which stands still: real time would not make a token expire there. */
+const now = () => Math.floor(service.clock.now().getTime() / 1000)
 const encode = (json: object) => Buffer.from(JSON.stringify(json)).toString('base64url')

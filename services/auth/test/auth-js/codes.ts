@@ -84,7 +84,7 @@ describe('with a phone number', () => {
     }
     const unknown = '4915100000103'
     expect((await client.signInWithOtp({ phone: unknown, options: { shouldCreateUser: false } })).error).toBeNull()
-    await expect.poll(() => open.service.deps.queue.depth('sms')).toBe(0)
+    await open.service.settled()
     expect(open.gateways.messages).toEqual([])
   })
 

@@ -136,6 +136,7 @@ test('a recovery by link in the PKCE flow is told as one', async ({ open }) => {
   await client.signOut()
   const events: string[] = []
   client.onAuthStateChange((event) => void events.push(event))
+  await expect.poll(() => events).toEqual(['INITIAL_SESSION'])
   await client.resetPasswordForEmail(email)
   await client.exchangeCodeForSession((await follow(open, email)).searchParams.get('code') as string)
   expect(events).toEqual(['INITIAL_SESSION', 'PASSWORD_RECOVERY'])

@@ -1,6 +1,6 @@
 // Every endpoint refuses in both forms of an error body, with the code as a header (contract/auth-core.md 2.1).
 import { expect } from 'vitest'
-import { startTestService, test } from '../service.ts'
+import { startImpatient, startTestService, test } from '../service.ts'
 
 const USER = 'user'
 const ADMIN = 'admin'
@@ -83,18 +83,20 @@ test('a limit is a refusal in both forms too, with the time to wait', async () =
 })
 
 test('a request that takes too long is answered as such, in both forms', async () => {
-  const service = await startTestService({ AUTH_API_MAX_REQUEST_DURATION: '1' })
+  const service = await startTestService()
+  const impatient = await startImpatient(service)
   const { auth, userId } = await service.signedIn()
   const holder = await service.deps.pool.connect()
   await holder.query('begin')
   await holder.query('select 1 from users where id = $1 for update', [userId])
   const [older, newer] = await Promise.all([
-    service.put('/user', { data: {} }, auth),
-    service.put('/user', { data: {} }, { ...auth, 'x-supabase-api-version': '2024-01-01' }),
+    impatient.put('/user', { data: {} }, auth),
+    impatient.put('/user', { data: {} }, { ...auth, 'x-supabase-api-version': '2024-01-01' }),
   ])
   await holder.query('rollback')
   holder.release()
   expect([older.status, older.body.error_code]).toEqual([504, 'request_timeout'])
   expect([newer.status, newer.body.code]).toEqual([504, 'request_timeout'])
+  await impatient.close()
   await service.close()
 })

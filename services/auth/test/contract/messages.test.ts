@@ -24,7 +24,7 @@ const test = base.extend<object & { closed: TestService }>({
 /** Requests are answered and their mails gone. */
 async function settled({ deps }: TestService) {
   for (const queue of ['message-requests', 'mail']) {
-    await expect.poll(() => deps.queue.depth(queue), { timeout: 5_000 }).toBe(0)
+    await expect.poll(() => deps.queue.depth(queue)).toBe(0)
   }
 }
 

@@ -97,7 +97,9 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
 
   const server = createServer(async (incoming, response) => {
     const [, name = '', path = ''] = /^\/([a-z]+)(.*)$/.exec(incoming.url ?? '') ?? []
-    const request = await read(incoming, path)
+    const request = await read(incoming, path).catch(() => undefined)
+    // A caller that gave up in the middle of its request.
+    if (!request) return
     requests.set(name, [...(requests.get(name) ?? []), request])
     const [pathname = ''] = path.split('?')
     const endpoint = examples[name]?.endpoints[pathname]

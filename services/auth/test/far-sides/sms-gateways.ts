@@ -109,7 +109,9 @@ export async function startSmsGateways(): Promise<SmsFarSide> {
   const behaviours = new Map<FarGateway, Behaviour>()
   const waiting = new Set<() => void>()
   const server = createServer(async (request, response) => {
-    const seen = await read(request)
+    const seen = await read(request).catch(() => undefined)
+    // A caller that gave up in the middle of its request.
+    if (!seen) return
     requests.push(seen)
     const behaviour = behaviours.get(seen.gateway) ?? takeOver(seen)
     if (typeof behaviour === 'string') return keepSilent(behaviour, response)

@@ -28,7 +28,7 @@ export type Messages = {
   list(filter?: MessageFilter): Message[]
   find(id: number): Message | undefined
   /** The newest message that fits, now or within the time; then throws, saying what did arrive. */
-  waitFor(filter: MessageFilter, timeoutMs?: number): Promise<Message>
+  waitFor(filter: MessageFilter, timeoutMs: number): Promise<Message>
   clear(): void
 }
 
@@ -49,7 +49,7 @@ export function createMessages(): Messages {
     },
     list,
     find: (id) => kept.find((message) => message.id === id),
-    waitFor(filter, timeoutMs = 5_000) {
+    waitFor(filter, timeoutMs) {
       const { promise, resolve, reject } = Promise.withResolvers<Message>()
       const settled = new AbortController()
       const look = () => {

@@ -10,7 +10,7 @@ import type { PostgresUser } from './postgres-user.ts'
 export type PostgresPlace = { binaries: PostgresBinaries; user: PostgresUser; dataDir: string }
 
 /** A PostgreSQL whose parent was killed a moment ago is on its way out; it gets this long before we call it foreign. */
-export const PREDECESSOR_PATIENCE_MS = 3_000
+const PREDECESSOR_PATIENCE_MS = 3_000
 
 /** Made up by the first start and kept with the data; PostgreSQL ignores a file it does not know. */
 export const PASSWORD_FILE = 'superuser-password'

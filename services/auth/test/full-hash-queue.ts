@@ -1,0 +1,23 @@
+import { availableParallelism } from 'node:os'
+import type { TestService } from './service.ts'
+
+/** Keeps the queue of password hashes full, from when it resolves until the returned function is called. */
+export async function fillHashQueue({ deps: { passwords } }: TestService): Promise<() => Promise<void>> {
+  const full = Promise.withResolvers<void>()
+  let isOver = false
+  const keepBusy = async () => {
+    while (!isOver) {
+      await passwords.hash('x').catch(() => {
+        full.resolve()
+        return new Promise(setImmediate)
+      })
+    }
+  }
+  // More than the 80 that may wait for each core, and than those at work. Each has its next one hashed as soon as a slot is free.
+  const others = Array.from({ length: availableParallelism() * 80 + 100 }, keepBusy)
+  await full.promise
+  return async () => {
+    isOver = true
+    await Promise.all(others)
+  }
+}
