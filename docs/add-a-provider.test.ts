@@ -34,7 +34,7 @@ test('one of the eighteen and a provider of our own are switched on by settings,
     'your-client-secret': own.AUTH_EXTERNAL_OIDC_CORP_SECRET as string,
   }
   await shell.write('corp.env', guide.file('corp.env', client))
-  const start = 'set -a; . ./github.env; . ./corp.env; exec npx -y pnpm@12 --filter ./services/auth start'
+  const start = 'set -a; . ./github.env; . ./corp.env; exec npx -y pnpm@12 -C services/auth start'
   const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
   const here = { 'https://auth.example.com': url }
 

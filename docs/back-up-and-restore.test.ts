@@ -70,8 +70,7 @@ test('from what was backed up a user signs in and a clip is served', async ({ sk
   const check = await shell.run(`export MEDIA_WORK_DIR='${restored}/work'\n${guide.take('blobs check')}`)
   expect(check).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing wrong') })
 
-  const start = (service: string) =>
-    shell.start(`. ./.exported; exec npx -y pnpm@12 --filter ./services/${service} start`)
+  const start = (service: string) => shell.start(`. ./.exported; exec npx -y pnpm@12 -C services/${service} start`)
   const [auth, media] = await Promise.all(
     [start('auth'), start('media')].map((started) => started.says(/listening at (http:[^"]+)"/)),
   )

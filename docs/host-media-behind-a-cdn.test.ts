@@ -46,7 +46,7 @@ test('addresses given out are those of the CDN, which asks for each file once; o
   // The same files on a disk: what a bucket changes is told by media's own tests.
   const bucket = { 'https://cdn.example.com': `${cdn.url}/stored`, 'MEDIA_STORAGE=s3': 'MEDIA_STORAGE=disk' }
   await shell.write('s3.env', guide.file('s3.env', { ...bucket, '/var/lib/media': String(settings.MEDIA_WORK_DIR) }))
-  const start = 'set -a; . ./cdn.env; . ./s3.env; exec npx -y pnpm@12 --filter ./services/media start'
+  const start = 'set -a; . ./cdn.env; . ./s3.env; exec npx -y pnpm@12 -C services/media start'
   const media = await shell.start(start).says(/listening at (http:[^"]+)"/)
 
   const { page, files } = await upload(await makeClip('cdn'), media)

@@ -27,7 +27,7 @@ const hasJq = (() => {
 /** Stops the service and starts it with what the guide has exported by now. */
 async function restart(): Promise<string> {
   await running?.stop()
-  const started = shell.start('exec npx -y pnpm@12 --filter ./services/auth start')
+  const started = shell.start('exec npx -y pnpm@12 -C services/auth start')
   running = { ...started, url: await started.says(/listening at (http:[^"]+)"/) }
   return running.url
 }

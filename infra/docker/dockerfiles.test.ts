@@ -20,7 +20,7 @@ describe.each(services)('the image of %s', (service) => {
   test('has one base, pinned by version and digest, whose Node is the one of the workspace', () => {
     expect(stages.map(({ from }) => from).filter((from) => from !== 'base')).toEqual([image])
     const version = /^node:([\d.]+)-trixie-slim@sha256:[0-9a-f]{64}$/.exec(image)?.[1]
-    expect(JSON.parse(read('package.json')).devDependencies['node-bin']).toBe(`npm:node@${version}`)
+    expect(JSON.parse(read('package.json')).dependencies['node-bin']).toBe(`npm:node@${version}`)
   })
 
   test('is made of files that exist, of nothing of the other service, and of no tests', () => {

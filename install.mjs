@@ -1,0 +1,49 @@
+// Installs what this clone lacks for the script that calls it: what runs (dependencies), with `--all` also what tests and checks
+// use (devDependencies). Every script of a package.json begins with it.
+// The one rule: it works on any Node from 18 with nothing installed. pnpm's own check (verifyDepsBeforeRun) would install only
+// what a `--filter` selects, and then treat the rest as installed.
+import { spawnSync } from 'node:child_process'
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(fileURLToPath(import.meta.url))
+const wantsAll = process.argv.includes('--all')
+
+// A deployment brings its packages; it may be read-only or without a network.
+if (process.env.NODE_ENV !== 'production') installUnlessDone()
+
+function installUnlessDone() {
+  const installed = readInstalled()
+  if (installed?.isCurrent && (installed.hasAll || !wantsAll)) return
+  if (!process.env.npm_config_user_agent?.startsWith('pnpm/'))
+    leave('Run this script with pnpm: npx -y pnpm@12 <script>', 1)
+  // What tests use stays, once it is there. A plain `pnpm install` verifies the lockfile against the registry, as CI does: its 700
+  // questions would double the time and the bytes of a first start.
+  const args = ['install', '--trust-lockfile', ...(wantsAll || installed?.hasAll ? [] : ['--prod'])]
+  // Standard output belongs to the script, and so does standard input.
+  const { status } = spawnSync(process.env.npm_execpath, args, { cwd: root, stdio: ['ignore', 2, 2] })
+  if (status !== 0) leave('The packages could not be installed.', status ?? 1)
+}
+
+/** Reads what pnpm noted about its last installation in this folder. */
+function readInstalled() {
+  try {
+    const note = JSON.parse(readFileSync(join(root, 'node_modules/.pnpm-workspace-state-v1.json'), 'utf8'))
+    const projects = Object.keys(note.projects)
+    const manifests = projects.map((folder) => join(folder, 'package.json'))
+    const files = [join(root, 'pnpm-lock.yaml'), join(root, 'pnpm-workspace.yaml'), ...manifests]
+    const isOlder = (file) => statSync(file).mtimeMs <= note.lastValidatedTimestamp
+    return {
+      isCurrent: !note.filteredInstall && projects.includes(root) && files.every(isOlder),
+      hasAll: note.settings.dev,
+    }
+  } catch {
+    return undefined
+  }
+}
+
+function leave(because, code) {
+  process.stderr.write(`${because}\n`)
+  process.exit(code)
+}
