@@ -67,11 +67,22 @@ test('a problem that may be of white space around the value says so', () => {
   expect(refusalOf(() => readVariables(some, 'X_', { X_ON: 'ja' }))).toBe('X_ON must be true or false')
 })
 
-function refusalOf(reading: () => unknown): string | undefined {
+test('a misspelt name is named beside what is missing or wrong', () => {
+  const required = { SECRET: text('the secret', { required: true }), ON: boolean('', { default: 'false' }) }
+  expect(refusalsOf(() => readVariables(required, 'X_', { X_SECRT: 'hunter2', X_ON: 'ja' }))).toEqual([
+    'X_SECRET is required: the secret',
+    'X_ON must be true or false',
+    'X_SECRT is not a known variable; the nearest known one is X_SECRET',
+  ])
+})
+
+const refusalOf = (reading: () => unknown) => refusalsOf(reading)?.join()
+
+function refusalsOf(reading: () => unknown): readonly string[] | undefined {
   try {
     reading()
     return undefined
   } catch (error) {
-    return (error as ConfigError).problems.join()
+    return (error as ConfigError).problems
   }
 }

@@ -175,7 +175,8 @@ const AROUND = 'there is white space at the beginning or the end'
 
 /**
  * Reads every variable: `PREFIX_NAME`, then bare `NAME`, then the aliases; first in the environment, then in the file.
- * Empty means unset. Throws one ConfigError with all problems; `warnings` are for the log.
+ * Empty means unset. Throws one ConfigError with all problems, followed by the unknown names: a misspelt name is often why
+ * another one is missing. `warnings` are the unknown names of settings without a problem, for the log.
  */
 export function readVariables<V extends Variables>(
   variables: V,
@@ -198,11 +199,9 @@ export function readVariables<V extends Variables>(
       problems.push(`${found?.name ?? prefix + name} ${(error as Error).message}${around}`)
     }
   }
-  if (problems.length > 0) throw new ConfigError(problems)
-  return {
-    values: values as Values<V>,
-    warnings: unknownNames(Object.keys(variables), prefix, { ...file, ...environment }),
-  }
+  const warnings = unknownNames(Object.keys(variables), prefix, { ...file, ...environment })
+  if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
+  return { values: values as Values<V>, warnings }
 }
 
 /**

@@ -50,6 +50,7 @@ import { recoverRoutes } from './recover/recover.routes.ts'
 import { resendRoutes } from './resend/resend.routes.ts'
 import { healthRoute } from './settings/health.routes.ts'
 import { settingsRoutes } from './settings/settings.routes.ts'
+import { startPageRoutes } from './settings/start-page.routes.ts'
 import { signupRoutes } from './signup/signup.routes.ts'
 import { tokenRoutes } from './token/token.routes.ts'
 import { verifyRoutes } from './verify/verify.routes.ts'
@@ -111,6 +112,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   // Anybody
   healthRoutes(app, deps)
+  await app.register(startPageRoutes, { config })
   await app.register(healthRoute)
   await app.register(settingsRoutes, { config, providers: deps.providers })
   await app.register(jwksRoutes, { keys: deps.keys, config })

@@ -212,6 +212,16 @@ test('unknown and inherited names are warned about, with the nearest known name'
   ])
 })
 
+test.for([
+  { when: 'a variable is missing', missing: 'AUTH_JWT_SECRET', misspelt: 'AUTH_JWT_SECRT' },
+  { when: 'settings contradict each other', missing: 'AUTH_SMTP_HOST', misspelt: 'AUTH_SMTP_HSOT' },
+])('a misspelt name is a problem of its own when $when', ({ missing, misspelt }) => {
+  expect(problemsOf({ [missing]: '', [misspelt]: 'x' })).toEqual([
+    expect.stringMatching(`^${missing} `),
+    `${misspelt} is not a known variable; the nearest known one is ${missing}`,
+  ])
+})
+
 describe('providers of the operator', () => {
   const corp = {
     AUTH_EXTERNAL_OIDC_CORP_SSO_ENABLED: 'true',

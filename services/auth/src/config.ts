@@ -75,7 +75,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...smsGatewayProblems(values),
     ...mfaProblems(values),
   ]
-  if (problems.length > 0) throw new ConfigError(problems)
+  if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   const toNote = [...inheritedWarnings(values), ...smsWarnings(values)]
   return { config: groupConfig(values, oidcProviderSettings(names, values)), warnings: [...warnings, ...toNote] }
 }

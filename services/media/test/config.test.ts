@@ -45,6 +45,12 @@ test('all problems are told at once, by name and never by value', () => {
   )
 })
 
+test('a misspelt name is named beside what is missing', () => {
+  const report = refusalOf({ ...required, MEDIA_BASE_URL: '', MEDIA_BASE_ULR: 'https://media.example' })
+  expect(report).toContain('MEDIA_BASE_URL is required')
+  expect(report).toContain('MEDIA_BASE_ULR is not a known variable; the nearest known one is MEDIA_BASE_URL')
+})
+
 test('config check refuses what a start would, with the code 78, and takes what it would', async () => {
   const cli = new URL('../src/cli.ts', import.meta.url).pathname
   const check = (settings: Record<string, string>) =>

@@ -8,7 +8,13 @@ import { Client, escapeIdentifier } from 'pg'
 import { findFreePort, requireFreePorts } from './dev-ports.ts'
 import { locatePostgresBinaries, type PostgresBinaries } from './postgres/postgres-binaries.ts'
 import { initialiseOnce, type PostgresPlace, readPassword, waitForPredecessor } from './postgres/postgres-data-dir.ts'
-import { collectLastLines, doNotWaitFor, spawnPostgres, stopPostgres } from './postgres/postgres-process.ts'
+import {
+  collectLastLines,
+  describeRefusal,
+  doNotWaitFor,
+  spawnPostgres,
+  stopPostgres,
+} from './postgres/postgres-process.ts'
 import { choosePostgresUser } from './postgres/postgres-user.ts'
 
 export type EmbeddedPostgresOptions = {
@@ -97,7 +103,9 @@ async function startServer(
     if (refusal === undefined) return { child, port }
     const passes =
       refusal.includes('shared memory block') || (wantedPort === undefined && refusal.includes('could not bind'))
-    if (!passes || Date.now() > deadline) throw new Error(`PostgreSQL did not start:\n${refusal}`)
+    if (!passes || Date.now() > deadline) {
+      throw new Error(`PostgreSQL did not start on ${place.dataDir}: ${describeRefusal(refusal.split('\n'))}`)
+    }
     await sleep(200)
   }
 }

@@ -4,7 +4,7 @@ import { chown, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PostgresBinaries } from './postgres-binaries.ts'
-import { collectLastLines, spawnPostgres } from './postgres-process.ts'
+import { collectLastLines, describeRefusal, spawnPostgres } from './postgres-process.ts'
 import type { PostgresUser } from './postgres-user.ts'
 
 export type PostgresPlace = { binaries: PostgresBinaries; user: PostgresUser; dataDir: string }
@@ -71,7 +71,10 @@ async function runInitdb(place: PostgresPlace, folder: string, passwordFile: str
   ])
   const lastLines = collectLastLines(child, () => {})
   const [code, signal] = await once(child, 'close')
-  if (code !== 0) throw new Error(`initdb failed (${signal ?? code}):\n${lastLines.join('\n')}`)
+  if (code !== 0) {
+    const how = `PostgreSQL could not make its data in ${place.dataDir} (initdb, ${signal ?? `code ${code}`})`
+    throw new Error(`${how}: ${describeRefusal(lastLines)}`)
+  }
 }
 
 /**

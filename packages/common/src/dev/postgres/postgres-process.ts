@@ -40,6 +40,12 @@ export function collectLastLines(child: ChildProcess, onLine: (line: string) => 
   return lastLines
 }
 
+/** The lines in which PostgreSQL says why it gave up, without time and process; else the last thing it said. */
+export function describeRefusal(lines: string[]): string {
+  const reasons = lines.flatMap((line) => /\b(?:error|fatal|panic): +(.*)/i.exec(line)?.[1] ?? [])
+  return reasons.join('; ') || lines.at(-1) || 'it said nothing'
+}
+
 /** A script that forgets to stop PostgreSQL may end all the same. */
 export function doNotWaitFor(child: ChildProcess): void {
   for (const handle of [child, child.stderr]) unrefIfPossible(handle)

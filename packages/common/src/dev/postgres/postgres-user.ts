@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { promisify } from 'node:util'
 
 /** PostgreSQL refuses to run as root. `undefined` ids mean: as whoever we are. */
 export type PostgresUser = { uid?: number; gid?: number }
@@ -20,6 +21,7 @@ export async function choosePostgresUser(dataDir: string): Promise<PostgresUser>
 /**
  * The command line that runs `program` as `user`. A checkout under /root cannot be entered by another user, neither the
  * programs nor the data; there the child keeps the one capability to pass through (util-linux `setpriv`), nothing else.
+ * Throws a sentence where setpriv is missing or not allowed to.
  */
 export async function commandAs(
   user: PostgresUser,
@@ -27,22 +29,43 @@ export async function commandAs(
   args: string[],
   paths: string[],
 ): Promise<{ command: string; args: string[]; ids: PostgresUser }> {
-  if (user.uid === undefined || (await canReachAll(user, [program, ...paths])))
-    return { command: program, args, ids: user }
-  const capability = '+dac_override'
-  return {
-    command: 'setpriv',
-    args: [
-      `--reuid=${user.uid}`,
-      `--regid=${user.gid}`,
-      '--clear-groups',
-      `--inh-caps=-all,${capability}`,
-      `--ambient-caps=-all,${capability}`,
-      program,
-      ...args,
-    ],
-    ids: {},
+  if (user.uid === undefined) return { command: program, args, ids: user }
+  const closed = await findClosedFolder(user, [program, ...paths])
+  if (closed === undefined) return { command: program, args, ids: user }
+  const command = 'setpriv'
+  const privileges = privilegesOf(user)
+  try {
+    await run(command, [...privileges, program, '--version'], { cwd: '/' })
+  } catch (error) {
+    throw new Error(describeClosedFolder(closed, user, error as Error & { stderr?: string }), { cause: error })
   }
+  return { command, args: [...privileges, program, ...args], ids: {} }
+}
+
+const run = promisify(execFile)
+
+/**
+ * `no_setuid_fixup`: initdb asks by access(2) whether it may write, and the kernel answers without the capabilities of a
+ * caller whose real user is not root, unless this bit is set (capabilities(7)).
+ */
+function privilegesOf({ uid, gid }: PostgresUser): string[] {
+  const capability = '+dac_override'
+  return [
+    `--reuid=${uid}`,
+    `--regid=${gid}`,
+    '--clear-groups',
+    `--inh-caps=-all,${capability}`,
+    `--ambient-caps=-all,${capability}`,
+    '--securebits=+no_setuid_fixup',
+  ]
+}
+
+function describeClosedFolder(folder: string, { uid }: PostgresUser, error: Error & { stderr?: string }): string {
+  const why = error.stderr?.trim().split('\n').at(-1) || error.message
+  return (
+    `PostgreSQL cannot run as root, and its user (${uid}) may not enter ${folder} (${why}). ` +
+    `Open it (chmod o+x ${folder}), work elsewhere, or start as an ordinary user.`
+  )
 }
 
 function lookUpUser(name: string): PostgresUser | undefined {
@@ -58,7 +81,8 @@ function refuse(): never {
   throw new Error('PostgreSQL does not run as root and this machine has neither a user postgres nor nobody.')
 }
 
-async function canReachAll(user: PostgresUser, paths: string[]): Promise<boolean> {
+/** The first folder on the way to the paths that the user may not pass. */
+async function findClosedFolder(user: PostgresUser, paths: string[]): Promise<string | undefined> {
   const folders = new Set<string>()
   for (const path of paths) {
     for (let folder = dirname(path); ; folder = dirname(folder)) {
@@ -69,7 +93,7 @@ async function canReachAll(user: PostgresUser, paths: string[]): Promise<boolean
   for (const folder of folders) {
     const { mode, uid, gid } = await stat(folder)
     const executeBit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001
-    if ((mode & executeBit) === 0) return false
+    if ((mode & executeBit) === 0) return folder
   }
-  return true
+  return undefined
 }

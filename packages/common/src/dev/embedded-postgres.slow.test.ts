@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { Client } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { findFreePort } from './dev-ports.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
+import { locatePostgresBinaries } from './postgres/postgres-binaries.ts'
 
 let folder: string
 let dataDir: string
@@ -108,6 +110,74 @@ test('data that a running PostgreSQL uses is not touched', async () => {
   await running.stop()
 })
 
+describe.skipIf(process.getuid?.() !== 0)('as root, in a folder that only root may enter (skipped: not root)', () => {
+  let closed: string
+  let place: { dataDir: string; binaries: { initdb: string; postgres: string } }
+
+  beforeAll(async () => {
+    closed = join(folder, 'of root alone')
+    await mkdir(closed, { mode: 0o700 })
+    // As in a clone below /root: the programs are in there too, and PostgreSQL looks at the path they are called by.
+    const { initdb, postgres } = await locatePostgresBinaries()
+    await symlink(dirname(dirname(initdb)), join(closed, 'native'))
+    const inside = (program: string) => join(closed, 'native/bin', basename(program))
+    place = { dataDir: join(closed, 'data'), binaries: { initdb: inside(initdb), postgres: inside(postgres) } }
+  })
+
+  afterEach(() => vi.unstubAllEnvs())
+
+  test('it starts, and another start has the data', async () => {
+    const first = await startEmbeddedPostgres({ ...place, durable: false })
+    await query(first.url, 'create table kept as select 42 as answer')
+    await first.stop()
+    const second = await startEmbeddedPostgres({ ...place, durable: false })
+    expect(await query(second.url, 'select answer from kept')).toEqual([{ answer: 42 }])
+    await second.stop()
+  })
+
+  test.each([
+    { where: 'is missing', script: undefined, why: 'spawn setpriv ENOENT' },
+    {
+      where: 'is not allowed to',
+      script: 'echo setpriv: set process securebits failed >&2; exit 1',
+      why: 'securebits',
+    },
+  ])('one sentence says what to do where setpriv $where', async ({ script, why }) => {
+    const programs = await mkdtemp(join(folder, 'programs-'))
+    await symlink(await whereIs('id'), join(programs, 'id'))
+    if (script) await writeFile(join(programs, 'setpriv'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    vi.stubEnv('PATH', programs)
+    const refusal = await messageOf(startEmbeddedPostgres({ ...place, dataDir: join(closed, 'other') }))
+    expect(refusal).toMatch(/^PostgreSQL cannot run as root, .+ may not enter .+\. Open it \(chmod o\+x .+\), .+\.$/)
+    expect(refusal).toContain(why)
+  })
+})
+
+test('a first start that fails says so in one sentence with the reason', async () => {
+  const initdb = join(folder, 'initdb')
+  await writeFile(
+    initdb,
+    '#!/bin/sh\n[ "$1" = --version ] && exit\necho "initdb: error: No space left on device" >&2\nexit 1\n',
+  )
+  await chmod(initdb, 0o755)
+  const dataDir = join(folder, 'full')
+  const { postgres } = await locatePostgresBinaries()
+  expect(await messageOf(startEmbeddedPostgres({ dataDir, binaries: { initdb, postgres } }))).toBe(
+    `PostgreSQL could not make its data in ${dataDir} (initdb, code 1): No space left on device`,
+  )
+})
+
+const messageOf = (starting: Promise<unknown>) =>
+  starting.then(
+    () => 'it started',
+    (error: Error) => error.message,
+  )
+
+async function whereIs(program: string): Promise<string> {
+  const child = spawn('sh', ['-c', `command -v ${program}`])
+  return (await text(child.stdout)).trim()
+}
+
 async function query(url: string, sql: string): Promise<unknown[]> {
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -120,7 +190,7 @@ async function query(url: string, sql: string): Promise<unknown[]> {
 
 async function startInChildProcess(dataDir: string) {
   const script = `
-    import { startEmbeddedPostgres } from ${JSON.stringify(new URL('./embedded-postgres.ts', import.meta.url).pathname)}
+    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, 'embedded-postgres.ts'))}
     const { url, pid } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)} })
     console.log(JSON.stringify({ url, pid }))
     setInterval(() => {}, 1000)`
