@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -175,20 +174,3 @@ test.each([
   expect(Object.fromEntries(found.selectors.map(({ name, labels }) => [name, labels]))).toEqual(selectors)
   expect(found.groupings).toEqual(groupings)
 })
-
-const promtool = 'promtool'
-const hasPromtool = spawnSync(promtool, ['--version']).status === 0
-
-test.runIf(hasPromtool).each(['auth', 'media'])(
-  'promtool, where it is installed, finds the alerts of %s right',
-  (service) => {
-    const cwd = new URL('.', import.meta.url)
-    for (const args of [
-      ['check', 'rules', `${service}.rules.yaml`],
-      ['test', 'rules', `${service}.test.yaml`],
-    ]) {
-      const { status, stdout, stderr } = spawnSync(promtool, args, { cwd, encoding: 'utf8' })
-      expect({ status, said: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, said: '' })
-    }
-  },
-)
