@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { PROGRAM_TAGS } from './packages/common/src/testing/programs.ts'
+import { NEED_TAGS } from './packages/common/src/testing/needs.ts'
 
 /** Packages whose tests stand beside their code, with the folders that hold them. */
 const PACKAGES = [
@@ -23,7 +23,7 @@ export default defineConfig({
   test: {
     globalSetup: ['packages/common/src/testing/global-setup.ts'],
     reporters: [`${import.meta.dirname}/packages/common/src/testing/run-reporter.ts`],
-    tags: PROGRAM_TAGS,
+    tags: NEED_TAGS,
     // What a green test logs is of no interest.
     silent: 'passed-only',
     // A third of the run would go into loading the same modules for each file. They keep no state of their own.

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -174,15 +173,4 @@ test.each([
   const found = readExpression(expression)
   expect(Object.fromEntries(found.selectors.map(({ name, labels }) => [name, labels]))).toEqual(selectors)
   expect(found.groupings).toEqual(groupings)
-})
-
-test.each(['auth', 'media'])('promtool finds the alerts of %s right', { tags: 'promtool' }, (service) => {
-  const cwd = new URL('.', import.meta.url)
-  for (const args of [
-    ['check', 'rules', `${service}.rules.yaml`],
-    ['test', 'rules', `${service}.test.yaml`],
-  ]) {
-    const { status, stdout, stderr } = spawnSync('promtool', args, { cwd, encoding: 'utf8' })
-    expect({ status, said: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, said: '' })
-  }
 })

@@ -91,7 +91,7 @@ async function notesOf(values: object): Promise<string> {
   return said.split('NOTES:')[1] ?? ''
 }
 
-describe.skipIf(noHelmHere)('the chart auth', () => {
+describe('the chart auth', { tags: 'helm' }, () => {
   test('its notes name what is there, and what is missing as long as it is', async () => {
     const bare = await notesOf(minimal)
     expect(bare).toContain('rollout status deployment/rel-auth\n')

@@ -18,7 +18,7 @@ import { wiringTests } from './wiring-tests.ts'
 const longRelease = (end: string) => `${'a-long-name-'.repeat(5).slice(0, 53 - end.length)}${end}`
 
 export function chartTests(chart: ChartFacts & ValueTests & SchemaTests): void {
-  describe.skipIf(noHelmHere)(`the chart ${chart.name}`, () => {
+  describe(`the chart ${chart.name}`, { tags: 'helm' }, () => {
     const folder = chartFolder(chart.name)
     const rendered = new Map<string, KubernetesObject[]>()
 

@@ -116,7 +116,7 @@ chartTests({
   ],
 })
 
-describe.skipIf(noHelmHere)('the chart media', () => {
+describe('the chart media', { tags: 'helm' }, () => {
   const file = (name: string) => join(chartFolder('media'), `ci/${name}.yaml`)
   let everything: KubernetesObject[]
   let unprefixed: KubernetesObject[]

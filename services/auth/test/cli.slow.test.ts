@@ -49,7 +49,7 @@ test('a database that refuses is said in one line, and so is a file that is not 
   }
 })
 
-test.skipIf(process.platform !== 'linux')('a result that could not be written is a failure that is told', async () => {
+test('a result that could not be written is a failure that is told', { tags: 'linux' }, async () => {
   const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
   const run = promisify(execFile)('sh', ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, cli, 'version'])
   await expect(run).rejects.toMatchObject({

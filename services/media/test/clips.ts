@@ -20,6 +20,9 @@ export const embeddedTools: MediaTools = {
   limiters: tools.limiters,
 }
 
+/** A sandbox is a fifth of what a small clip costs; what it is for is proven by run-confined.slow.test.ts and sandbox.slow.test.ts. */
+export const unboxedTools: MediaTools = { ...embeddedTools, limiters: { ...embeddedTools.limiters, sandbox: null } }
+
 /** For what gives way to everything else on the machine, in a test that waits for it. */
 export const impatientTools: MediaTools = { ...tools, limiters: { ...tools.limiters, nice: null } }
 

@@ -1,14 +1,13 @@
-import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { variablesTable } from '@services/common/config'
 import { describe, expect, test } from 'vitest'
 import { readConfig, variables } from '../src/config.ts'
 import { errorCatalogue, errorsTable } from '../src/errors.ts'
 import { embeddedTools } from './clips.ts'
+import { mediaHere } from './command-line.ts'
 import { settingsOf, startTestService } from './service.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
@@ -52,11 +51,9 @@ test('a misspelt name is named beside what is missing', () => {
 })
 
 test('config check refuses what a start would, with the code 78, and takes what it would', async () => {
-  const cli = new URL('../src/cli.ts', import.meta.url).pathname
-  const check = (settings: Record<string, string>) =>
-    promisify(execFile)(process.execPath, [cli, 'config', 'check'], { env: { ...process.env, ...settings }, cwd: '/' })
-  expect((await check(required)).stdout).toBe('the configuration is complete\n')
-  await expect(check({ ...required, MEDIA_STORAGE: 's3' })).rejects.toMatchObject({
+  const check = (settings: Record<string, string>) => mediaHere(['config', 'check'], settings)
+  expect(await check(required)).toMatchObject({ code: 0, stdout: 'the configuration is complete\n' })
+  expect(await check({ ...required, MEDIA_STORAGE: 's3' })).toMatchObject({
     code: 78,
     stdout: '',
     stderr: expect.stringContaining('MEDIA_S3_BUCKET is required'),

@@ -1,21 +1,17 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import sharp from 'sharp'
 import { expect } from 'vitest'
 import { checkBlobs, type Finding } from '../src/check/check-blobs.ts'
-import { cleanUp } from '../src/housekeeping.ts'
 import { makeExtrasOfSource } from '../src/jobs/add-extras.ts'
 import { beginClip } from '../src/jobs/at-work.ts'
 import { EXTRAS_QUEUE } from '../src/jobs/extras-queue.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
-import { clip, embeddedTools, impatientTools, tools, written } from './clips.ts'
+import { clip, embeddedTools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
-import { inspect } from './inspect.ts'
 import { type Answer, idIn, startTestService, type TestService, test } from './service.ts'
 
-const sizesOf = async (service: TestService, answer: Answer) =>
-  (await service.get(`/media/${idIn(answer)}`, { token: service.token })).body.success.sizes
-const kindsOf = async (service: TestService, answer: Answer) => Object.keys(await sizesOf(service, answer))
+const kindsOf = async (service: TestService, answer: Answer) =>
+  Object.keys((await service.get(`/media/${idIn(answer)}`, { token: service.token })).body.success.sizes)
 const postponed = async ({ deps }: TestService) =>
   (
     await deps.pool.query(
@@ -28,48 +24,6 @@ const jobOf = (sourceId: string) => ({
 })
 const jobsOver = ({ deps }: TestService) => expect.poll(() => deps.queue.depth(TRANSCODE_QUEUE.name)).toBe(0)
 const sourceIn = async ({ deps }: TestService) => (await deps.pool.query('select id from sources')).rows[0].id as string
-
-test('an AV1 copy and a WebP poster follow in the background, are offered first, and go with the clip', async ({
-  skip,
-}) => {
-  if (!tools.ffmpeg.av1Encoder) skip('this ffmpeg has no libsvtav1')
-  const service = await startTestService({ MEDIA_EXTRAS: 'true' }, { tools: impatientTools })
-  const answer = await service.upload(await clip('sound.mp4'))
-  expect(Object.keys(answer.body.success.files)).toEqual(['gif', 'jpg', 'mp4', 'webm'])
-  const all = ['av1', 'gif', 'jpg', 'mp4', 'webm', 'webp']
-  await expect.poll(() => kindsOf(service, answer), { timeout: 12_000, interval: 100 }).toEqual(all)
-
-  const id = idIn(answer)
-  const [av1, webp] = [await service.get(`/f/${id}.av1.mp4`), await service.get(`/f/${id}.webp?download=1`)]
-  const sizes = await sizesOf(service, answer)
-  expect([av1.status, av1.headers.get('content-type'), av1.bytes.length]).toEqual([200, 'video/mp4', sizes.av1.bytes])
-  expect(sizes.av1.bytes).toBeLessThan(Math.min(sizes.mp4.bytes, sizes.webm.bytes))
-  const { streams, format } = await inspect(await written('extra.av1.mp4', av1.bytes))
-  expect(streams).toMatchObject([
-    { codec_name: 'av1', width: 160, height: 120, nb_read_frames: '50', pix_fmt: 'yuv420p' },
-    { codec_name: 'aac' },
-  ])
-  expect(Number(format.duration)).toBeCloseTo(2, 1)
-  expect(JSON.stringify(format)).not.toContain('Secret')
-  expect(webp.headers.get('content-disposition')).toBe(`attachment; filename="${id}.webp"`)
-  expect(await sharp(webp.bytes).metadata()).toMatchObject({ format: 'webp', width: 160, height: 120 })
-
-  for (const path of [`/gif/${id}`, `/embed/${id}`]) {
-    const { text } = await service.get(path)
-    const offered = [...text.matchAll(/<source src="[^"]*\/f\/\w+\.([\w.]+)"/g)].map(([, ending]) => ending)
-    expect(offered.slice(0, 3)).toEqual(['av1.mp4', 'webm', 'mp4'])
-    expect(text).toContain(`poster="https://files.example/f/${id}.webp"`)
-  }
-
-  await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
-  expect((await service.get(`/f/${id}.av1.mp4`)).status).toBe(410)
-  for (let round = 0; round < 2; round++) {
-    service.clock.advance({ seconds: 3_600 })
-    await cleanUp(service.deps)
-  }
-  expect((await service.traces()).files).toEqual([])
-  await service.close()
-})
 
 test('a clip is ready only with the job of its extras: no crash comes between', async () => {
   const service = await startTestService({ MEDIA_EXTRAS: 'true' })

@@ -1,16 +1,10 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { mediaHere } from './command-line.ts'
 import { gif } from './gif-bytes.ts'
-import { formOf, send, settingsOf, startTestService } from './service.ts'
-import { startServe } from './service-process.ts'
-
-const run = promisify(execFile)
+import { settingsOf, startTestService } from './service.ts'
 
 /** With nothing in it. */
 async function emptyDatabase(): Promise<string> {
@@ -32,15 +26,14 @@ async function schemasIn(url: string): Promise<string[]> {
 
 test('migrate --dry-run shows the SQL and applies nothing, migrate applies it once, migrate status tells when', async () => {
   const url = await emptyDatabase()
-  const env = { ...process.env, ...settingsOf(url, tmpdir()) }
-  const cli = new URL('../src/cli.ts', import.meta.url).pathname
-  const media = async (...args: string[]) => (await run(process.execPath, [cli, ...args], { env, cwd: '/' })).stdout
+  const settings = settingsOf(url, tmpdir())
+  const media = async (...args: string[]) => (await mediaHere(args, settings)).stdout
 
   const sql = await media('migrate', '--dry-run')
   expect(sql).toMatch(/^-- 0001-clips\n[\s\S]*create table api_tokens[\s\S]*\n-- 0002-/)
   expect(await media('migrate', 'status')).toMatch(/^pending +0001-clips\npending +0002-/)
   expect(await schemasIn(url)).toEqual([])
-  await expect(media('tokens', 'list')).rejects.toMatchObject({
+  expect(await mediaHere(['tokens', 'list'], settings)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^A table is missing: run `migrate` \(.*"api_tokens".*\)\n$/),
   })
@@ -58,28 +51,4 @@ test('migrate --dry-run shows the SQL and applies nothing, migrate applies it on
   const service = await startTestService({ MEDIA_DATABASE_URL: url })
   expect((await service.upload(gif(44, 20, [{ delay: 10 }]))).status).toBe(201)
   await service.close()
-}, 40_000)
-
-test('two replicas that start at once on an empty database both serve', async () => {
-  const [url, directory] = await Promise.all([emptyDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
-  const token = 'a-first-token-of-20-characters'
-  const settings = { ...settingsOf(url, directory), MEDIA_MIGRATE_ON_START: 'true', MEDIA_BOOTSTRAP_TOKEN: token }
-  const starting = [startServe(settings), startServe(settings)]
-  onTestFinished(async () => {
-    // One may serve where the other could not start.
-    for (const start of await Promise.allSettled(starting)) {
-      if (start.status === 'fulfilled') start.value.child.kill('SIGKILL')
-    }
-  })
-  const replicas = await Promise.all(starting)
-  const statuses = await Promise.all(
-    replicas.map(async (replica, n) => {
-      const body = await formOf(gif(45 + n, 20, [{ delay: 10 }]))
-      return (await send('POST', `${replica.url}/media/upload`, { body, headers: { token } })).status
-    }),
-  )
-  expect(statuses).toEqual([201, 201])
-  for (const { child } of replicas) child.kill('SIGTERM')
-  expect(await Promise.all(replicas.map(({ ended }) => ended))).toEqual([0, 0])
-  await rm(directory, { recursive: true })
-}, 40_000)
+})

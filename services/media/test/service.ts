@@ -13,7 +13,7 @@ import { type Deps, migrateAll, type Overrides, openDeps } from '../src/deps.ts'
 import { ensureBootstrapToken } from '../src/tokens/bootstrap-token.ts'
 import { createToken } from '../src/tokens/create-token.ts'
 import { startWorker } from '../src/worker.ts'
-import { embeddedTools } from './clips.ts'
+import { unboxedTools } from './clips.ts'
 
 /** What the service is told its addresses are; tests reach it elsewhere and use the paths. */
 export const BASE_URL = 'https://media.example'
@@ -100,8 +100,8 @@ export async function startTestService(
   const { config } = readConfig({ ...settingsOf(database.url, blobsDir), ...settings })
   const log = createLogger({ name: 'media', ...config.log })
   const deps = await openDeps(config, log, {
-    // The static build starts in 2 ms, a distribution's in 100; its own are make-renditions.test.ts and process.test.ts.
-    ...(settings.MEDIA_FFMPEG_PATH ? {} : { tools: embeddedTools }),
+    // The static build starts in 2 ms, a distribution's in 100; its own are make-renditions.slow.test.ts and process.slow.test.ts.
+    ...(settings.MEDIA_FFMPEG_PATH ? {} : { tools: unboxedTools }),
     ...overrides,
     now: clock.now,
     patience: { ...NO_HOUSEKEEPING, ...patience },

@@ -1,13 +1,11 @@
 // Resumable uploads that are not finished: how many a caller may have and for how long, and what becomes of them when two
-// processes finish one at once or the one that has it is killed.
-import { createHash } from 'node:crypto'
+// processes finish one at once. When the one that has it is killed: spawned-processes.slow.test.ts.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { gif } from './gif-bytes.ts'
 import { type Answer, createDatabase, startTestService, type TestService } from './service.ts'
-import { startServe } from './service-process.ts'
 import { arrived, codeOf, openPiece, PIECE, soon, tusOf } from './tus.ts'
 
 let sizes = 20
@@ -102,30 +100,3 @@ test('a visitor without a token has so many unfinished uploads for its address, 
   expect((await service.call('HEAD', kept, { headers: from('192.0.2.1') })).status).toBe(200)
   await service.close()
 })
-
-test('what a killed process has taken is there for the next one', async () => {
-  const service = await startTestService(noWorkers)
-  const bytes = newGif()
-  const settings = {
-    MEDIA_BASE_URL: 'https://media.example',
-    MEDIA_DATABASE_URL: service.deps.config.database.url,
-    MEDIA_BLOBS_DIR: service.blobsDir,
-    MEDIA_LOG_LEVEL: 'fatal',
-    ...noWorkers,
-  }
-  const first = await startServe(settings)
-  onTestFinished(() => void first.child.kill('SIGKILL'))
-  const path = await tusOf(service).begin(bytes.length)
-  const piece = openPiece({ ...service, url: first.url }, path, { 'content-length': bytes.length })
-  piece.write(bytes.subarray(0, 60))
-  await arrived(service, path, 60)
-  first.child.kill('SIGKILL')
-  await first.ended
-  const tus = tusOf(service)
-  expect(await tus.offset(path)).toBe(60)
-  const answer = await tus.send(path, 60, bytes.subarray(60))
-  expect(answer.status).toBe(204)
-  const { rows } = await service.deps.pool.query(`select encode(sha256, 'hex') as sha256 from sources`)
-  expect(rows).toEqual([{ sha256: createHash('sha256').update(bytes).digest('hex') }])
-  await service.close()
-}, 40_000)

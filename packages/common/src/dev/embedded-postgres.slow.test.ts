@@ -110,7 +110,7 @@ test('data that a running PostgreSQL uses is not touched', async () => {
   await running.stop()
 })
 
-describe.skipIf(process.getuid?.() !== 0)('as root, in a folder that only root may enter (skipped: not root)', () => {
+describe('as root, in a folder that only root may enter', { tags: 'root' }, () => {
   let closed: string
   let place: { dataDir: string; binaries: { initdb: string; postgres: string } }
 

@@ -2,7 +2,7 @@ import { chmod, copyFile, mkdtemp, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { embeddedTools, systemPath, tools } from '../../test/clips.ts'
+import { embeddedTools, systemPath } from '../../test/clips.ts'
 import { resolveTools } from './binaries.ts'
 
 /** A folder with a program of this name that prints what ffmpeg of another age or make would. */
@@ -23,13 +23,6 @@ test('without a system ffmpeg the embedded one is used, and speaks the old words
   })
   expect(embeddedTools.ffprobe).toMatchObject({ origin: 'embedded' })
 })
-
-test.skipIf(tools.ffmpeg.origin !== 'system')(
-  'a system ffmpeg of 5 or later comes first, with the ffprobe beside it',
-  () => {
-    expect(tools.ffprobe).toMatchObject({ origin: 'system', version: tools.ffmpeg.version })
-  },
-)
 
 test.each([
   ['5.1', version('5.1.9', '59. 37.100'), 'system', '-fps_mode'],

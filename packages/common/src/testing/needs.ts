@@ -1,0 +1,47 @@
+// What some tests need of the machine: a tag names it, as in `test('…', { tags: 'nginx' }, …)`, and skips the test where it is
+// missing. `.ci/install-programs` installs the programs; with CI set a skipped test fails the run (run-reporter.ts).
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** Folders of servers, which Debian has in root's PATH alone. */
+const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin']
+
+/** Chromium that browser tests drive: CHROMIUM_PATH, else Debian's. */
+export const CHROMIUM = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
+
+const has = (program: string) => findProgram(program) !== undefined
+
+const NEEDS = {
+  chromium: { isMet: has(CHROMIUM), missing: 'Chromium is missing: apt-get install chromium, or set CHROMIUM_PATH' },
+  ffmpeg: { isMet: has('ffmpeg'), missing: 'ffmpeg 5 or later is missing: apt-get install ffmpeg' },
+  helm: { isMet: process.platform === 'linux' && process.arch === 'x64', missing: 'npm has helm for Linux on x64 only' },
+  linux: { isMet: process.platform === 'linux', missing: 'this is not Linux' },
+  nginx: { isMet: has('nginx'), missing: 'nginx is missing: apt-get install nginx-light' },
+  nice: { isMet: has('nice'), missing: 'nice is missing: apt-get install coreutils' },
+  prlimit: { isMet: has('prlimit'), missing: 'prlimit is missing: apt-get install util-linux' },
+  promtool: { isMet: has('promtool'), missing: 'promtool is missing: apt-get install prometheus' },
+  root: { isMet: process.getuid?.() === 0, missing: 'only root can do this: run it as root' },
+  setpriv: { isMet: has('setpriv'), missing: 'setpriv is missing: apt-get install util-linux' },
+}
+
+/** Tags of vitest.config.ts. */
+export const NEED_TAGS = Object.entries(NEEDS).map(([name, { isMet, missing }]) => ({
+  name,
+  description: missing,
+  skip: !isMet,
+}))
+
+/** Absolute path of a program, looked up as a shell does; undefined where it is missing. */
+export function findProgram(name: string): string | undefined {
+  const folders = name.includes('/') ? [''] : [...(process.env.PATH ?? '').split(delimiter), ...SYSTEM_FOLDERS]
+  return folders.map((folder) => join(folder, name)).find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
