@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findFreePort } from '@services/common/dev/dev-ports'
+import { reservePort } from '@services/common/testing/reserved-port'
 import { expect, onTestFinished, test } from 'vitest'
 import { clip } from './clips.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
@@ -89,7 +89,7 @@ async function fromNginx(base: string, path: string, headers: Record<string, str
 /** With the two locations of the README. */
 async function startNginx(service: TestService): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'media-nginx-'))
-  const port = await findFreePort()
+  const port = await reservePort()
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   await mkdir(join(home, 'temporary'))
   await writeFile(
@@ -126,6 +126,6 @@ http {
       ({ status }) => status,
       () => 0,
     )
-  await expect.poll(answers, { timeout: 5_000, interval: 20 }).toBe(200)
+  await expect.poll(answers, { interval: 20 }).toBe(200)
   return base
 }

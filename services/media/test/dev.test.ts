@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { findFreePort } from '@services/common/dev/dev-ports'
+import { reservePort } from '@services/common/testing/reserved-port'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
 import { gif } from './gif-bytes.ts'
@@ -13,7 +13,7 @@ import { eventually } from './service-process.ts'
 
 /** As from a terminal: a process group of its own, and no setting that a developer's shell or this run may hold. */
 async function startDev(dataDir: string) {
-  const port = await findFreePort()
+  const port = await reservePort()
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, ['src/dev.ts'], {
     cwd: new URL('..', import.meta.url).pathname,
@@ -25,7 +25,7 @@ async function startDev(dataDir: string) {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
-  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), { timeout: 25_000, interval: 50 })
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), { timeout: 60_000, interval: 50 })
   return {
     url: `http://127.0.0.1:${port}`,
     output,
@@ -79,4 +79,4 @@ test('dev starts with nothing given, says where it is, ends on Ctrl-C with nothi
   second.pressControlC()
   expect(await second.ended).toBe(0)
   await rm(dataDir, { recursive: true })
-}, 60_000)
+})

@@ -5,10 +5,9 @@ import { expect } from 'vitest'
 import { checkBlobs, type Finding } from '../src/check/check-blobs.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { makeExtrasOfSource } from '../src/jobs/add-extras.ts'
-import { beginClip } from '../src/jobs/at-work.ts'
 import { EXTRAS_QUEUE } from '../src/jobs/extras-queue.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
-import { clip, embeddedTools, impatientTools, tools, written } from './clips.ts'
+import { clip, embeddedTools, tools, written } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { inspect } from './inspect.ts'
 import { type Answer, idIn, startTestService, type TestService, test } from './service.ts'
@@ -33,11 +32,11 @@ test('an AV1 copy and a WebP poster follow in the background, are offered first,
   skip,
 }) => {
   if (!tools.ffmpeg.av1Encoder) skip('this ffmpeg has no libsvtav1')
-  const service = await startTestService({ MEDIA_EXTRAS: 'true' }, { tools: impatientTools })
+  const service = await startTestService({ MEDIA_EXTRAS: 'true' }, { tools })
   const answer = await service.upload(await clip('sound.mp4'))
   expect(Object.keys(answer.body.success.files)).toEqual(['gif', 'jpg', 'mp4', 'webm'])
   const all = ['av1', 'gif', 'jpg', 'mp4', 'webm', 'webp']
-  await expect.poll(() => kindsOf(service, answer), { timeout: 12_000, interval: 100 }).toEqual(all)
+  await expect.poll(() => kindsOf(service, answer), { interval: 100 }).toEqual(all)
 
   const id = idIn(answer)
   const [av1, webp] = [await service.get(`/f/${id}.av1.mp4`), await service.get(`/f/${id}.webp?download=1`)]
@@ -115,7 +114,7 @@ test('extras give way to clips: before they begin and while they are made; a ful
   await deps.pool.query(`update sources set extras = '{}'; delete from renditions where kind = 'webp'`)
   const job = jobOf(await sourceIn(service))
 
-  const end = beginClip()
+  const end = deps.atWork.beginClip()
   await makeExtrasOfSource(deps, job)
   expect(await postponed(service)).toEqual([{ times: 1 }])
   end()
@@ -126,7 +125,7 @@ test('extras give way to clips: before they begin and while they are made; a ful
   await deps.pool.query(`update renditions set width = 64, height = 64`)
   const made = makeExtrasOfSource({ ...deps, tools: { ...deps.tools, ffmpeg } }, job)
   await expect.poll(async () => (await service.listFiles()).some((path) => path.endsWith('out.webp'))).toBe(true)
-  beginClip()()
+  deps.atWork.beginClip()()
   await made
   expect(await postponed(service)).toEqual([{ times: 1 }, { times: 1 }])
 
@@ -145,6 +144,7 @@ test('a lost extra costs the extras of its clips, and no clip', async () => {
   const bytes = await clip('tiny.mp4')
   const [first, second] = [await service.upload(bytes), await service.upload(bytes)]
   await expect.poll(() => kindsOf(service, first)).toContain('webp')
+  await service.traces()
   const { deps } = service
   const { rows } = await deps.pool.query(`select encode(sha256, 'hex') as sha256 from renditions where kind = 'webp'`)
   await deps.blobs.delete({ sha256: rows[0].sha256, extension: 'webp' })

@@ -5,12 +5,14 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
+import { reservePort } from '@services/common/testing/reserved-port'
 import { expect, onTestFinished } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
 import { failDeadSource, transcodeSource } from '../src/jobs/transcode-source.ts'
 import { clip, tools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
+import { heldFfmpeg } from './held-ffmpeg.ts'
 import { formOf, idIn, startTestService, type TestService, test } from './service.ts'
 import { openUpload } from './slow-upload.ts'
 
@@ -47,7 +49,7 @@ test.each([
   if (end) socket.end()
   await once(socket, 'close')
   const next = async () => (await service.upload(gif(50, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' })).status
-  await expect.poll(next, { timeout: 4_000 }).toBe(201)
+  await expect.poll(next).toBe(201)
   expect(await temporary(service)).toEqual([])
   await service.close()
 })
@@ -84,13 +86,14 @@ async function programThat(does: string): Promise<string> {
 
 test('a file that nobody comes to an end with is 504, and leaves nothing', async () => {
   const path = await programThat('exec sleep 60')
-  const service = await startTestService({}, { tools: { ...tools, ffprobe: { ...tools.ffprobe, path } } })
+  const limiters = { ...tools.limiters, wallFactor: 0.05 }
+  const service = await startTestService({}, { tools: { ...tools, ffprobe: { ...tools.ffprobe, path }, limiters } })
   const answer = await service.upload(await readFile(await clip('small.mp4')))
   expect([answer.status, answer.body.error.code]).toEqual([504, 'processing_timeout'])
   expect(await service.listFiles()).toEqual([])
   expect(await service.countRows()).toEqual({ clips: 0, sources: 0 })
   await service.close()
-}, 20_000)
+})
 
 test('a clip of which each step ends late, and badly, is given up in between, and leaves nothing', async () => {
   const path = await programThat('sleep 2; exit 1')
@@ -100,7 +103,7 @@ test('a clip of which each step ends late, and badly, is given up in between, an
   expect([answer.status, answer.body.error.code]).toEqual([504, 'processing_timeout'])
   expect(await service.traces()).toEqual({ files: [], clips: 0, sources: 0 })
   await service.close()
-}, 20_000)
+})
 
 test('a client that goes away while it waits has its clip all the same', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
@@ -117,7 +120,7 @@ test('a client that goes away while it waits has its clip all the same', async (
   await expect(gone).rejects.toThrow()
   await service.startWorker()
   const state = async () => (await service.deps.pool.query('select state from sources')).rows[0].state
-  await expect.poll(state, { timeout: 8_000 }).toBe('ready')
+  await expect.poll(state).toBe('ready')
   expect(await service.countRows()).toEqual({ clips: 1, sources: 1 })
   await service.close()
 })
@@ -180,7 +183,7 @@ test('a full disk uses up no tries: the clip waits for room for a day, longer an
   // Somebody made room.
   await pool.query('update media_queue.job set start_after = now()')
   await service.startWorker()
-  await expect.poll(state, { timeout: 8_000 }).toBe('ready')
+  await expect.poll(state).toBe('ready')
   await service.close()
 })
 
@@ -198,28 +201,36 @@ test('a clip for which there was no room for a day is given up', async () => {
   await service.close()
 })
 
-test.each([
-  { when: 'before it began', signal: () => AbortSignal.abort(new Error('claim lost')) },
-  { when: 'on the way', signal: () => AbortSignal.timeout(150) },
-])('a worker that lost its claim $when changes nothing', async ({ signal }) => {
-  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
-  await service.upload(await clip('long-sound.mp4'), [], { prefer: 'respond-async' })
-  const { rows } = await service.deps.pool.query('select id from sources')
-  const job = {
-    id: randomUUID(),
-    data: { sourceId: rows[0].id },
-    retryCount: TRANSCODE_QUEUE.retryLimit,
-    signal: signal(),
-  }
-  await expect(transcodeSource(service.deps, job)).rejects.toThrow()
-  expect((await service.deps.pool.query('select state from sources')).rows).toEqual([{ state: 'processing' }])
-  expect(await temporary(service)).toEqual([])
-  await service.close()
-})
+test.each([{ when: 'before it began' }, { when: 'on the way' }])(
+  'a worker that lost its claim $when changes nothing',
+  async ({ when }) => {
+    const claim = new AbortController()
+    const lose = () => claim.abort(new Error('claim lost'))
+    if (when === 'before it began') lose()
+    const ffmpeg = await heldFfmpeg()
+    const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { tools: ffmpeg.tools })
+    await service.upload(await clip('long-sound.mp4'), [], { prefer: 'respond-async' })
+    const { rows } = await service.deps.pool.query('select id from sources')
+    const job = {
+      id: randomUUID(),
+      data: { sourceId: rows[0].id },
+      retryCount: TRANSCODE_QUEUE.retryLimit,
+      signal: claim.signal,
+    }
+    const transcoding = expect(transcodeSource(service.deps, job)).rejects.toThrow('claim lost')
+    if (when === 'on the way') await ffmpeg.hasBegun().then(lose)
+    await transcoding
+    expect((await service.deps.pool.query('select state from sources')).rows).toEqual([{ state: 'processing' }])
+    expect(await temporary(service)).toEqual([])
+    await service.close()
+  },
+)
 
 test('a restarted PostgreSQL costs 503 for the moment and no restart of the service', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'restarted-postgres-'))
-  const first = await startEmbeddedPostgres({ dataDir, durable: false })
+  // Its own also while it is down.
+  const port = await reservePort()
+  const first = await startEmbeddedPostgres({ dataDir, durable: false, port })
   const service = await startTestService({ MEDIA_DATABASE_URL: first.url, MEDIA_MIGRATE_ON_START: 'true' })
   const id = idIn(await service.upload(await clip('plain.gif')))
   const seen = new Set<number>()
@@ -238,12 +249,13 @@ test('a restarted PostgreSQL costs 503 for the moment and no restart of the serv
       }
     }
   })()
-  await expect.poll(() => seen.has(200), { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => [...seen].toSorted()).toEqual([200, 424])
   await first.stop()
   await expect.poll(async () => (await service.get('/health/ready')).status).toBe(503)
+  await expect.poll(() => seen.has(503)).toBe(true)
   expect((await service.get('/health/live')).status).toBe(200)
-  const second = await startEmbeddedPostgres({ dataDir, durable: false, port: first.port })
-  await expect.poll(async () => (await service.get(`/f/${id}.jpg`)).status, { timeout: 10_000 }).toBe(200)
+  const second = await startEmbeddedPostgres({ dataDir, durable: false, port })
+  await expect.poll(async () => (await service.get(`/f/${id}.jpg`)).status).toBe(200)
   isRunning = false
   await load
   expect(seen).toEqual(new Set([200, 424, 503]))
@@ -252,7 +264,7 @@ test('a restarted PostgreSQL costs 503 for the moment and no restart of the serv
   await service.close()
   await second.stop()
   await rm(dataDir, { recursive: true, force: true })
-}, 40_000)
+})
 
 test('a PostgreSQL that stalls is not stormed with connections: what comes waits for one of twenty', async () => {
   const service = await startTestService({ MEDIA_DB_MAX_POOL_SIZE: '', MEDIA_WORKERS_ENABLED: 'false' })
@@ -260,7 +272,7 @@ test('a PostgreSQL that stalls is not stormed with connections: what comes waits
   const lock = await pool.connect()
   await lock.query('begin; lock table clips in access exclusive mode')
   const answers = Array.from({ length: 60 }, () => service.get('/f/AAAAAAAA.mp4'))
-  await expect.poll(() => pool.totalCount + pool.waitingCount, { timeout: 5_000 }).toBeGreaterThan(50)
+  await expect.poll(() => pool.totalCount + pool.waitingCount).toBeGreaterThan(50)
   expect(pool.totalCount).toBe(20)
   await lock.query('rollback')
   lock.release()

@@ -31,6 +31,7 @@ async function schemasIn(url: string): Promise<string[]> {
 }
 
 test('migrate --dry-run shows the SQL and applies nothing, migrate applies it once, migrate status tells when', async () => {
+  const began = Date.now()
   const url = await emptyDatabase()
   const env = { ...process.env, ...settingsOf(url, tmpdir()) }
   const cli = new URL('../src/cli.ts', import.meta.url).pathname
@@ -50,7 +51,7 @@ test('migrate --dry-run shows the SQL and applies nothing, migrate applies it on
   expect(await schemasIn(url)).toEqual(['media_queue', 'public'])
   const status = JSON.parse(await media('migrate', 'status', '--json'))
   expect(status.map(({ name }: { name: string }) => name)).toEqual(applied)
-  for (const { applied_at: at } of status) expect(Date.now() - Date.parse(at)).toBeLessThan(60_000)
+  for (const { applied_at: at } of status) expect(Date.parse(at)).toBeGreaterThan(began - 60_000)
   expect(await media('migrate', '--dry-run')).toBe('')
   expect(await media('migrate')).toBe('nothing to apply\n')
 
@@ -58,7 +59,7 @@ test('migrate --dry-run shows the SQL and applies nothing, migrate applies it on
   const service = await startTestService({ MEDIA_DATABASE_URL: url })
   expect((await service.upload(gif(44, 20, [{ delay: 10 }]))).status).toBe(201)
   await service.close()
-}, 40_000)
+})
 
 test('two replicas that start at once on an empty database both serve', async () => {
   const [url, directory] = await Promise.all([emptyDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
@@ -82,4 +83,4 @@ test('two replicas that start at once on an empty database both serve', async ()
   for (const { child } of replicas) child.kill('SIGTERM')
   expect(await Promise.all(replicas.map(({ ended }) => ended))).toEqual([0, 0])
   await rm(directory, { recursive: true })
-}, 40_000)
+})

@@ -9,8 +9,8 @@ export interface RawAnswer {
   answers: number
 }
 
-/** What takes longer hangs: longer than anything that the services wait for in these tests. */
-const WITHIN_MS = 20_000
+/** What takes longer hangs, on a busy machine too: only a failure waits for so long. */
+const WITHIN_MS = 60_000
 
 /**
  * Says bytes that no client would send, and returns what is answered until the connection ends, both in Latin-1. Throws
