@@ -91,7 +91,7 @@ test('the step that makes the bucket makes it, and does no harm where it is', as
       ...{ MEDIA_S3_ENDPOINT: server.endpoint, MEDIA_S3_BUCKET: 'fresh' },
       ...{ MEDIA_S3_ACCESS_KEY_ID: S3_KEY.accessKeyId, MEDIA_S3_SECRET_ACCESS_KEY: S3_KEY.secretAccessKey },
     }
-    const make = () => run(process.execPath, args, { cwd: join(repository, 'services/media'), env, timeout: 15_000 })
+    const make = () => run(process.execPath, args, { cwd: join(repository, 'services/media'), env })
     await make()
     await make()
     expect(server.requests.filter((request) => request.startsWith('PUT /fresh'))).toHaveLength(2)

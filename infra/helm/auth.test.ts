@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../services/auth/src/config.ts'
 import { chart } from './auth-chart.ts'
 import { chartTests } from './chart-tests.ts'
-import { chartFolder, helm, noHelmHere, render, valueFile } from './helm.ts'
+import { chartFolder, helm, render, valueFile } from './helm.ts'
 import { all } from './rendered-objects.ts'
 
 const minimal = {

@@ -8,10 +8,6 @@ import { promisify } from 'node:util'
 import { unzipSync } from 'fflate'
 import { parse, parseAllDocuments } from 'yaml'
 
-/** Why there is no helm here, for tests that are skipped; the package has a program for this kind of machine only. */
-export const noHelmHere: string | false =
-  process.platform === 'linux' && process.arch === 'x64' ? false : 'the package has helm for linux on x64 only'
-
 export interface KubernetesObject {
   apiVersion: string
   kind: string

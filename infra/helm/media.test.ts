@@ -8,7 +8,7 @@ import { cloneTemplate } from '../../packages/common/src/testing/template-databa
 import { readConfig } from '../../services/media/src/config.ts'
 import { migrateAll } from '../../services/media/src/deps.ts'
 import { chartTests } from './chart-tests.ts'
-import { chartFolder, type KubernetesObject, noHelmHere, render, valueFile } from './helm.ts'
+import { chartFolder, type KubernetesObject, render, valueFile } from './helm.ts'
 import { chart } from './media-chart.ts'
 import { all, find, pods } from './rendered-objects.ts'
 

@@ -22,10 +22,12 @@ const sheet = (...rows: string[]) => ['# Shop', '| Name | What | Source | Value 
 
 const results = await readResults()
 
-test('what SCALING.md says was measured is in the results, and what it calculates follows: else run infra/scaling/update.ts', async ({ skip }) => {
-    skip(Object.keys(results).length < 2, 'one of the services is not in this repository')
-    const text = await readFile(SHEET, 'utf8')
-    expect(calculate(text, results)).toBe(text)
+test('what SCALING.md says was measured is in the results, and what it calculates follows: else run infra/scaling/update.ts', async ({
+  skip,
+}) => {
+  skip(Object.keys(results).length < 2, 'one of the services is not in this repository')
+  const text = await readFile(SHEET, 'utf8')
+  expect(calculate(text, results)).toBe(text)
 })
 
 test('a value comes from the results, or from a formula of values above; other rows are somebody’s to set', () => {

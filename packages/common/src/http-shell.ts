@@ -45,7 +45,7 @@ export function refuseWhileStopping(app: FastifyInstance, isStopping: () => bool
 }
 
 /** Longest time a stop waits for requests in flight; what still runs then is cut off. `docker stop` kills after 10 s. */
-const DRAIN_WITHIN_MS = 9_000
+export const DRAIN_WITHIN_MS = 9_000
 
 /**
  * Keeps a stop from waiting for connections on which nothing happens. Node closes those that have answered a request, but

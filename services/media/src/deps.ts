@@ -16,16 +16,19 @@ import type { Config } from './config.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { createKnownFiles, type KnownFiles } from './files/known-files.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
+import { type AtWork, createAtWork } from './jobs/at-work.ts'
 import { EXTRAS_QUEUE } from './jobs/extras-queue.ts'
 import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
 import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
 import { observeMedia } from './metrics.ts'
 import { PATIENCE, type Patience } from './patience.ts'
+import type { RemoteTimeouts } from './remote/deadlines.ts'
 import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
 import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
 import { createRequestCounts, type RequestCounts } from './tokens/request-counts.ts'
 import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
+import { createReceivers, type Receivers } from './webhooks/receivers.ts'
 import { WEBHOOK_QUEUE } from './webhooks/webhook-queue.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
@@ -55,6 +58,8 @@ export interface Deps {
   downloads: Slots
   uploads: Slots
   turns: ReturnType<typeof createTurns>
+  atWork: AtWork
+  receivers: Receivers
   now: () => Date
   newId: () => string
   /** Aborted from the moment the process was told to stop: whoever waits answers now. */
@@ -69,15 +74,16 @@ export type Overrides = Partial<
   Pick<Deps, 'now' | 'newId' | 'tools' | 'stopping' | 'hurry' | 'assembleManifest' | 'extractPage'>
 > & {
   patience?: Partial<Patience>
+  remoteTimeouts?: Partial<RemoteTimeouts>
 }
 
 /**
  * ffprobe is quick: a few at once fill the cores, and what waits longer than that many is too much. Half of it for one token
  * (all callers without one are one), whose files may be made to take long.
  */
-const PROBES = { atOnce: 4, waiting: 200, waitMs: 15_000, perKey: { atOnce: 2, waiting: 100 } }
+const PROBES = { atOnce: 4, waiting: 200, perKey: { atOnce: 2, waiting: 100 } }
 /** A download costs a connection and little else, so there are many. */
-const DOWNLOADS = { atOnce: 16, waiting: 64, waitMs: 15_000 }
+const DOWNLOADS = { atOnce: 16, waiting: 64 }
 /** How many of one token may wait for each that is under way. */
 const WAITING_DOWNLOADS = 4
 /** An upload comes from outside, so waiting would only hold its connection open. */
@@ -116,7 +122,7 @@ const openMediaQueue = ({ database }: Config, log: Logger, how: { migrate: boole
 export async function openDeps(
   config: Config,
   log: Logger,
-  overrides: Overrides = {},
+  { remoteTimeouts = {}, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage, ffmpeg } = config
   const { parallel } = config.limits
@@ -139,8 +145,8 @@ export async function openDeps(
       openMediaQueue(config, log, { migrate: false, supervise: config.worker.enabled }),
       opening,
     ])
-    const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}` })
-    const probes = createSlots(PROBES)
+    const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}`, timeouts: remoteTimeouts })
+    const probes = createSlots({ ...PROBES, waitMs: patience.slotWaitMs })
     const closing = new AbortController()
     const extractPage = await openYtdlp({ config, tools, work, log, now: base.now(), signal: closing.signal })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
@@ -149,6 +155,7 @@ export async function openDeps(
     // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
     const downloads = createSlots({
       ...DOWNLOADS,
+      waitMs: patience.slotWaitMs,
       perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS },
     })
     const uploads = createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } })
@@ -178,6 +185,8 @@ export async function openDeps(
       downloads,
       uploads,
       turns: createTurns(),
+      atWork: createAtWork(),
+      receivers: createReceivers(),
       ...base,
       patience,
       close: () =>

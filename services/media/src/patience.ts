@@ -15,6 +15,10 @@ export interface Patience {
   stalledAnswerMs: number
   /** An event stream on which nothing happens says so this often: well before the end of a stalled answer. */
   heartbeatMs: number
+  /** What waits longer for a probe or a download is told to come back. */
+  slotWaitMs: number
+  /** A receiver of webhooks answers within it: Standard Webhooks advises 15 to 30 s, contract/media.md 2.14 has five. */
+  webhookAnswerMs: number
   /** All that is done to make one clip: below the expiry of its job, so that who waits for it is told why. */
   transcodeMs: number
   /** From the start of a worker to its first round of housekeeping: what a crash left does not wait for long. */
@@ -33,6 +37,8 @@ export const PATIENCE: Patience = {
   uploadMs: 3_600_000,
   stalledAnswerMs: 30_000,
   heartbeatMs: 15_000,
+  slotWaitMs: 15_000,
+  webhookAnswerMs: 5_000,
   transcodeMs: 1_000_000,
   firstHousekeepingMs: 10_000,
   housekeepingEveryMs: 300_000,

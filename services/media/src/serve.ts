@@ -21,8 +21,8 @@ export interface RunningService {
   stop(): Promise<void>
 }
 
-/** An upload or import still under way this long after a stop is refused with 503, a second before it would be cut off. */
-const HURRY_AFTER_MS = 8_000
+/** An upload or import still under way this long after a stop is refused with 503, two seconds before it would be cut off. */
+const HURRY_AFTER_MS = 7_000
 
 /** Starts the HTTP side, and the worker unless separate processes do its work. */
 export async function serve(config: Config, log: Logger): Promise<RunningService> {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { clip, impatientTools, tools } from './clips.ts'
+import { clip, tools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
@@ -19,9 +19,9 @@ describe('in a browser', { tags: 'chromium' }, () => {
     const base = `http://127.0.0.1:${port}`
     const addresses = { MEDIA_PORT: String(port), MEDIA_BASE_URL: base, MEDIA_FILES_BASE_URL: base }
     const settings = { ...addresses, MEDIA_EXTRAS: 'true' }
-    ;[service, browser] = await Promise.all([startTestService(settings, { tools: impatientTools }), launchBrowser()])
+    ;[service, browser] = await Promise.all([startTestService(settings, { tools }), launchBrowser()])
     id = idIn(await service.upload(await clip('plain.mp4')))
-  }, 30_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await service?.close()
@@ -69,7 +69,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     // The button of the browser's own controls.
     await page.click('video', { position: { x: 25, y: 95 } })
     const isPaused = () => page.$eval('video', (each) => (each as unknown as { paused: boolean }).paused)
-    await expect.poll(isPaused, { timeout: 8_000 }).toBe(true)
+    await expect.poll(isPaused).toBe(true)
     expect(complaints()).toEqual([])
   })
 
@@ -77,7 +77,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     await page.goto(`${service.url}/f/${id}.${kind}`)
     const width = () => page.$eval('img', (image) => (image as unknown as { naturalWidth: number }).naturalWidth)
-    await expect.poll(width, { timeout: 8_000 }).toBeGreaterThan(0)
+    await expect.poll(width).toBeGreaterThan(0)
     expect(complaints()).toEqual([])
   })
 
@@ -126,9 +126,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     const link = (await page.getAttribute('#links a', 'href')) as string
     expect(await page.inputValue('#embed')).toContain('title="Grüße 🎈"')
     await expect
-      .poll(() => page.$eval('#preview', (video) => (video as unknown as { currentTime: number }).currentTime), {
-        timeout: 8_000,
-      })
+      .poll(() => page.$eval('#preview', (video) => (video as unknown as { currentTime: number }).currentTime))
       .toBeGreaterThan(0.2)
     const details = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
     expect(details.body.success).toMatchObject({ title: 'Grüße 🎈', tags: ['one', 'two'], nsfw: true })
@@ -152,7 +150,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.waitForSelector('#done-title:focus')
     expect(await page.textContent('#facts')).toBe('160 × 1201.5 s')
     expect(complaints()).toEqual([])
-  }, 40_000)
+  })
 
   test('a box that is not ticked says nothing: an import is as unsafe as its site says', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
@@ -172,7 +170,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     const link = (await page.getAttribute('#links a', 'href')) as string
     const details = await service.get(link.replace('/gif/', '/media/'), { token: service.token })
     expect(details.body.success.nsfw).toBe(true)
-  }, 30_000)
+  })
 
   test('a clip that is too long is told with its length where that is known, and else without', async () => {
     const { page } = await openPage({ javaScriptEnabled: true })
@@ -190,7 +188,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     ] as const) {
       details = told
       await page.locator('#send').press('Enter')
-      await page.waitForSelector(`#source-error:text("${text}")`, { timeout: 5_000 })
+      await page.waitForSelector(`#source-error:text("${text}")`)
     }
   })
 
@@ -208,7 +206,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.locator('#send').press('Enter')
     await page.waitForSelector('#done-title:focus')
     expect(await page.textContent('#facts')).toContain('30 × 20')
-  }, 30_000)
+  })
 
   test('without scripts the bare address says how else', async () => {
     const { page } = await openPage({ javaScriptEnabled: false })
@@ -222,7 +220,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
   test('the colours of the poster are there before it, and the AV1 copy plays once it is made', async ({ skip }) => {
     if (!tools.ffmpeg.av1Encoder) skip('this ffmpeg has no libsvtav1')
     const isMade = async () => (await service.get(`/f/${id}.av1.mp4`)).status
-    await expect.poll(isMade, { timeout: 12_000, interval: 100 }).toBe(200)
+    await expect.poll(isMade, { interval: 100 }).toBe(200)
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     for (const path of ['gif', 'embed']) {
       await page.goto(`${service.url}/${path}/${id}`)
@@ -234,7 +232,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
       expect(shown).toEqual([`${service.url}/f/${id}.av1.mp4`, expect.stringMatching(/^url\("data:image\/png;base64,/)])
     }
     expect(complaints()).toEqual([])
-  }, 30_000)
+  })
 
   test('the embed of the result plays in a page of another site', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
@@ -263,5 +261,5 @@ async function startBlog(body: string): Promise<string> {
 async function playing(page: Page, { frame, video = 'video.moving' }: { frame?: string; video?: string } = {}) {
   const root = frame ? page.frameLocator(frame) : page
   const time = () => root.locator(video).evaluate((video) => (video as unknown as { currentTime: number }).currentTime)
-  await expect.poll(time, { timeout: 8_000 }).toBeGreaterThan(0.2)
+  await expect.poll(time).toBeGreaterThan(0.2)
 }

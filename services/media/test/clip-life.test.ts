@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { expect } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
-import { clipsAtWork } from '../src/jobs/at-work.ts'
-import { clip, impatientTools } from './clips.ts'
+import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
+import { heldFfmpeg } from './held-ffmpeg.ts'
 import { idIn, startTestService, test } from './service.ts'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
@@ -58,7 +58,7 @@ test('a clip that is deleted before it is made is gone at once, is not made, and
   }
   expect((await remove()).status).toBe(410)
   await service.startWorker()
-  await expect.poll(async () => (await service.countRows()).sources, { timeout: 8_000 }).toBe(0)
+  await expect.poll(async () => (await service.countRows()).sources).toBe(0)
   expect(await service.traces()).toEqual({ files: [], clips: 1, sources: 0 })
   expect((await service.get(`/f/${id}.mp4`)).status).toBe(410)
   await service.close()
@@ -68,7 +68,7 @@ test('whoever waits for a clip that is deleted before it is made is told so', as
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const waiting = service.upload(gif(30, 21, [{ delay: 10 }]))
   const ids = async () => (await service.deps.pool.query('select id from clips')).rows
-  await expect.poll(async () => (await ids()).length, { timeout: 8_000 }).toBe(1)
+  await expect.poll(async () => (await ids()).length).toBe(1)
   const [{ id }] = await ids()
   await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
   await service.startWorker()
@@ -78,14 +78,16 @@ test('whoever waits for a clip that is deleted before it is made is told so', as
 })
 
 test('a clip that is deleted while it is made stays gone, and what was made of it goes by the clock', async () => {
-  const service = await startTestService({}, { tools: impatientTools })
+  const ffmpeg = await heldFfmpeg()
+  const service = await startTestService({}, { tools: ffmpeg.tools })
   const { pool } = service.deps
   const id = idIn(await service.upload(await clip('plain.mp4'), [], { prefer: 'respond-async' }))
-  await expect.poll(clipsAtWork, { timeout: 8_000, interval: 5 }).toBe(1)
+  await ffmpeg.hasBegun()
   const { status } = await service.call('DELETE', `/media/${id}`, { headers: { token: service.token } })
-  expect([status, clipsAtWork()]).toEqual([204, 1])
+  expect([status, service.deps.atWork.clips()]).toEqual([204, 1])
+  await ffmpeg.release()
   const stateOfSource = async () => (await pool.query('select state from sources')).rows[0]?.state
-  await expect.poll(stateOfSource, { timeout: 12_000 }).toBe('ready')
+  await expect.poll(stateOfSource).toBe('ready')
   for (const path of [`/gif/${id}`, `/f/${id}.mp4`]) expect((await service.get(path)).status).toBe(410)
   service.clock.advance({ seconds: 601 })
   // The files lose their source in the first round, and have been without one for long enough in the second.
@@ -94,4 +96,4 @@ test('a clip that is deleted while it is made stays gone, and what was made of i
   await cleanUp(service.deps)
   expect(await service.traces()).toEqual({ files: [], clips: 1, sources: 0 })
   await service.close()
-}, 30_000)
+})

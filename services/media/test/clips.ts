@@ -12,19 +12,18 @@ const run = promisify(execFile)
 export const systemPath = '/usr/local/bin:/usr/bin:/bin'
 
 /** What the service would run with on this machine. */
-export const tools: MediaTools = await resolveTools({ searchPath: systemPath })
+export const machineTools: MediaTools = await resolveTools({ searchPath: systemPath })
 
-/** The builds of the npm packages alone, as on a machine without ffmpeg; the limiters are still the machine's. */
-export const embeddedTools: MediaTools = {
-  ...(await resolveTools({ searchPath: '' })),
-  limiters: tools.limiters,
-}
+/** The machine's, but that nothing gives way to all else on it, and that what is slow because it is busy is not given up. */
+const limiters = { ...machineTools.limiters, nice: null, wallFactor: 60 }
+
+export const tools: MediaTools = { ...machineTools, limiters }
+
+/** The builds of the npm packages alone, as on a machine without ffmpeg. */
+export const embeddedTools: MediaTools = { ...(await resolveTools({ searchPath: '' })), limiters }
 
 /** A sandbox is a fifth of what a small clip costs; what it is for is proven by run-confined.slow.test.ts and sandbox.slow.test.ts. */
-export const unboxedTools: MediaTools = { ...embeddedTools, limiters: { ...embeddedTools.limiters, sandbox: null } }
-
-/** For what gives way to everything else on the machine, in a test that waits for it. */
-export const impatientTools: MediaTools = { ...tools, limiters: { ...tools.limiters, nice: null } }
+export const unboxedTools: MediaTools = { ...embeddedTools, limiters: { ...limiters, sandbox: null } }
 
 const picture = (seconds: number, options = '') => lavfi(`testsrc2=s=160x120:r=25:d=${seconds}${options}`)
 const tone = (seconds: number) => lavfi(`sine=frequency=440:duration=${seconds}`)

@@ -84,6 +84,6 @@ http {
       ({ status }) => status,
       () => 0,
     )
-  await expect.poll(answers, { timeout: 5_000, interval: 20 }).toBe(200)
+  await expect.poll(answers, { interval: 20 }).toBe(200)
   return base
 }

@@ -25,7 +25,7 @@ async function startDev(dataDir: string) {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
-  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), { timeout: 25_000, interval: 50 })
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), { timeout: 60_000, interval: 50 })
   return {
     url: `http://127.0.0.1:${port}`,
     output,
@@ -79,4 +79,4 @@ test('dev starts with nothing given, says where it is, ends on Ctrl-C with nothi
   second.pressControlC()
   expect(await second.ended).toBe(0)
   await rm(dataDir, { recursive: true })
-}, 60_000)
+})

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { say } from '@services/common/testing/raw-http'
 import { expect } from 'vitest'
 import { startTestService, type TestService, test } from './service.ts'
 import { openUpload } from './slow-upload.ts'
@@ -43,14 +44,12 @@ test('an upload that crawls is ended', async () => {
 
 test('a JSON body that does not come is ended', async () => {
   const service = await startTestService(noWorkers, { patience: { slowBodyMs: 200 } })
-  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
-  socket.write(
+  const answer = await say(
+    Number(new URL(service.url).port),
     `POST /media/import HTTP/1.1\r\nHost: a\r\nToken: ${service.token}\r\n` +
       'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"source":',
   )
-  const [answer] = await once(socket, 'data')
-  expect(String(answer)).toMatch(/^HTTP\/1.1 408 [\s\S]*request_too_slow/)
-  socket.destroy()
+  expect([answer.status, answer.body]).toEqual([408, expect.stringContaining('request_too_slow')])
   await service.close()
 })
 

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
-import { clip, impatientTools, tools, written } from './clips.ts'
+import { clip, tools, written } from './clips.ts'
 import { inspect } from './inspect.ts'
 import { type Answer, idIn, startTestService, type TestService } from './service.ts'
 
@@ -13,11 +13,11 @@ test('an AV1 copy and a WebP poster follow in the background, are offered first,
   skip,
 }) => {
   if (!tools.ffmpeg.av1Encoder) skip('this ffmpeg has no libsvtav1')
-  const service = await startTestService({ MEDIA_EXTRAS: 'true' }, { tools: impatientTools })
+  const service = await startTestService({ MEDIA_EXTRAS: 'true' }, { tools })
   const answer = await service.upload(await clip('sound.mp4'))
   expect(Object.keys(answer.body.success.files)).toEqual(['gif', 'jpg', 'mp4', 'webm'])
   const all = ['av1', 'gif', 'jpg', 'mp4', 'webm', 'webp']
-  await expect.poll(() => kindsOf(service, answer), { timeout: 12_000, interval: 100 }).toEqual(all)
+  await expect.poll(() => kindsOf(service, answer), { interval: 100 }).toEqual(all)
 
   const id = idIn(answer)
   const [av1, webp] = [await service.get(`/f/${id}.av1.mp4`), await service.get(`/f/${id}.webp?download=1`)]

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { checkBlobs, type Finding } from '../src/check/check-blobs.ts'
 import { makeExtrasOfSource } from '../src/jobs/add-extras.ts'
-import { beginClip } from '../src/jobs/at-work.ts'
 import { EXTRAS_QUEUE } from '../src/jobs/extras-queue.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
 import { clip, embeddedTools } from './clips.ts'
@@ -69,7 +68,7 @@ test('extras give way to clips: before they begin and while they are made; a ful
   await deps.pool.query(`update sources set extras = '{}'; delete from renditions where kind = 'webp'`)
   const job = jobOf(await sourceIn(service))
 
-  const end = beginClip()
+  const end = deps.atWork.beginClip()
   await makeExtrasOfSource(deps, job)
   expect(await postponed(service)).toEqual([{ times: 1 }])
   end()
@@ -80,7 +79,7 @@ test('extras give way to clips: before they begin and while they are made; a ful
   await deps.pool.query(`update renditions set width = 64, height = 64`)
   const made = makeExtrasOfSource({ ...deps, tools: { ...deps.tools, ffmpeg } }, job)
   await expect.poll(async () => (await service.listFiles()).some((path) => path.endsWith('out.webp'))).toBe(true)
-  beginClip()()
+  deps.atWork.beginClip()()
   await made
   expect(await postponed(service)).toEqual([{ times: 1 }, { times: 1 }])
 
@@ -99,6 +98,7 @@ test('a lost extra costs the extras of its clips, and no clip', async () => {
   const bytes = await clip('tiny.mp4')
   const [first, second] = [await service.upload(bytes), await service.upload(bytes)]
   await expect.poll(() => kindsOf(service, first)).toContain('webp')
+  await service.traces()
   const { deps } = service
   const { rows } = await deps.pool.query(`select encode(sha256, 'hex') as sha256 from renditions where kind = 'webp'`)
   await deps.blobs.delete({ sha256: rows[0].sha256, extension: 'webp' })

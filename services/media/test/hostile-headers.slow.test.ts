@@ -19,7 +19,7 @@ beforeAll(async () => {
       MEDIA_UPLOAD_AUTH: 'optional',
       MEDIA_PARALLEL_PER_TOKEN: '100',
     },
-    { patience: { slowBodyMs: 200, unreadBodyMs: 200, uploadWindowMs: 200, uploadMs: 500 } },
+    { patience: { slowBodyMs: 1_000, unreadBodyMs: 1_000, uploadWindowMs: 1_000, uploadMs: 2_000 } },
   )
   port = Number(new URL(service.url).port)
 })
@@ -85,7 +85,7 @@ test(
     // Neither heads that are all refused by the parser nor ones that are all well would show anything.
     expect(Object.keys(statuses)).toEqual(expect.arrayContaining(['200', '201', '400', '401', '404']))
   },
-  REQUESTS * 400,
+  120_000 + REQUESTS * 400,
 )
 
 test.for(SMUGGLED)('%s: the request is refused, and no second one is read out of it', async ([, bytes]) => {

@@ -2,6 +2,7 @@ import { hostileRuns, sayHostile } from '@services/common/testing/hostile-run'
 import { HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
 import { type Random, randomFrom } from '@services/common/testing/seeded-random'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
 import { gif } from './gif-bytes.ts'
 import { startTestService, type TestService } from './service.ts'
 
@@ -13,7 +14,7 @@ let service: TestService
 beforeAll(async () => {
   service = await startTestService(
     { MEDIA_PARALLEL_PER_TOKEN: '100' },
-    { patience: { unreadBodyMs: 200, uploadWindowMs: 300, uploadMs: 1_000 } },
+    { patience: { unreadBodyMs: 1_000, uploadWindowMs: 1_000, uploadMs: 2_000 } },
   )
 })
 afterAll(() => service.close())
@@ -155,9 +156,11 @@ test(
     expect(problems).toBe('')
     // Neither forms that are all broken nor ones that are all whole would show anything.
     expect(Object.keys(statuses)).toEqual(expect.arrayContaining(['201', '400', '415', '422']))
+    // Some were answered before their clips were made.
+    await expect.poll(() => service.deps.queue.depth(TRANSCODE_QUEUE.name)).toBe(0)
     const { files, clips } = await service.traces()
     const { rows } = await service.deps.pool.query('select count(*)::int as blobs from blobs')
     expect([clips, files.length]).toEqual([statuses[201], rows[0].blobs])
   },
-  30_000 + FORMS * 400,
+  120_000 + FORMS * 400,
 )

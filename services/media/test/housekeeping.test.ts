@@ -30,7 +30,7 @@ test('a worker tidies up by itself, soon after its start and again and again', a
   for (const number of [1, 2]) {
     await leave(service, numbered(number))
     service.clock.advance({ seconds: 601 })
-    await expect.poll(() => service.listFiles(), { timeout: 5_000 }).toEqual([])
+    await expect.poll(() => service.listFiles()).toEqual([])
   }
   await service.close()
 })
@@ -65,7 +65,7 @@ test('however much cannot be deleted, what can be is', async () => {
   await cleanUp(service.deps)
   expect(await service.listFiles()).toEqual([])
   await service.close()
-}, 40_000)
+})
 
 test('what a killed process left half-stored is removed after an hour', async () => {
   const service = await startTestService(noWorkers)

@@ -26,7 +26,7 @@ test('a clip whose job is gone is queued again, once however many replicas see i
   await tidyUp(service, 3)
   expect(await jobsIn(service)).toEqual([{ name: TRANSCODE_QUEUE.name, state: 'created' }])
   await service.startWorker()
-  await expect.poll(async () => (await detailsOf(service, id)).state, { timeout: 8_000 }).toBe('ready')
+  await expect.poll(async () => (await detailsOf(service, id)).state).toBe('ready')
   await service.close()
 })
 

@@ -17,7 +17,7 @@ test('the progress of a clip is told, rising, until it is decided', async () => 
   expect(heard).toEqual([0.25, 0.25, 0.5])
 
   await service.startWorker()
-  expect(await results.wait(rows[0].id, AbortSignal.timeout(8_000))).toEqual({ state: 'ready' })
+  expect(await results.wait(rows[0].id, new AbortController().signal)).toEqual({ state: 'ready' })
   await setProgress(db, rows[0].id, 0.75)
   expect(await told()).toBe(1)
   await service.close()

@@ -1,17 +1,20 @@
-import crypto, { randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import crypto, { createHash, randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 // @ts-expect-error it comes without types
 import S3rver from 's3rver'
 // @ts-expect-error as above
 import account from 's3rver/lib/models/account.js'
 
-/** What the server does with a request instead of answering it. */
-export type Fault = 'hang' | 'break' | 'stand still' | { status: number; code: string }
+/** What the server does with a request instead of answering it; a promise is waited for before the answer. */
+export type Fault = 'hang' | 'break' | 'stand still' | { status: number; code: string } | Promise<void>
 
 export interface S3Server {
   endpoint: string
@@ -53,17 +56,17 @@ export async function startS3Server(): Promise<S3Server> {
   mend(s3rver.store)
   const answer = s3rver.callback() as (request: IncomingMessage, response: ServerResponse) => void
   const uploads = join(directory, BUCKET, '._S3rver_uploads')
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     self.requests.push(`${request.method} ${request.url}`)
     const fault = self.fault(request)
     if (fault === 'hang') return
-    if (typeof fault === 'object') return refuse(response, fault)
-    if (fault) cutShort(response, fault)
+    if (fault instanceof Promise) await fault
+    else if (typeof fault === 'object') return refuse(response, fault)
+    else if (fault) cutShort(response, fault)
     const { searchParams } = new URL(request.url ?? '', 'http://s3')
-    if (request.method === 'GET' && searchParams.has('uploads'))
-      return void listUploads(uploads, searchParams, response)
+    if (request.method === 'GET' && searchParams.has('uploads')) return listUploads(uploads, searchParams, response)
     if (request.method === 'DELETE' && searchParams.has('uploadId')) {
-      return void abortUpload(join(uploads, searchParams.get('uploadId') as string), response)
+      return abortUpload(join(uploads, searchParams.get('uploadId') as string), response)
     }
     answer(request, response)
   })
@@ -114,6 +117,26 @@ function mend(store: any): void {
       await rename(store.getResourcePath(STAGING, staged.key, kind), target)
     }
     return result
+  }
+  // It answers before a part is written, and makes an upload that was aborted anew for a part that comes late.
+  store.putPart = async (bucket: string, uploadId: string, part: number, content: Readable) => {
+    const folder = join(store.getResourcePath(bucket, undefined, 'uploads'), uploadId)
+    const staged = store.getResourcePath(STAGING, randomUUID(), 'object')
+    const hash = createHash('md5')
+    let size = 0
+    const measured = async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk)
+        size += chunk.length
+        yield chunk
+      }
+    }
+    await mkdir(dirname(staged), { recursive: true })
+    await pipeline(content, measured, createWriteStream(staged))
+    await rename(staged, join(folder, String(part)))
+    const md5 = hash.digest('hex')
+    await writeFile(join(folder, `${part}.md5`), md5)
+    return { size, md5 }
   }
   // As many on a page as a test can fill.
   const listObjects = store.listObjects.bind(store)
@@ -182,8 +205,12 @@ async function listUploads(uploads: string, query: URLSearchParams, response: Se
 }
 
 async function abortUpload(folder: string, response: ServerResponse): Promise<void> {
-  const isThere = await stat(folder).catch(() => undefined)
-  await rm(folder, { recursive: true, force: true })
+  // In one step, so that no part comes in between.
+  const aborted = join(folder, '../../..', randomUUID())
+  const isThere = await rename(folder, aborted).then(
+    () => true,
+    () => false,
+  )
   if (!isThere) return refuse(response, { status: 404, code: 'NoSuchUpload' })
   response.writeHead(204)
   response.end()

@@ -13,7 +13,7 @@ export interface ServiceProcess {
 }
 
 /** As `expect.poll`, which tests that run at once cannot use. */
-export const eventually = (read: () => unknown, expected: unknown, timeout = 5_000) =>
+export const eventually = (read: () => unknown, expected: unknown, timeout = 60_000) =>
   vi.waitFor(async () => expect(await read()).toEqual(expected), { timeout, interval: 50 })
 
 /** `serve` in a process of its own, on a port the system gives it: one that is free now may be another test's by then. */
@@ -28,7 +28,7 @@ export async function startServe(
     output = (output + chunk).slice(-10_000)
   })
   const url = () => /listening at (http:[^"]+)"/.exec(output)?.[1]
-  await eventually(() => url() !== undefined, true, 60_000).catch((error) => {
+  await eventually(() => url() !== undefined, true).catch((error) => {
     started.child.kill('SIGKILL')
     throw new Error(`the service did not start: ${output}`, { cause: error })
   })

@@ -81,19 +81,32 @@ export function settingsOf(databaseUrl: string, blobsDir: string): Record<string
     MEDIA_RATE_LIMIT_UPLOAD: '100000',
     MEDIA_RATE_LIMIT_IMPORT: '100000',
     MEDIA_RATE_LIMIT_IMPORT_BURST: '100000/1m',
+    // As long as a test waits, or it would be answered that its clip is not made yet.
+    MEDIA_SYNC_WAIT: '10m',
     MEDIA_LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'fatal',
     // Each connection costs a process of PostgreSQL; two are enough for a race.
     MEDIA_DB_MAX_POOL_SIZE: '4',
   }
 }
 
-/** A round of housekeeping that nobody asked for would be in the way of those that tests ask for. */
-const NO_HOUSEKEEPING = { firstHousekeepingMs: 3_600_000 }
+/**
+ * Only a test that is about a limit runs into it, on a busy machine too; and a round of housekeeping that nobody asked for would be in the way of
+ * those that tests ask for.
+ */
+const PATIENT = {
+  ...{ firstHousekeepingMs: 3_600_000, slowBodyMs: 600_000, unreadBodyMs: 600_000, uploadWindowMs: 600_000 },
+  ...{ stalledAnswerMs: 600_000, slotWaitMs: 600_000, webhookAnswerMs: 600_000 },
+  ...{ storageAnswerMs: 60_000, storageStartMs: 60_000 },
+}
+const PATIENT_REMOTE = {
+  ...{ connectMs: 60_000, headersMs: 600_000, idleMs: 600_000, totalMs: 600_000 },
+  lowSpeed: { bytesPerSecond: 0, windowMs: 600_000, graceMs: 600_000 },
+}
 
 /** The whole service on a database and a directory of its own, on a real port, with a clock in the test's hand. */
 export async function startTestService(
   settings: Record<string, string> = {},
-  { patience, ...overrides }: Omit<Overrides, 'now'> = {},
+  { patience, ...overrides }: Omit<Overrides, 'now' | 'remoteTimeouts'> = {},
 ): Promise<TestService> {
   const [database, blobsDir] = await Promise.all([createDatabase(), mkdtemp(join(tmpdir(), 'media-test-'))])
   const clock = createTestClock()
@@ -104,7 +117,8 @@ export async function startTestService(
     ...(settings.MEDIA_FFMPEG_PATH ? {} : { tools: unboxedTools }),
     ...overrides,
     now: clock.now,
-    patience: { ...NO_HOUSEKEEPING, ...patience },
+    remoteTimeouts: PATIENT_REMOTE,
+    patience: { ...PATIENT, ...patience },
   })
   await ensureBootstrapToken(deps, config.bootstrapToken)
   const app = await createApp(deps)
@@ -144,7 +158,7 @@ export async function startTestService(
     countRows,
     traces: async () => {
       const isBusy = async () => (await listFiles(blobsDir)).some((path) => path.startsWith('work/'))
-      await expect.poll(isBusy, { timeout: 5_000, interval: 20 }).toBe(false)
+      await expect.poll(isBusy, { interval: 20 }).toBe(false)
       return { files: (await listFiles(blobsDir)).sort(), ...(await countRows()) }
     },
     startWorker: async () => {
@@ -182,11 +196,17 @@ export async function send(method: string, url: string, init: RequestInit = {}):
   }
 }
 
+/** Paths below the directory. Folders come and go while others are at work: one that is gone has nothing. */
 export async function listFiles(directory: string): Promise<string[]> {
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true })
-  return entries
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+  const entries = await readdir(directory, { withFileTypes: true }).catch((error) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const below = entries.map(async (entry) => {
+    if (!entry.isDirectory()) return [entry.name]
+    return (await listFiles(join(directory, entry.name))).map((path) => join(entry.name, path))
+  })
+  return (await Promise.all(below)).flat()
 }
 
 /** The id in the result of an upload or import. */

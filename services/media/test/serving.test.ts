@@ -264,7 +264,7 @@ describe('pages', () => {
     expect((await service.get(`/oembed/${id}`)).body).toMatchObject(sized)
     expect((await service.get(`/oembed/${id}?maxwidth=1920`)).body).toMatchObject({ width: 1920, ...sized })
     expect((await service.get(`/oembed/${id}?maxwidth=1919`)).body).not.toHaveProperty('thumbnail_url')
-  }, 30_000)
+  })
 
   test('the page shows the clip and its policy lets nothing in', async ({ service, id }) => {
     const { status, text, headers } = await service.get(`/gif/${id}`)

@@ -23,7 +23,7 @@ test('twenty uploads of the same bytes at once are twenty clips of one transcode
   expect(await service.countRows()).toEqual({ clips: 20, sources: 1 })
   expect(await jobs(service)).toHaveLength(1)
   // Four files, and no original: it is not needed any more.
-  expect((await service.listFiles()).filter(isStored)).toHaveLength(4)
+  expect((await service.traces()).files.filter(isStored)).toHaveLength(4)
 
   const etag = async (id: string) => (await service.call('HEAD', `/f/${id}.mp4`)).headers.get('etag')
   expect(new Set(await Promise.all(ids.map(etag))).size).toBe(1)
@@ -105,7 +105,7 @@ test('a clip that is asked for at once, or waits too long, is answered with its 
   expect(page.text).toContain('http-equiv="refresh"')
 
   await service.startWorker()
-  await expect.poll(async () => (await service.get(`/f/${idIn(asked)}.mp4`)).status, { timeout: 8_000 }).toBe(200)
+  await expect.poll(async () => (await service.get(`/f/${idIn(asked)}.mp4`)).status).toBe(200)
   const { body } = await service.get(`/media/${idIn(waited)}`, { token: service.token })
   expect(body.success).toMatchObject({ state: 'ready', progress: 1, sizes: { gif: { width: 40, height: 20 } } })
   const again = await service.upload(bytes, [], { prefer: 'respond-async' })
@@ -136,7 +136,7 @@ test('a clip that fails after it was answered says so: 404 for its files, the re
   expect(answer.status).toBe(201)
   await service.startWorker()
   const details = () => service.get(`/media/${idIn(answer)}`, { token: service.token })
-  await expect.poll(async () => (await details()).body.success.state, { timeout: 8_000 }).toBe('failed')
+  await expect.poll(async () => (await details()).body.success.state).toBe('failed')
   expect((await details()).body.success.failure.code).toBe('corrupt_media')
   expect((await service.get(`/f/${idIn(answer)}.mp4`)).status).toBe(404)
   const page = await service.get(`/gif/${idIn(answer)}`)

@@ -18,4 +18,4 @@ test('a source that takes too long is an error while the client still waits, not
   expect([status, body.error.code, body.error.details]).toEqual([424, 'source_fetch_failed', { upstream: 'timeout' }])
   expect(await service.listFiles()).toEqual([])
   await service.close()
-}, 30_000)
+})

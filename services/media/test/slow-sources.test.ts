@@ -52,10 +52,10 @@ test('an import whose client is gone ends at once: connection, temporary file an
   service,
 }) => {
   const slow = importSlowly(service, service.token, 12)
-  await expect.poll(() => endless.size, { timeout: 5_000 }).toBeGreaterThan(0)
+  await expect.poll(() => endless.size).toBeGreaterThan(0)
   await expect.poll(() => temporary(service)).not.toEqual([])
   slow.leave()
-  await expect.poll(() => endless.size, { timeout: 5_000 }).toBe(0)
+  await expect.poll(() => endless.size).toBe(0)
   await expect.poll(() => temporary(service)).toEqual([])
   expect((await service.importFrom({ source: `${site}/clip.gif` })).status).toBe(201)
   expect(await service.countRows()).toEqual({ clips: 1, sources: 1 })
@@ -79,7 +79,7 @@ test('an import whose client goes away between its last byte and its acceptance 
       `Content-Length: ${body.length}\r\n\r\n${body}`,
   )
   const [connection] = await connected
-  await expect.poll(() => served, { timeout: 5_000 }).toBe(servedBefore + 1)
+  await expect.poll(() => served).toBe(servedBefore + 1)
   await expect.poll(() => deps.downloads.taken().used).toBe(0)
   expect(await temporary(service)).toHaveLength(1)
   client.destroy()
@@ -92,7 +92,7 @@ test('an import whose client goes away between its last byte and its acceptance 
 
 test('slow sources of one token leave room for the imports of another', async ({ service }) => {
   const slow = importSlowly(service, service.token, 12)
-  await expect.poll(() => endless.size, { timeout: 5_000 }).toBeGreaterThan(1)
+  await expect.poll(() => endless.size).toBe(4)
   const { token } = await service.newToken()
   expect((await service.importFrom({ source: `${site}/clip.gif` }, { token })).status).toBe(201)
   expect(endless.size).toBe(4)
@@ -113,6 +113,7 @@ test('more imports than may wait for a share of the downloads are told to come b
   expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0)
   slow.leave()
   await Promise.all(slow.answers)
+  await expect.poll(() => service.deps.downloads.taken()).toEqual({ used: 0, waiting: 0 })
   const later = { prefer: 'respond-async' }
   expect((await service.importFrom({ source: `${site}/clip.gif` }, later)).status).toBe(201)
   expect((await service.importFrom({ source: `${site}/clip.gif` }, later)).status).toBe(429)
@@ -123,7 +124,7 @@ test('a stopping service ends an import that would hold it up', async () => {
   const hurry = new AbortController()
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' }, { hurry: hurry.signal })
   const slow = importSlowly(service, service.token, 1)
-  await expect.poll(() => endless.size, { timeout: 5_000 }).toBeGreaterThan(0)
+  await expect.poll(() => endless.size).toBeGreaterThan(0)
   await expect.poll(() => temporary(service)).toHaveLength(1)
   hurry.abort(apiError('unavailable', { retryAfterSeconds: 1 }))
   const [answer] = await Promise.all(slow.answers)

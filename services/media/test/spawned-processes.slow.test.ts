@@ -60,7 +60,7 @@ test('two replicas that start at once on an empty database both serve', async ()
   expect(await Promise.all(replicas.map(({ ended }) => ended))).toEqual([0, 0])
   await database.drop()
   await rm(directory, { recursive: true })
-}, 40_000)
+})
 
 test('what a killed process has taken is there for the next one', async () => {
   const service = await startTestService(NO_WORKERS)
@@ -87,4 +87,4 @@ test('what a killed process has taken is there for the next one', async () => {
   const { rows } = await service.deps.pool.query(`select encode(sha256, 'hex') as sha256 from sources`)
   expect(rows).toEqual([{ sha256: createHash('sha256').update(bytes).digest('hex') }])
   await service.close()
-}, 40_000)
+})

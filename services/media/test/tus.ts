@@ -28,12 +28,10 @@ export function tusOf(service: TestService, token = service.token) {
 
 export const codeOf = ({ status, body }: Answer) => [status, body?.error?.code]
 
-export const soon = { timeout: 10_000 }
-
 /** So much of an upload is on the disk. */
 export async function arrived(service: TestService, path: string, bytes: number): Promise<void> {
   const size = async () => (await stat(join(service.blobsDir, 'work/resumable', path.slice('/tus/'.length)))).size
-  await expect.poll(size, soon).toBe(bytes)
+  await expect.poll(size).toBe(bytes)
 }
 
 /** A piece that comes bit by bit. */

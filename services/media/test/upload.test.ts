@@ -67,7 +67,7 @@ test('an upload leaves nothing behind that listens to the stop of the process', 
   any.mockRestore()
   const state = async () =>
     (await service.get(`/media/${idIn(accepted)}`, { token: service.token })).body.success?.state
-  await expect.poll(state, { timeout: 8_000 }).toBe('ready')
+  await expect.poll(state).toBe('ready')
 })
 
 describe('refused, with nothing left behind', () => {

@@ -14,7 +14,10 @@ const has = (program: string) => findProgram(program) !== undefined
 const NEEDS = {
   chromium: { isMet: has(CHROMIUM), missing: 'Chromium is missing: apt-get install chromium, or set CHROMIUM_PATH' },
   ffmpeg: { isMet: has('ffmpeg'), missing: 'ffmpeg 5 or later is missing: apt-get install ffmpeg' },
-  helm: { isMet: process.platform === 'linux' && process.arch === 'x64', missing: 'npm has helm for Linux on x64 only' },
+  helm: {
+    isMet: process.platform === 'linux' && process.arch === 'x64',
+    missing: 'npm has helm for Linux on x64 only',
+  },
   linux: { isMet: process.platform === 'linux', missing: 'this is not Linux' },
   nginx: { isMet: has('nginx'), missing: 'nginx is missing: apt-get install nginx-light' },
   nice: { isMet: has('nice'), missing: 'nice is missing: apt-get install coreutils' },

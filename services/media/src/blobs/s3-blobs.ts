@@ -171,9 +171,9 @@ function givenUpAfter(ms: number) {
 /** The client as an upload sees it: everything ends with the signal, but for the clearing away of what was begun. */
 function under({ client, answerMs }: Bucket, abortSignal: AbortSignal): S3Client {
   const send = (command: Parameters<S3Client['send']>[0]) =>
-    client.send(command, {
-      abortSignal: command instanceof AbortMultipartUploadCommand ? AbortSignal.timeout(answerMs) : abortSignal,
-    })
+    command instanceof AbortMultipartUploadCommand
+      ? ask('AbortMultipartUpload', answerMs, (options) => client.send(command, options))
+      : client.send(command, { abortSignal })
   return { config: client.config, send } as unknown as S3Client
 }
 

@@ -11,7 +11,6 @@ import type { DB, ExtraKind } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Extra } from '../transcode/make-extras.ts'
-import { clipsAtWork, untilNextClip } from './at-work.ts'
 import { EXTRAS_QUEUE, type ExtrasJob } from './extras-queue.ts'
 import { TRANSCODE_QUEUE } from './transcode-queue.ts'
 
@@ -33,10 +32,10 @@ export const queueExtras = ({ queue }: Deps, trx: Transaction<DB>, sourceId: str
   queue.send(trx, EXTRAS_QUEUE.name, { sourceId } satisfies ExtrasJob)
 
 export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): Promise<void> {
-  const { log, queue } = deps
+  const { log, queue, atWork } = deps
   const { sourceId } = job.data
-  const nextClip = untilNextClip()
-  if (clipsAtWork() > 0 || (await queue.waiting(TRANSCODE_QUEUE.name)) > 0) return postpone(deps, job.data)
+  const nextClip = atWork.untilNextClip()
+  if (atWork.clips() > 0 || (await queue.waiting(TRANSCODE_QUEUE.name)) > 0) return postpone(deps, job.data)
   const source = await findSource(deps.db, sourceId)
   if (source?.state !== 'ready' || source.extras.length > 0) return
   const directory = await deps.work.newDirectory()

@@ -1,16 +1,23 @@
-/** Clips this process is making, whichever service of it, and what gives way to the next one. */
-let clips = 0
-let next = new AbortController()
+/** The clips this process is making, and what gives way to the next one. */
+export interface AtWork {
+  clips(): number
+  /** Aborted when the next clip begins. */
+  untilNextClip(): AbortSignal
+  /** Counts a clip; the returned function ends it. */
+  beginClip(): () => void
+}
 
-export const clipsAtWork = (): number => clips
-
-/** Aborted when this process begins the next clip. */
-export const untilNextClip = (): AbortSignal => next.signal
-
-/** Returns what ends it. */
-export function beginClip(): () => void {
-  clips++
-  next.abort(new Error('a clip is to be made'))
-  next = new AbortController()
-  return () => void clips--
+export function createAtWork(): AtWork {
+  let clips = 0
+  let next = new AbortController()
+  return {
+    clips: () => clips,
+    untilNextClip: () => next.signal,
+    beginClip: () => {
+      clips++
+      next.abort(new Error('a clip is to be made'))
+      next = new AbortController()
+      return () => void clips--
+    },
+  }
 }

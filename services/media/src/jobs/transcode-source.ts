@@ -25,7 +25,6 @@ import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { emitEvent } from '../webhooks/emit-event.ts'
 import { hasRoomForExtras, queueExtras } from './add-extras.ts'
-import { beginClip, clipsAtWork } from './at-work.ts'
 import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
@@ -100,7 +99,7 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
   const path = join(directory, workFiles.input)
   const tooLong = new AbortController()
   const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.patience.transcodeMs)
-  const endClip = beginClip()
+  const endClip = deps.atWork.beginClip()
   try {
     const isCopied = await deps.blobs.copyTo(originalOf(source.sha256.toString('hex')), path, signal)
     if (!isCopied) throw new Error(`the original of source ${source.id} is not in the store`)
@@ -122,7 +121,7 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
   }
 }
 
-async function countThreads({ queue, config }: Deps): Promise<number> {
+async function countThreads({ queue, config, atWork }: Deps): Promise<number> {
   const { name } = TRANSCODE_QUEUE
   const [waiting, depth] = await Promise.all([queue.waiting(name), queue.depth(name)])
   const { concurrency, processes } = config.worker
@@ -130,7 +129,7 @@ async function countThreads({ queue, config }: Deps): Promise<number> {
     cores: availableParallelism(),
     processes,
     concurrency,
-    running: clipsAtWork(),
+    running: atWork.clips(),
     waiting,
     depth,
   })

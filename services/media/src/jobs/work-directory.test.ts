@@ -13,8 +13,8 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }))
 
 /** What another process left: its directory, and how long it has been silent. */
-async function leave(processes: string, pid: number, silentMinutes = 0): Promise<string> {
-  const name = `${processes}_${pid}_0123abcd`
+async function leave(processes: string, pid: number, silentMinutes = 0, end = '0123abcd'): Promise<string> {
+  const name = `${processes}_${pid}_${end}`
   await mkdir(join(root, name))
   await writeFile(join(root, name, 'half-written'), 'x')
   const time = Date.now() / 1000 - silentMinutes * 60
@@ -35,16 +35,17 @@ test('what dead processes left goes, what living ones and other machines use sta
   const child = spawn(process.execPath, ['-e', ''])
   await once(child, 'exit')
   const dead = await leave(here, child.pid as number)
-  const predecessor = await leave(here, process.pid)
+  // Of our own number, as both a version from before and this one call theirs.
+  const predecessors = [await leave(here, process.pid), await leave(here, process.pid, 0, '0123abcd4567cdef')]
   const alive = await leave(here, process.ppid)
   // Of a container beside us, whose processes have the same numbers: also one that has our own.
-  const elsewhere = await leave('000000000000', process.pid, 59)
+  const elsewhere = await leave('000000000000', process.pid, 50)
   const silent = await leave('000000000000', process.ppid, 61)
   await writeFile(join(root, 'readme'), 'not ours')
   const work = await openWorkDirectory(root)
   const left = await readdir(root)
   expect(left).toEqual(expect.arrayContaining([alive, elsewhere, 'readme']))
-  for (const gone of [dead, predecessor, silent]) expect(left).not.toContain(gone)
+  for (const gone of [dead, ...predecessors, silent]) expect(left).not.toContain(gone)
   await work.close()
   expect(await readdir(root)).toHaveLength(3)
 })

@@ -38,8 +38,8 @@ export async function openWorkDirectory(
   root: string,
   { store = root, freeBytesOf = freeBytesOnDisk }: { store?: string; freeBytesOf?: typeof freeBytesOnDisk } = {},
 ): Promise<WorkDirectory> {
-  const processes = await readProcessSpace()
-  const own = `${processes}_${process.pid}_${randomUUID().slice(0, 8)}`
+  const [processes, life] = await Promise.all([readProcessSpace(), readOwnLife()])
+  const own = `${processes}_${process.pid}_${life}${randomUUID().slice(0, 8)}`
   const directory = join(root, own)
   await mkdir(directory, { recursive: true, mode: 0o700 })
 
@@ -57,13 +57,12 @@ export async function openWorkDirectory(
     const { mtimeMs: now } = await stat(directory)
     const failures: unknown[] = []
     for (const entry of await readdir(root)) {
-      if (entry !== own && !mine.has(entry) && (await isLeftover(root, entry, { processes, now }))) {
+      if (entry !== own && (await isLeftover(root, entry, { processes, life, now }))) {
         await rm(join(root, entry), { recursive: true, force: true }).catch((error) => failures.push(error))
       }
     }
     if (failures.length > 0) throw new AggregateError(failures, 'some leftovers cannot be removed')
   }
-  mine.add(own)
   // Leftovers of another user keep nobody from starting; housekeeping tells of them.
   await sweep().catch(() => {})
   /** To files that are being received. What of them is written already counts twice: better too careful. */
@@ -96,7 +95,6 @@ export async function openWorkDirectory(
     close: async () => {
       clearInterval(timer)
       await beating
-      mine.delete(own)
       await rm(directory, { recursive: true, force: true })
     },
   }
@@ -107,18 +105,15 @@ async function freeBytesOnDisk(directory: string): Promise<number> {
   return bavail * bsize
 }
 
-/** Directories of this process: in tests several services share one. */
-const mine = new Set<string>()
-
 async function isLeftover(
   root: string,
   entry: string,
-  { processes, now }: { processes: string; now: number },
+  { processes, life, now }: { processes: string; life: string; now: number },
 ): Promise<boolean> {
-  const [, space, pid] = /^(.+)_(\d+)_[0-9a-f]{8}$/.exec(entry) ?? []
+  const [, space, pid, lives] = /^(.+)_(\d+)_([0-9a-f]{8})?[0-9a-f]{8}$/.exec(entry) ?? []
   if (!space) return false
-  // Where we see the same processes nobody needs to wait for silence; our own number was a predecessor's.
-  if (space === processes && (Number(pid) === process.pid || !isAlive(Number(pid)))) return true
+  // Where we see the same processes nobody needs to wait for silence; our own number may have been a predecessor's.
+  if (space === processes && (Number(pid) === process.pid ? lives !== life : !isAlive(Number(pid)))) return true
   const found = await stat(join(root, entry)).catch(() => undefined)
   return found !== undefined && now - found.mtimeMs > DEAD_AFTER_MS
 }
@@ -132,6 +127,17 @@ async function readProcessSpace(): Promise<string> {
   const facts = [readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')]
   const known = await Promise.all(facts).catch(() => [randomUUID()])
   return createHash('sha256').update(known.join()).digest('hex').slice(0, 12)
+}
+
+/**
+ * Tells this process from an earlier one of the same number: when it began, in ticks of the kernel. Services of one process,
+ * as in tests, leave each other's directories alone by it. Where it cannot be told it is random.
+ */
+async function readOwnLife(): Promise<string> {
+  const stat = await readFile('/proc/self/stat', 'utf8').catch(() => undefined)
+  // The name in brackets may hold blanks; the 22nd field is the 20th after it (proc_pid_stat(5)).
+  const began = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? randomUUID()
+  return createHash('sha256').update(began).digest('hex').slice(0, 8)
 }
 
 function isAlive(pid: number): boolean {

@@ -32,7 +32,7 @@ beforeEach(async () => {
     remote: createRemote({ allowCidrs: ['127.0.0.1/32'] }),
     work: await openWorkDirectory(root),
     tools: embeddedTools,
-    probes: createSlots({ atOnce: 4, waiting: 10, waitMs: 10_000 }),
+    probes: createSlots({ atOnce: 4, waiting: 10, waitMs: 600_000 }),
     config: { source: { maxSeconds: 30, maxBytes: 0, maxSide: 0 } } as Config,
   }
   remotes.push(deps.remote)
@@ -52,7 +52,7 @@ const never = new AbortController().signal
 type Asked = Parameters<AssembleManifest>
 const assemble = (
   source: Asked[0],
-  { totalMs = 20_000, ...options }: Partial<Asked[1]> & { totalMs?: number } = {},
+  { totalMs = 600_000, ...options }: Partial<Asked[1]> & { totalMs?: number } = {},
 ) => {
   const endsAt = performance.now() + totalMs
   return assembleManifest(deps, source, {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
@@ -188,7 +188,7 @@ describe('a bad source', () => {
       const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'), 20)
       socket.once('close', () => clearInterval(timer))
     })
-    const timeouts = { connectMs: 100, headersMs: 100, totalMs: 5_000, lowSpeed: NEVER_SLOW }
+    const timeouts = { connectMs: 2_000, headersMs: 100, totalMs: 60_000, lowSpeed: NEVER_SLOW }
     const error = await fetchToFile(url, {}, { timeouts }).catch((refusal) => refusal)
     expect(error).toMatchObject({ ...failed('timeout'), cause: 'no final headers in time' })
   })
@@ -225,15 +225,6 @@ describe('a bad source', () => {
     const timeouts = { lowSpeed: { bytesPerSecond: 1000, windowMs: 100, graceMs: 50 } }
     await expect(fetchToFile(site.url, {}, { timeouts })).rejects.toMatchObject(failed('too_slow'))
     await site.allClosed()
-  })
-
-  test('a steady body is not given up, whatever the window', async () => {
-    const site = await serve((req, res) => {
-      setTimeout(() => res.end(), 400)
-      drip(req, res)
-    })
-    const timeouts = { lowSpeed: { bytesPerSecond: 10, windowMs: 100, graceMs: 50 } }
-    expect((await fetchToFile(site.url, {}, { timeouts })).bytes).toBeGreaterThan(5)
   })
 
   test('nothing takes longer than the total limit, redirects included', async () => {
@@ -359,11 +350,12 @@ describe('an answer that is read in memory', () => {
 describe('our side', () => {
   test('the caller can stop a transfer, and gets its own reason back', async () => {
     const controller = new AbortController()
-    const site = await serve((req, res) => {
-      drip(req, res)
-      setTimeout(() => controller.abort(new Error('shutting down')), 50)
-    })
-    await expect(fetchToFile(site.url, { signal: controller.signal })).rejects.toThrow('shutting down')
+    const site = await serve((_, res) => res.write('GIF89a'))
+    const arrived = async () => (await stat(path).catch(() => undefined))?.size
+    const stopped = expect(fetchToFile(site.url, { signal: controller.signal })).rejects.toThrow('shutting down')
+    await expect.poll(arrived).toBe(6)
+    controller.abort(new Error('shutting down'))
+    await stopped
     await site.allClosed()
   })
 

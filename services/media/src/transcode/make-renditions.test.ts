@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -111,12 +112,14 @@ describe('when ffmpeg fails', () => {
 
 test('an abort ends ffmpeg and leaves no process behind', async () => {
   const path = join(await workDirectory(), 'ffmpeg')
-  await writeFile(path, '#!/bin/sh\nexec sleep 606\n', { mode: 0o755 })
-  const isRunning = () => spawnSync('pgrep', ['-xf', 'sleep 606']).status === 0
+  // A command line that no other process has, of another run neither.
+  const sleep = `sleep 606.${randomInt(1e9)}`
+  await writeFile(path, `#!/bin/sh\nexec ${sleep}\n`, { mode: 0o755 })
+  const isRunning = () => spawnSync('pgrep', ['-xf', sleep]).status === 0
   const abort = new AbortController()
   const slow = { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
   const made = make(slow, await clip('plain.mp4'), { signal: abort.signal })
-  await expect.poll(isRunning, { timeout: 10_000 }).toBe(true)
+  await expect.poll(isRunning).toBe(true)
   abort.abort(new Error('deleted'))
   await expect(made).rejects.toThrow('deleted')
   expect(isRunning()).toBe(false)

@@ -1,17 +1,19 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { tools } from '../../test/clips.ts'
+import { setImmediate } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { machineTools, tools } from '../../test/clips.ts'
 import { allowsSandbox, machine } from '../../test/machine.ts'
 import { type Limiters, type RunOptions, runConfined } from './run-confined.ts'
 import { SANDBOX_PROGRAMS, SANDBOXES, sandboxArgs } from './sandbox.ts'
 
 const cwd = await mkdtemp(join(tmpdir(), 'run-confined-'))
-const limits = { wallSeconds: 10, cpuSeconds: 10, memoryBytes: 2 * 1024 ** 3, fileBytes: 1024 * 1024 }
+const limits = { wallSeconds: 100, cpuSeconds: 10, memoryBytes: 2 * 1024 ** 3, fileBytes: 1024 * 1024 }
 
 /** A shell script stands for ffmpeg, so that it does exactly what the rule is about. */
 const script = (text: string, options: Partial<RunOptions> = {}) =>
@@ -19,6 +21,9 @@ const script = (text: string, options: Partial<RunOptions> = {}) =>
 
 /** Once a script has got so far as to write this file. */
 const isThere = (file: string) => expect.poll(() => readFile(join(cwd, file), 'utf8').catch(() => '')).toMatch(/\d/)
+
+/** A command line that no other process has, of another run neither. */
+const sleepFor = (seconds: number) => `sleep ${seconds}.${randomInt(1e9)}`
 
 /** By its whole command line, because a sandbox has process numbers of its own. */
 const isRunning = (command: string) => spawnSync('pgrep', ['-xf', command]).status === 0
@@ -46,9 +51,9 @@ test('nothing of our environment and no input', async () => {
 const sandboxes = SANDBOXES.filter(allowsSandbox).map((kind) => ({ kind, path: `/usr/bin/${SANDBOX_PROGRAMS[kind]}` }))
 
 test('all that works on this machine is found, and the best sandbox', () => {
-  const { nice, prlimit, setpriv } = tools.limiters
+  const { nice, prlimit, setpriv, sandbox } = machineTools.limiters
   expect({ nice: !!nice, prlimit: !!prlimit, setpriv: !!setpriv }).toEqual(machine)
-  expect(tools.limiters.sandbox?.kind).toBe(sandboxes[0]?.kind)
+  expect(sandbox?.kind).toBe(sandboxes[0]?.kind)
 })
 
 test.each(sandboxes)(
@@ -86,7 +91,7 @@ test('the words of bwrap: nothing shared, nothing writable but the work director
 })
 
 test('low priority', { tags: 'nice' }, async () => {
-  expect(await script('nice')).toMatchObject({ stdout: '10\n' })
+  expect(await script('nice', { limiters: machineTools.limiters })).toMatchObject({ stdout: '10\n' })
 })
 
 test('memory, file size and open files are limited', { tags: 'prlimit' }, async () => {
@@ -102,23 +107,29 @@ test('processor time is limited', { tags: 'prlimit' }, async () => {
 })
 
 test('the wall clock ends a program, and one that does not listen is killed with its children', async () => {
-  const started = performance.now()
-  const stubborn = `trap '' TERM; sh -c "trap '' TERM; sleep 601" & echo $! > child; wait; sleep 602`
-  const outcome = await script(stubborn, { limits: { ...limits, wallSeconds: 0.3 } })
-  expect(outcome).toMatchObject({ state: 'timed-out' })
-  expect(performance.now() - started).toBeLessThan(4000)
-  await isThere('child')
-  expect([isRunning('sleep 601'), isRunning('sleep 602')]).toEqual([false, false])
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const [inner, outer] = [sleepFor(601), sleepFor(602)]
+  const stubborn = `trap '' TERM; sh -c "trap '' TERM; ${inner}" & wait; ${outer}`
+  const running = script(stubborn, { limiters: { ...tools.limiters, wallFactor: 1 } })
+  // A poll would move the clock instead of waiting.
+  while (!isRunning(inner)) await setImmediate()
+  vi.advanceTimersByTime(1_000 * limits.wallSeconds - 1)
+  expect(isRunning(inner)).toBe(true)
+  vi.advanceTimersByTime(1)
+  expect(await running).toMatchObject({ state: 'timed-out' })
+  expect([isRunning(inner), isRunning(outer)]).toEqual([false, false])
 })
 
 test('an abort rejects with its reason once the program is gone', async () => {
   const abort = new AbortController()
-  const running = script('echo $$ > aborted; exec sleep 603', { signal: abort.signal })
+  const sleep = sleepFor(603)
+  const running = script(`echo $$ > aborted; exec ${sleep}`, { signal: abort.signal })
   await isThere('aborted')
-  await expect.poll(() => isRunning('sleep 603')).toBe(true)
+  await expect.poll(() => isRunning(sleep)).toBe(true)
   abort.abort(new Error('the clip was deleted'))
   await expect(running).rejects.toThrow('the clip was deleted')
-  expect(isRunning('sleep 603')).toBe(false)
+  expect(isRunning(sleep)).toBe(false)
 })
 
 test('an aborted signal starts nothing', async () => {
@@ -148,8 +159,9 @@ test('a program that is not there is an error', async () => {
 
 test('a killed worker leaves no program behind', { tags: 'setpriv' }, async () => {
   const worker = join(cwd, 'worker.ts')
+  const sleep = sleepFor(604)
   const source = `import { runConfined } from '${join(import.meta.dirname, 'run-confined.ts')}'
-    runConfined('/bin/sh', ['-c', 'echo $$ > orphan; exec sleep 604'], ${JSON.stringify({ limits, limiters: tools.limiters, cwd })})`
+    runConfined('/bin/sh', ['-c', 'echo $$ > orphan; exec ${sleep}'], ${JSON.stringify({ limits, limiters: tools.limiters, cwd })})`
   await writeFile(worker, source)
   const abort = new AbortController()
   const running = runConfined(process.execPath, [worker], {
@@ -158,8 +170,8 @@ test('a killed worker leaves no program behind', { tags: 'setpriv' }, async () =
     limiters: { ...tools.limiters, sandbox: null },
   })
   await isThere('orphan')
-  await expect.poll(() => isRunning('sleep 604')).toBe(true)
+  await expect.poll(() => isRunning(sleep)).toBe(true)
   abort.abort()
   await expect(running).rejects.toThrow()
-  await expect.poll(() => isRunning('sleep 604')).toBe(false)
+  await expect.poll(() => isRunning(sleep)).toBe(false)
 })

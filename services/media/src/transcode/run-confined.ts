@@ -18,6 +18,8 @@ export interface RunLimits {
 
 /** Programs that limit the next one in line; null where the machine lacks them. */
 export interface Limiters {
+  /** Wall limits are so many times as long: tests share a machine that is busy. 1 if absent. */
+  wallFactor?: number
   nice: string | null
   prlimit: string | null
   setpriv: string | null
@@ -60,7 +62,7 @@ const STDOUT_CHARACTERS = 8 * 1024 * 1024
  * be started, or with the signal's reason, and then the program is gone already.
  */
 export function runConfined(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
-  const { signal, onLine } = options
+  const { signal, onLine, limiters, limits } = options
   signal?.throwIfAborted()
   const [command, ...commandArgs] = [...limiterArgs(options), path, ...args] as [string]
   const child = spawn(command, commandArgs, {
@@ -80,7 +82,7 @@ export function runConfined(path: string, args: readonly string[], options: RunO
       stopped = reason
       killGroup(child)
     }
-    const wallTimer = setTimeout(() => stop('timed-out'), options.limits.wallSeconds * 1000)
+    const wallTimer = setTimeout(() => stop('timed-out'), limits.wallSeconds * 1000 * (limiters.wallFactor ?? 1))
     const onAbort = () => stop('aborted')
     signal?.addEventListener('abort', onAbort, { once: true })
     const release = () => {

@@ -20,11 +20,8 @@ import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
 import { unsealSecret } from './webhook-secret.ts'
 import { noteFailure, noteSuccess } from './webhooks.store.ts'
 
-type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log'>
+type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log' | 'patience' | 'receivers'>
 type Attempt = NonNullable<Awaited<ReturnType<typeof findAttempt>>>
-
-/** Standard Webhooks advises 15 to 30 s; contract/media.md 2.14 has five. */
-const ANSWER_WITHIN_MS = 5_000
 
 /** Longer than an attempt may take: one that is not heard of by then was lost with its process. */
 const LOST_AFTER_MS = 300_000
@@ -38,9 +35,8 @@ const [SHORTEST_WAIT_MS, LONGEST_WAIT_MS] = [1_000, 10_000]
 /** Who was called has begun by then; else the next who leaves a place calls again. */
 const CALLED_FOR_MS = 60_000
 
-const underWay = new Map<string, number>()
-
 export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob }): Promise<void> {
+  const { receivers } = deps
   const attempt = await findAttempt(deps.db, job.data)
   if (!attempt) return
   const { receiver } = attempt
@@ -54,26 +50,22 @@ export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob
   const pauseMs = (receiver.paused_until?.getTime() ?? 0) - now.getTime()
   if (pauseMs > 0) return postpone(deps, attempt, pauseMs + between(SHORTEST_WAIT_MS, LONGEST_WAIT_MS))
   const places = receiver.failures > 0 ? 1 : AT_ONCE
-  if (busyAt(receiver.id) >= places) {
+  if (receivers.busyAt(receiver.id) >= places) {
     await postponeDelivery(deps.db, attempt.id, now)
     // Whoever was there may have left meanwhile, and seen nobody who waits.
-    if (busyAt(receiver.id) < places) await callNext(deps, receiver.id, { places: 1 })
+    if (receivers.busyAt(receiver.id) < places) await callNext(deps, receiver.id, { places: 1 })
     return
   }
-  underWay.set(receiver.id, busyAt(receiver.id) + 1)
+  const leave = receivers.enter(receiver.id)
   let next: Next = { places: AT_ONCE }
   try {
     const until = new Date(now.getTime() + LOST_AFTER_MS)
     if (await beginAttempt(deps.db, attempt, { now, until })) next = await attemptOnce(deps, attempt)
   } finally {
-    const left = busyAt(receiver.id) - 1
-    if (left > 0) underWay.set(receiver.id, left)
-    else underWay.delete(receiver.id)
+    leave()
   }
-  await callNext(deps, receiver.id, { ...next, places: next.places - busyAt(receiver.id) })
+  await callNext(deps, receiver.id, { ...next, places: next.places - receivers.busyAt(receiver.id) })
 }
-
-const busyAt = (receiverId: string): number => underWay.get(receiverId) ?? 0
 
 /** For how many there is a place, and when. */
 interface Next {
@@ -154,7 +146,7 @@ async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Pro
   try {
     const { status } = await deps.remote.post(receiver.url, {
       ...(await signed(deps, receiver.secret, { id, body: JSON.stringify(payload) })),
-      totalMs: ANSWER_WITHIN_MS,
+      totalMs: deps.patience.webhookAnswerMs,
     })
     if (status >= 200 && status < 300) return { status, error: null }
     return { status, error: status >= 300 && status < 400 ? 'redirect' : 'status' }

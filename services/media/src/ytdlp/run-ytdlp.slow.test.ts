@@ -25,6 +25,8 @@ afterEach(() => rm(directory, { recursive: true }))
 
 const isSealed = tools.limiters.sandbox?.kind === 'bwrap'
 const unsealed = { ...tools.limiters, sandbox: null }
+/** Its own limit is what ends it. */
+const inTime = { wallFactor: 1 }
 const never = new AbortController().signal
 
 const run = (url: string, options: Partial<YtdlpOptions> = {}, { wallSeconds = 30, signal = never } = {}) =>
@@ -93,7 +95,11 @@ describe.each([
 
   test('one that hangs is ended in time, with its children', async () => {
     const seconds = String(100_000 + Math.floor(Math.random() * 100_000))
-    const { outcome } = await run(pageThat('hangs', { seconds }), { limiters }, { wallSeconds: 1.5 })
+    const { outcome } = await run(
+      pageThat('hangs', { seconds }),
+      { limiters: { ...limiters, ...inTime } },
+      { wallSeconds: 1.5 },
+    )
     expect(outcome.state).toBe('timed-out')
     const listed = async () => (await promisify(execFile)('ps', ['-eo', 'args'])).stdout
     await expect.poll(listed).not.toContain(`sleep ${seconds}`)

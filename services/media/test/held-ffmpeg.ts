@@ -1,0 +1,45 @@
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import type { MediaTools } from '../src/transcode/binaries.ts'
+import { embeddedTools } from './clips.ts'
+
+export interface HeldFfmpeg {
+  tools: MediaTools
+  /** Resolves once a clip is being made. */
+  hasBegun(): Promise<void>
+  /** From now on it is as quick as any. */
+  release(): Promise<void>
+}
+
+/** An ffmpeg that begins and does nothing until the test lets it: what comes while a clip is made comes in time on any machine. */
+export async function heldFfmpeg(): Promise<HeldFfmpeg> {
+  const directory = await mkdtemp(join(tmpdir(), 'held-ffmpeg-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const [path, begun, released] = ['ffmpeg', 'begun', 'released'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const wait = `: >'${begun}'; until [ -e '${released}' ]; do sleep 0.05; done`
+  await writeFile(path, `#!/bin/sh\n${wait}\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`, { mode: 0o755 })
+  return {
+    // A sandbox would not let it say that it has begun.
+    tools: {
+      ...embeddedTools,
+      ffmpeg: { ...embeddedTools.ffmpeg, path },
+      limiters: { ...embeddedTools.limiters, sandbox: null },
+    },
+    hasBegun: () =>
+      expect
+        .poll(() =>
+          access(begun).then(
+            () => true,
+            () => false,
+          ),
+        )
+        .toBe(true),
+    release: () => writeFile(released, ''),
+  }
+}
