@@ -22,7 +22,7 @@ test('--json prints one JSON value and nothing else', async () => {
     expect(JSON.parse(stdout)).toBeTypeOf('object')
     expect(stdout.trim().split('\n')).toHaveLength(1)
   }
-})
+}, 90_000)
 
 test('a database that is not there is said in one line', async () => {
   const { code, stdout, stderr } = await auth(['users', 'import', '-'], {}, '{"email":"a@b.example"}')
@@ -47,7 +47,7 @@ test('a database that refuses is said in one line, and so is a file that is not 
     expect(stderr).toContain(settings[index]?.[1])
     expect(stderr).not.toContain('    at ')
   }
-})
+}, 90_000)
 
 test.skipIf(process.platform !== 'linux')('a result that could not be written is a failure that is told', async () => {
   const cli = fileURLToPath(new URL('../src/cli.ts', import.meta.url))

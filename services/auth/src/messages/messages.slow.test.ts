@@ -28,7 +28,7 @@ test('a message told "try later" at the greeting, at the recipient or after the 
     await service.mailbox.answer(code, at)
     const userId = await signUp(service, 'later@example.com')
     await expect
-      .poll(() => messageOf(service, userId), { timeout: 5_000, interval: 50 })
+      .poll(() => messageOf(service, userId), { timeout: 60_000, interval: 50 })
       .toMatchObject({ state: 'queued', last_error: expect.stringContaining(String(code)) })
     await service.mailbox.accept()
     const sent = await sentTo(service, userId)
@@ -38,7 +38,7 @@ test('a message told "try later" at the greeting, at the recipient or after the 
   }
   // At once, for each waits for its retry.
   await Promise.all([laterAt(421, 'connection'), laterAt(451, 'recipient'), laterAt(452, 'message')])
-})
+}, 90_000)
 
 test('a server that cuts the connection in the middle of a mail gets it again', async () => {
   let isCutting = true
@@ -52,14 +52,14 @@ test('a server that cuts the connection in the middle of a mail gets it again', 
   const service = await startTestService({ AUTH_SMTP_PORT: String(portOf(server)) })
   const userId = await signUp(service, 'cut@example.com')
   await expect
-    .poll(async () => (await messageOf(service, userId)).last_error, { timeout: 5_000 })
+    .poll(async () => (await messageOf(service, userId)).last_error, { timeout: 60_000 })
     .toMatch(/^mail server: /)
   isCutting = false
   await sentTo(service, userId)
   expect(heard.filter((line) => line.startsWith('DATA')).length).toBeGreaterThan(1)
   await service.close()
   server.close()
-})
+}, 90_000)
 
 /** An SMTP server of a few lines that answers as it is told. */
 async function startSmtp(
