@@ -116,47 +116,54 @@ export async function openDeps(
   try {
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
-    const [queue, passwords, keys, providers] = await Promise.all([
-      openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled }),
-      createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
-      importSigningKeys(config.jwt),
-      createProviders(config),
-    ])
+    const queue = await openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled })
+    const deps = await makeDeps(config, log, { db, pool, queue }, overrides)
     const stopObserving = config.telemetry.metrics ? observeService('auth', { pool, queue }) : () => {}
     if (config.telemetry.metrics) startCounters()
-    const now = overrides.now ?? (() => new Date())
-    return {
-      config,
-      log,
-      db,
-      pool,
-      queue,
-      passwords,
-      leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
-      keys,
-      smsGuards: createSmsGuards(pool, config),
-      limits: createLimits({ pool, db, now }, config),
-      captcha: createCaptcha({ db, keys, now, config }),
-      refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
-      codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
-      outboxKey: deriveKey(config.jwt.secret, 'outbox'),
-      storageKey: deriveKey(config.encryptionSecret, 'at-rest'),
-      providers,
-      findCaller: together(
-        (callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions),
-        MOST_CALLERS,
-      ),
-      rotateSession: createRotateSession({ db, now, config }),
-      now,
-      newId: randomUUID,
-      newRowId: randomUUIDv7,
-      random: randomBytes,
-      isStopping: () => false,
-      ...overrides,
-      close: () => inOrder(log, [stopObserving, () => queue.stop(5_000), close]),
-    }
+    return { ...deps, close: () => inOrder(log, [stopObserving, () => queue.stop(5_000), close]) }
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** All that is made of the settings, on what is open. */
+export async function makeDeps(
+  config: Config,
+  log: Logger,
+  { db, pool, queue }: Pick<Deps, 'db' | 'pool' | 'queue'>,
+  overrides: Overrides = {},
+): Promise<Deps> {
+  const [passwords, keys, providers] = await Promise.all([
+    createPasswords(config.passwords.hashing, config.server.maxRequestSeconds * HASH_WAIT_SHARE * 1000),
+    importSigningKeys(config.jwt),
+    createProviders(config),
+  ])
+  const now = overrides.now ?? (() => new Date())
+  return {
+    config,
+    log,
+    db,
+    pool,
+    queue,
+    passwords,
+    leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
+    keys,
+    smsGuards: createSmsGuards(pool, config),
+    limits: createLimits({ pool, db, now }, config),
+    captcha: createCaptcha({ db, keys, now, config }),
+    refreshTokenKey: deriveKey(config.jwt.secret, 'refresh-token'),
+    codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
+    outboxKey: deriveKey(config.jwt.secret, 'outbox'),
+    storageKey: deriveKey(config.encryptionSecret, 'at-rest'),
+    providers,
+    findCaller: together((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MOST_CALLERS),
+    rotateSession: createRotateSession({ db, now, config }),
+    now,
+    newId: randomUUID,
+    newRowId: randomUUIDv7,
+    random: randomBytes,
+    isStopping: () => false,
+    ...overrides,
   }
 }

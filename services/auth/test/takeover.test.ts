@@ -196,8 +196,8 @@ describe('a number whose plain form is long', () => {
       service.post('/admin/generate_link', { type: 'invite', email: 'numbers-5@example.com', data }, service.admin),
   }
 
-  test.for(Object.keys(ways))('does not get into metadata by %s', async (way) => {
-    const service = await startTestService({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+  test.for(Object.keys(ways))('does not get into metadata by %s', async (way, { service: shared }) => {
+    const service = await shared.with({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
     for (const data of [long, { n: 1e308 }, { n: -1e25 }]) {
       const answer = await ways[way]?.(service, data)
       expect(answer).toMatchObject({ status: 422, body: { error_code: 'validation_failed' } })

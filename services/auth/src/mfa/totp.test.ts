@@ -48,8 +48,8 @@ describe('who may call', () => {
     for (const one of CALLS) expect(await call(service, one, auth)).toMatchObject(refusal(403, 'session_not_found'))
   })
 
-  test('anonymous users have no second factors', async () => {
-    const open = await startTestService({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+  test('anonymous users have no second factors', async ({ service }) => {
+    const open = await service.with({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
     const { auth } = toSignedIn((await open.post('/signup')).body)
     const text = 'Anonymous user not allowed to perform these actions'
     for (const one of CALLS) expect(await call(open, one, auth)).toMatchObject(refusal(403, 'no_authorization', text))
@@ -338,8 +338,8 @@ describe('proving', () => {
     expect(await verify()).toMatchObject(refusal(422, 'mfa_factor_not_found'))
   })
 
-  test('can be switched off', async () => {
-    const service = await startTestService({
+  test('can be switched off', async ({ service: shared }) => {
+    const service = await shared.with({
       AUTH_MFA_TOTP_VERIFY_ENABLED: 'false',
       AUTH_MFA_TOTP_ENROLL_ENABLED: 'true',
     })

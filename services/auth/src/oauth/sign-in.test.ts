@@ -291,7 +291,7 @@ describe('an account that has the address', () => {
   })
 
   test('is left alone where the provider may not link', async () => {
-    const own = await startTestService({ ...google.settings('GOOGLE'), AUTH_EXTERNAL_GOOGLE_LINKING: 'never' })
+    const own = await service.with({ AUTH_EXTERNAL_GOOGLE_LINKING: 'never' })
     const person = newPerson()
     await own.signedIn(person.email, password)
     google.next(person)
@@ -431,28 +431,22 @@ test.each([
 ])(
   'who registered an address before it was invited has no way in once its owner joins at a provider, %s',
   async (_how, query) => {
-    const own = await startTestService(google.settings('GOOGLE'))
     const person = newPerson()
-    await own.post('/signup', { email: person.email, password })
-    const squatted = await own.mailbox.waitFor(person.email)
-    await own.post('/invite', { email: person.email }, own.admin)
-    const mail = await own.mailbox.waitFor(person.email, { after: squatted })
+    await service.post('/signup', { email: person.email, password })
+    const squatted = await service.mailbox.waitFor(person.email)
+    await service.post('/invite', { email: person.email }, service.admin)
+    const mail = await service.mailbox.waitFor(person.email, { after: squatted })
     google.next(person)
-    const joined = await signInAt(own, google, `/authorize?provider=google${query(tokenIn(mail.text))}`)
+    const joined = await signInAt(service, google, `/authorize?provider=google${query(tokenIn(mail.text))}`)
     expect(fragmentOf(joined).access_token).toBeTruthy()
-    expect((await own.post('/token?grant_type=password', { email: person.email, password })).status).toBe(400)
-    await own.close()
+    expect((await service.post('/token?grant_type=password', { email: person.email, password })).status).toBe(400)
   },
 )
 
 test.each(['signup', 'otp', 'invite', 'provider'])(
   'an account made by a provider that was only told the address is no way in once its owner has come by %s',
   async (way) => {
-    const own = await startTestService({
-      ...google.settings('GOOGLE'),
-      ...corp.settings('OIDC_CORP'),
-      AUTH_SMTP_MAX_FREQUENCY: '1',
-    })
+    const own = await service.with({ AUTH_SMTP_MAX_FREQUENCY: '1' })
     const owner = newPerson()
     const squatter = { ...newPerson(), email: owner.email, email_verified: false }
     const come = (at: OpenIdProvider, name: string, query = '') =>
@@ -509,7 +503,7 @@ test('a banned user and a closed sign-up are refused', async () => {
   google.next(invited)
   const joining = await signIn(google, 'google', `&invite_token=${tokenIn(mail.text)}`)
   expect(queryOf(joining)).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
-  const closed = await startTestService({ ...google.settings('GOOGLE'), AUTH_DISABLE_SIGNUP: 'true' })
+  const closed = await service.with({ AUTH_DISABLE_SIGNUP: 'true' })
   google.next(newPerson())
   const answer = await signInAt(closed, google, '/authorize?provider=google')
   expect(queryOf(answer)).toMatchObject({ error: 'access_denied', error_code: 'signup_disabled' })

@@ -98,8 +98,8 @@ describe('refreshing', () => {
     expect(audited.map(({ payload }) => payload.action)).toContain('token_reuse_detected')
   })
 
-  test('without rotation a reused token is refused and the session lives', async () => {
-    const service = await startTestService({ AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' })
+  test('without rotation a reused token is refused and the session lives', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' })
     const { refreshToken: first } = await service.signedIn()
     const second = (await refresh(service, first)).body.refresh_token
     expect((await refresh(service, first)).body.refresh_token).toBe(second)
@@ -113,8 +113,8 @@ describe('refreshing', () => {
     await service.close()
   })
 
-  test('sessions end with their time box and with inactivity', async () => {
-    const service = await startTestService({ AUTH_SESSIONS_TIMEBOX: '1h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '20m' })
+  test('sessions end with their time box and with inactivity', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_SESSIONS_TIMEBOX: '1h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '20m' })
     const active = await service.signedIn()
     const idle = await service.signedIn()
     let token = active.refreshToken

@@ -23,8 +23,8 @@ describe('checks come in the order of the contract', () => {
     expect(await service.post('/signup', body)).toMatchObject({ status, body: { error_code: code } })
   })
 
-  test('closed sign-ups before everything that is wrong with the request', async () => {
-    const service = await startTestService({ AUTH_DISABLE_SIGNUP: 'true' })
+  test('closed sign-ups before everything that is wrong with the request', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_DISABLE_SIGNUP: 'true' })
     const answer = await service.post('/signup', { email: 'nobody', phone: 'none', password: '' })
     expect(answer).toMatchObject({ status: 422, body: { error_code: 'signup_disabled' } })
     await service.close()
@@ -169,8 +169,8 @@ describe('anonymous sign-ups', () => {
     await service.close()
   })
 
-  test('that are switched off are refused as such, however often', async () => {
-    const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_ANONYMOUS_USERS: '1' })
+  test('that are switched off are refused as such, however often', async ({ service: shared }) => {
+    const service = await shared.with({ ...HEADER, AUTH_RATE_LIMIT_ANONYMOUS_USERS: '1' })
     for (let i = 0; i < 3; i++) {
       const answer = await service.post('/signup', {}, { 'x-real-address': '192.0.2.1' })
       expect(answer).toMatchObject({ status: 422, body: { error_code: 'anonymous_provider_disabled' } })
