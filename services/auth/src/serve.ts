@@ -35,9 +35,6 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     await app.ready()
     releaseStartMemory()
     const address = await app.listen({ host: config.server.host, port: config.server.port })
-    if (!config.limits.header && !config.server.trustSbForwardedFor) {
-      log.warn('no trusted address header is set (AUTH_RATE_LIMIT_HEADER): requests are not limited per client address')
-    }
     return { app, address, stop }
   } catch (error) {
     await stop()

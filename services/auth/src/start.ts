@@ -1,3 +1,4 @@
+import type { Logger } from '@services/common/logger'
 import { readSettings } from '@services/common/start-up'
 import { type Config, readConfig } from './config.ts'
 
@@ -8,3 +9,10 @@ export const portVariables = ({ server, telemetry }: Config): Record<number, str
 })
 
 export const startUp = (how?: { toStderr?: boolean }) => readSettings('auth', readConfig, how)
+
+/** For what serves the public: on a developer's machine everybody has one address. */
+export function warnOfMissingLimits({ limits, server }: Config, log: Logger): void {
+  if (!limits.header && !server.trustSbForwardedFor) {
+    log.warn('no trusted address header is set (AUTH_RATE_LIMIT_HEADER): requests are not limited per client address')
+  }
+}
