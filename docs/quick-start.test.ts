@@ -18,7 +18,7 @@ afterAll(() => shell.close())
 
 test('a newcomer registers a user, signs her in and uploads a clip', async () => {
   guide.leave('pnpm@12 dev', 'docs/testing/global-setup.ts')
-  guide.leave('pnpm@12 demo', 'packages/common/src/dev/demo.test.ts')
+  guide.leave('pnpm@12 demo', 'packages/common/src/dev/demo.slow.test.ts')
 
   const auth = { 'http://127.0.0.1:8081': authUrl }
   const signUp = await shell.run(guide.take('/signup', auth))

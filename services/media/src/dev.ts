@@ -5,50 +5,54 @@ import { dirname, join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
-import { type RunningService, serve } from './serve.ts'
+import type { RunningService } from './serve.ts'
+import { portVariables } from './start.ts'
 import { hashToken } from './tokens/api-token.ts'
 import { ALL_SCOPES } from './tokens/bootstrap-token.ts'
 import { createToken } from './tokens/create-token.ts'
 import { findLiveToken } from './tokens/tokens.store.ts'
 
-await runDev(
-  { name: 'media', prefix: 'MEDIA_', port: '8082' },
-  async ({ given, port, dataDir, stops, settle, leave, commandLine }) => {
-    const defaults: Record<string, string> = {
-      MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
-      MEDIA_HOST: '127.0.0.1',
-      MEDIA_BLOBS_DIR: join(dataDir, 'blobs'),
-      MEDIA_WORK_DIR: join(dataDir, 'work'),
-      // Clips are imported from the next terminal here; never in production.
-      MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
-      MEDIA_RATE_LIMIT_UPLOAD: '100000',
-      MEDIA_RATE_LIMIT_IMPORT: '100000',
-      MEDIA_LOG_LEVEL: 'error',
-    }
-    if (!given('DATABASE_URL')) {
-      const postgres = await startEmbeddedPostgres({
-        dataDir: join(dataDir, 'postgres'),
-        database: 'media',
-        onUnexpectedExit: leave,
-      })
-      stops.push(postgres.stop)
-      defaults.MEDIA_DATABASE_URL = postgres.url
-    }
-    const { config, log } = settle(readConfig, defaults)
-    const service = await serve(config, log)
-    stops.push(service.stop)
-    const token = await ensureDevToken(service, join(dataDir, 'dev-token'))
-    const base = config.site.baseUrl
-    return [
+await runDev('media', async ({ given, port, dataDir, stops, settle, leave, commandLine }) => {
+  const defaults: Record<string, string> = {
+    MEDIA_BASE_URL: `http://127.0.0.1:${port}`,
+    MEDIA_HOST: '127.0.0.1',
+    MEDIA_BLOBS_DIR: join(dataDir, 'blobs'),
+    MEDIA_WORK_DIR: join(dataDir, 'work'),
+    // Clips are imported from the next terminal here; never in production.
+    MEDIA_IMPORT_ALLOW_CIDRS: '127.0.0.0/8',
+    MEDIA_RATE_LIMIT_UPLOAD: '100000',
+    MEDIA_RATE_LIMIT_IMPORT: '100000',
+    MEDIA_LOG_LEVEL: 'error',
+  }
+  // Read while PostgreSQL starts.
+  const loading = import('./serve.ts')
+  if (!given('DATABASE_URL')) {
+    const postgres = await startEmbeddedPostgres({
+      dataDir: join(dataDir, 'postgres'),
+      database: 'media',
+      onUnexpectedExit: leave,
+    })
+    stops.push(postgres.stop)
+    defaults.MEDIA_DATABASE_URL = postgres.url
+  }
+  const { config, log } = settle(readConfig, portVariables, defaults)
+  const { serve } = await loading
+  const service = await serve(config, log)
+  stops.push(service.stop)
+  const token = await ensureDevToken(service, join(dataDir, 'dev-token'))
+  const base = config.site.baseUrl
+  return {
+    url: `http://127.0.0.1:${port}`,
+    lines: [
       `base URL ${base}`,
       `docs     ${base}/docs`,
       `token    ${token}`,
       `upload   curl -F file=@clip.mp4 -F title=Hello -H 'Token: ${token}' ${base}/media/upload`,
       `import   curl --json '{"source":"https://upload.wikimedia.org/wikipedia/commons/2/2c/Rotating_earth_%28large%29.gif"}' -H 'Token: ${token}' ${base}/media/import`,
       `commands ${commandLine} --help`,
-    ]
-  },
-)
+    ],
+  }
+})
 
 /** One token for all starts, so that what was pasted into a script yesterday works today. */
 async function ensureDevToken({ deps }: RunningService, file: string): Promise<string> {

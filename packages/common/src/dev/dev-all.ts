@@ -4,22 +4,36 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type BannerSection, formatBanner } from './banner.ts'
-import { requireFreePorts } from './dev-ports.ts'
+import { findTakenPorts, portInUseMessage, suggestPorts } from './dev-ports.ts'
 import { type DevService, startDevService } from './dev-service.ts'
-import { type Inbox, startInbox } from './inbox.ts'
+import {
+  COMPILE_CACHE,
+  dataPrefix,
+  dataRoot,
+  describeDev,
+  PORTS,
+  REPOSITORY,
+  readPort,
+  wantsHelp,
+} from './dev-settings.ts'
+import type { Inbox } from './inbox.ts'
+import { describePlace, findRunning } from './running.ts'
 
 const SERVICES = [
-  { name: 'auth', portVariable: 'AUTH_PORT', defaultPort: 8081 },
-  { name: 'media', portVariable: 'MEDIA_PORT', defaultPort: 8082 },
+  { name: 'auth', port: PORTS.auth },
+  { name: 'media', port: PORTS.media },
 ]
 
-const root = resolve(process.argv[2] ?? join(import.meta.dirname, '../../../..'))
+const [folder] = process.argv.slice(2).filter((arg) => !arg.startsWith('-'))
+const root = resolve(folder ?? REPOSITORY)
+const data = dataRoot(process.env, root)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
 /** The terminal may be gone before we are; what we had to say then is lost, the shutdown is not. */
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
-process.exit(await runAll())
+if (wantsHelp(process.argv)) print(describeDev())
+else process.exit(await runAll())
 
 async function runAll(): Promise<number> {
   const present = SERVICES.filter(({ name }) => existsSync(join(root, 'services', name, 'src/dev.ts')))
@@ -32,26 +46,56 @@ async function runAll(): Promise<number> {
   const services: DevService[] = []
   try {
     const wantsInbox = present.some(({ name }) => name === 'auth') && !readSetting('AUTH_SMTP_HOST', 'SMTP_HOST')
-    const web = { port: readPort('INBOX_WEB_PORT', 8025), variable: 'INBOX_WEB_PORT' }
-    const smtp = { port: readPort('INBOX_SMTP_PORT', 1025), variable: 'INBOX_SMTP_PORT' }
-    const ports = present.map(({ portVariable, defaultPort }) => ({
-      port: readPort(portVariable, defaultPort),
-      variable: portVariable,
-    }))
-    await requireFreePorts(wantsInbox ? [...ports, web, smtp] : ports)
-    if (wantsInbox) inbox = await startInbox({ smtpPort: smtp.port, webPort: web.port })
-    const env = { ...process.env, ...smtpSettings(inbox) }
+    const places = [...present.map(({ port }) => port), ...(wantsInbox ? [PORTS.inboxWeb, PORTS.inboxSmtp] : [])]
+    const ports = places.map((place) => ({ port: readPort(place, process.env), variable: place.variable }))
+    await refuseSecond(
+      present.map(({ name }) => name),
+      ports,
+    )
+    await refuseTakenPorts(ports)
+    const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, ...dataSettings(), ...inboxSettings(wantsInbox) }
     for (const { name } of present) {
       const prefix = `${name.padEnd(5)} | `
       services.push(startDevService(name, join(root, 'services', name), env, (line) => print(prefix + line)))
     }
+    // Loaded while the services start, which have nothing to send yet.
+    if (wantsInbox) inbox = await openInbox()
     return await superviseUntilEnd(services, interrupted, inbox)
   } catch (error) {
     print(error instanceof Error ? error.message : String(error))
     return 1
   } finally {
+    await Promise.all(services.map((service) => service.stop()))
     await inbox?.close()
   }
+}
+
+type NamedPort = { port: number; variable: string }
+
+async function refuseSecond(names: string[], ports: NamedPort[]): Promise<void> {
+  const found = await Promise.all(names.map((name) => findRunning(join(data, name))))
+  const running = found.filter((one) => one !== undefined)
+  if (running.length === 0) return
+  throw new Error(
+    `dev already runs here${describePlace(running)}. Stop it with Ctrl-C in its terminal, or start a second one:\n` +
+      `  DEV_DATA_DIR='${data}-2' ${await suggestPorts(ports)} npx -y pnpm@12 dev`,
+  )
+}
+
+async function refuseTakenPorts(ports: NamedPort[]): Promise<void> {
+  const taken = await findTakenPorts(ports)
+  if (taken.length === 0) return
+  const remedy = `Free ones: ${await suggestPorts(taken, ports)} npx -y pnpm@12 dev`
+  throw new Error([...taken.map(portInUseMessage), remedy].join('\n'))
+}
+
+async function openInbox(): Promise<Inbox> {
+  const { startInbox } = await import('./inbox.ts')
+  return startInbox({
+    smtpPort: readPort(PORTS.inboxSmtp, process.env),
+    webPort: readPort(PORTS.inboxWeb, process.env),
+    file: join(data, 'inbox/messages.json'),
+  })
 }
 
 /** Returns the exit code: 0 when everything was stopped on request and went quietly. */
@@ -61,12 +105,12 @@ async function superviseUntilEnd(services: DevService[], interrupted: Promise<vo
     (lines) => isStopping || print(formatBanner(describeAll(services, lines, inbox))),
     () => {}, // `failed` says it
   )
-  const failed = Promise.race(services.map(async ({ name, ended }) => `${name} ended by itself: ${(await ended).how}.`))
+  const failed = Promise.race(services.map(async (service) => ({ service, how: (await service.ended).how })))
   const failure = await Promise.race([interrupted, failed])
   isStopping = true
-  print(failure ? `${failure} Stopping the rest.` : 'Stopping.')
+  print(failure ? `${failure.service.name} ended by itself: ${failure.how}. Stopping the rest.` : 'Stopping.')
   await Promise.all(services.map((service) => service.stop()))
-  const allClean = await reportEnds(services)
+  const allClean = await reportEnds(services.filter((service) => service !== failure?.service))
   return allClean && !failure ? 0 : 1
 }
 
@@ -81,7 +125,13 @@ async function reportEnds(services: DevService[]): Promise<boolean> {
 function describeAll(services: DevService[], lines: string[][], inbox: Inbox | undefined): BannerSection[] {
   const sections = services.map(({ name }, index) => ({ title: name, lines: lines[index] ?? [] }))
   if (inbox) sections.push({ title: 'inbox', lines: [inbox.webUrl] })
-  return [...sections, { title: 'A walk through it: npx -y pnpm@12 demo      Ctrl-C stops everything.', lines: [] }]
+  return [
+    ...sections,
+    {
+      title: `A walk through it: ${dataPrefix(process.env)}npx -y pnpm@12 demo      Ctrl-C stops everything.`,
+      lines: [],
+    },
+  ]
 }
 
 /** The first of the signals. Later ones change nothing: pnpm repeats the terminal's Ctrl-C, and stopping has an end. */
@@ -97,12 +147,17 @@ function readSetting(...names: string[]): string | undefined {
   return undefined
 }
 
-function readPort(variable: string, defaultPort: number): number {
-  const port = Number(readSetting(variable) ?? defaultPort)
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${variable} is not a port number.`)
-  return port
+/** Services run in folders of their own, where a relative path would lead elsewhere. */
+function dataSettings(): Record<string, string> {
+  return process.env.DEV_DATA_DIR ? { DEV_DATA_DIR: data } : {}
 }
 
-function smtpSettings(inbox: Inbox | undefined): Record<string, string> {
-  return inbox ? { AUTH_SMTP_HOST: inbox.smtpHost, AUTH_SMTP_PORT: String(inbox.smtpPort) } : {}
+/** For auth: where its mail goes, and where people read it. */
+function inboxSettings(wantsInbox: boolean): Record<string, string> {
+  if (!wantsInbox) return {}
+  return {
+    AUTH_SMTP_HOST: '127.0.0.1',
+    AUTH_SMTP_PORT: String(readPort(PORTS.inboxSmtp, process.env)),
+    DEV_INBOX_URL: `http://127.0.0.1:${readPort(PORTS.inboxWeb, process.env)}`,
+  }
 }

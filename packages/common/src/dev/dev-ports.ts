@@ -11,11 +11,33 @@ export function portInUseMessage({ port, variable }: WantedPort): string {
 
 /** Throws one error that names every port of the list that somebody already listens on. */
 export async function requireFreePorts(wanted: WantedPort[], host = '127.0.0.1'): Promise<void> {
-  const refusals: string[] = []
+  const taken = await findTakenPorts(wanted, host)
+  if (taken.length > 0) throw new Error(taken.map(portInUseMessage).join('\n'))
+}
+
+export async function findTakenPorts<Wanted extends WantedPort>(
+  wanted: Wanted[],
+  host = '127.0.0.1',
+): Promise<Wanted[]> {
+  const taken: Wanted[] = []
   for (const one of wanted) {
-    if (!(await isPortFree(one.port, host))) refusals.push(portInUseMessage(one))
+    if (!(await isPortFree(one.port, host))) taken.push(one)
   }
-  if (refusals.length > 0) throw new Error(refusals.join('\n'))
+  return taken
+}
+
+/** `AUTH_PORT=8083 MEDIA_PORT=8084`: for each of them the next port above it that is free and that none of `others` has. */
+export async function suggestPorts(instead: Required<WantedPort>[], others: WantedPort[] = []): Promise<string> {
+  const avoided = new Set([...instead, ...others].map(({ port }) => port))
+  const settings: string[] = []
+  for (const { port, variable } of instead) {
+    let next = port
+    do next = next === 65_535 ? 1_025 : next + 1
+    while (avoided.has(next) || !(await isPortFree(next, '127.0.0.1')))
+    avoided.add(next)
+    settings.push(`${variable}=${next}`)
+  }
+  return settings.join(' ')
 }
 
 /**

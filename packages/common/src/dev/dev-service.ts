@@ -46,6 +46,7 @@ function waitForReady(child: ChildProcess, ended: DevService['ended']): Promise<
     if (isReadyMessage(message)) resolve(message.banner)
   })
   void ended.then(({ how }) => reject(new Error(`ended before it was ready: ${how}`)))
+  promise.catch(() => {}) // `ended` says it, also to callers that do not look here yet
   return promise
 }
 

@@ -1,12 +1,18 @@
 import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { findFreePort } from './dev-ports.ts'
 import { createMessages } from './inbox/inbox-messages.ts'
 import { createInboxWeb } from './inbox/inbox-web.ts'
+import { keepMessages } from './inbox/kept-messages.ts'
 import { type Inbox, startInbox } from './inbox.ts'
 
 const HOSTILE = `<script>alert('x')</script>"><img src=x onerror=alert(1)>`
+
+const TO_ADA = { from: 'app@example.com', to: ['ada@example.com'] }
 
 let inbox: Inbox
 
@@ -79,6 +85,75 @@ test('JSON lists by recipient without sources, gives one with its source, and em
   expect((await app.inject({ method: 'DELETE', url: '/api/messages' })).statusCode).toBe(204)
   expect((await app.inject('/api/messages')).json()).toEqual({ messages: [] })
   expect((await app.inject('/api/messages/2')).statusCode).toBe(404)
+})
+
+describe('mails kept over a restart', () => {
+  let folder: string
+  let file: string
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'inbox-test-'))
+    file = join(folder, 'inbox/messages.json')
+  })
+
+  afterEach(() => rm(folder, { recursive: true }))
+
+  const open = async () => {
+    const keeper = await keepMessages(file)
+    return { keeper, messages: createMessages(keeper.loaded, keeper.save) }
+  }
+
+  test('are the same, newest first, and later ones have later numbers', async () => {
+    const first = await open()
+    for (const subject of ['one', 'two']) await first.messages.add(Buffer.from(`Subject: ${subject}\r\n\r\nx`), TO_ADA)
+    const before = first.messages.list()
+    await first.keeper.flush()
+    const second = await open()
+    expect(second.messages.list()).toEqual(before)
+    await second.messages.add(Buffer.from('Subject: three\r\n\r\nx'), TO_ADA)
+    expect(second.messages.list().map(({ id, subject }) => [id, subject])).toEqual([
+      [3, 'three'],
+      [2, 'two'],
+      [1, 'one'],
+    ])
+    await second.keeper.flush()
+  })
+
+  test('are gone when the inbox was cleared, and only the owner may read the file', async () => {
+    const first = await open()
+    await first.messages.add(Buffer.from('Subject: secret link\r\n\r\nx'), TO_ADA)
+    await first.keeper.flush()
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    first.messages.clear()
+    await first.keeper.flush()
+    expect((await open()).messages.list()).toEqual([])
+    expect(await readdir(join(folder, 'inbox'))).toEqual(['messages.json'])
+  })
+
+  test.each([
+    { what: 'half a file', content: '[{"id":1,"subject":"o' },
+    { what: 'mails of another shape', content: '[{"id":1}]' },
+    { what: 'no list', content: '{"messages":null}' },
+  ])('$what is an empty inbox that works', async ({ content }) => {
+    await mkdir(dirname(file))
+    await writeFile(file, content)
+    const { messages, keeper } = await open()
+    expect(messages.list()).toEqual([])
+    await messages.add(Buffer.from('Subject: one\r\n\r\nx'), TO_ADA)
+    await keeper.flush()
+    expect((await open()).messages.list()).toMatchObject([{ id: 1, subject: 'one' }])
+  })
+})
+
+test('of many mails the newest 500 are kept, of large ones 16 MiB, of one larger than that itself', async () => {
+  const messages = createMessages()
+  const add = (bytes: number) => messages.add(Buffer.from(`Subject: x\r\n\r\n${'x'.repeat(bytes)}`), TO_ADA)
+  for (let n = 0; n < 502; n++) await add(1)
+  expect(messages.list().map(({ id }) => id)).toEqual(Array.from({ length: 500 }, (_, index) => 502 - index))
+  for (let n = 0; n < 3; n++) await add(6 * 1024 ** 2)
+  expect(messages.list().map(({ id }) => id)).toEqual([505, 504])
+  await add(17 * 1024 ** 2)
+  expect(messages.list().map(({ id }) => id)).toEqual([506])
 })
 
 test('a web page that points its own name at this machine reads nothing', async () => {

@@ -1,10 +1,12 @@
-// The development mailbox: takes every mail over SMTP, keeps the newest in memory, shows them on a web page.
+// The development mailbox: takes every mail over SMTP, keeps the newest, over a restart too, shows them on a web page.
 // The one rule: it listens on this machine only, because it holds sign-in links.
-// SMTP and its failure switches: inbox/smtp-sink.ts. What is kept: inbox-messages.ts. Pages and JSON: inbox-web.ts.
+// SMTP and its failure switches: inbox/smtp-sink.ts. What is kept: inbox-messages.ts, kept-messages.ts. Pages and JSON: inbox-web.ts.
 import type { AddressInfo } from 'node:net'
 import { requireFreePorts } from './dev-ports.ts'
+import { PORTS } from './dev-settings.ts'
 import { createMessages, type Message, type MessageFilter } from './inbox/inbox-messages.ts'
 import { createInboxWeb } from './inbox/inbox-web.ts'
+import { keepMessages } from './inbox/kept-messages.ts'
 import { type SmtpBehaviour, startSmtpSink } from './inbox/smtp-sink.ts'
 
 export type InboxOptions = {
@@ -13,6 +15,8 @@ export type InboxOptions = {
   /** 0 takes a free one; default 8025. */
   webPort?: number
   host?: string
+  /** Keeps the mails over a restart; in memory only when absent. */
+  file?: string
 }
 
 export type Inbox = {
@@ -31,17 +35,18 @@ export type Inbox = {
 
 /** Throws one sentence per port in use, naming INBOX_SMTP_PORT or INBOX_WEB_PORT. */
 export async function startInbox(options: InboxOptions = {}): Promise<Inbox> {
-  const { smtpPort = 1025, webPort = 8025, host = '127.0.0.1' } = options
+  const { smtpPort = PORTS.inboxSmtp.usual, webPort = PORTS.inboxWeb.usual, host = '127.0.0.1', file } = options
   const wanted = [
-    { port: smtpPort, variable: 'INBOX_SMTP_PORT' },
-    { port: webPort, variable: 'INBOX_WEB_PORT' },
+    { port: smtpPort, variable: PORTS.inboxSmtp.variable },
+    { port: webPort, variable: PORTS.inboxWeb.variable },
   ]
   await requireFreePorts(
     wanted.filter(({ port }) => port !== 0),
     host,
   )
 
-  const messages = createMessages()
+  const keeper = file ? await keepMessages(file) : undefined
+  const messages = createMessages(keeper?.loaded, keeper?.save)
   const sink = await startSmtpSink({ host, port: smtpPort }, messages.add)
   const smtpUrl = `smtp://${sink.host}:${sink.port}`
   const web = await createInboxWeb(messages, smtpUrl)
@@ -62,6 +67,7 @@ export async function startInbox(options: InboxOptions = {}): Promise<Inbox> {
     clear: messages.clear,
     async close() {
       await Promise.all([web.close(), sink.close()])
+      await keeper?.flush()
     },
   }
 }

@@ -1,10 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { enableCompileCache } from 'node:module'
+import { dirname, join } from 'node:path'
 import { type Environment, readEnvFile } from '../config.ts'
 import { createLogger, type Logger, type LogLevel } from '../logger.ts'
 import { explainStartFailure } from '../start-failure.ts'
 import { announceReady, stopWithParent } from './dev-child.ts'
+import { COMPILE_CACHE, dataPrefix, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
+import { type Addresses, claimDataDir, publishAddresses, releaseDataDir } from './running.ts'
 
 /** What the dev.ts of a service works with. */
 export interface Dev {
@@ -19,44 +21,49 @@ export interface Dev {
   stops: (() => Promise<void>)[]
   /** Ends at once, in one sentence. Without its database nothing could be finished or given back in good order. */
   leave(because: string): void
-  /** Reads the settings; what is given wins over these defaults. Warnings are logged. Kept for the command line too. */
+  /** Reads the settings; what is given wins over these defaults. Kept for the command line too. */
   settle<Config extends { log: { level: LogLevel; file?: string | undefined } }>(
     readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
+    portVariables: (config: Config) => Record<number, string>,
     defaults: Environment,
   ): { config: Config; log: Logger }
   /** What to type, at the root of the repository, for the command line with the settings of this very service. */
   commandLine: string
 }
 
+/** What a service that serves says of itself; `lines` are for people. */
+type Started = Addresses & { lines: string[] }
+
 /**
  * The body of every dev.ts: starts the service with embedded defaults, prints the lines that `start` answers, and stops
  * everything on a signal, when the parent is gone or when the start fails.
  */
-export async function runDev(
-  { name, prefix, port }: { name: string; prefix: string; port: string },
-  start: (dev: Dev) => Promise<string[]>,
-): Promise<void> {
+export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promise<Started>): Promise<void> {
+  if (wantsHelp(process.argv)) return void process.stdout.write(describeDev())
+  enableCompileCache(COMPILE_CACHE)
+  const prefix = `${name.toUpperCase()}_`
   const file = readEnvFile('.env')
   const env = { ...file, ...process.env }
   const given = (variable: string) => env[prefix + variable] || env[variable]
-  const dataDir = join(resolve(env.DEV_DATA_DIR || fileURLToPath(new URL('../../../../.data', import.meta.url))), name)
+  const dataDir = join(dataRoot(env), name)
+  const ports: Record<number, string> = {}
   const dev: Dev = {
     env,
     given,
-    port: given('PORT') ?? port,
+    port: given('PORT') ?? String(PORTS[name].usual),
     dataDir,
-    commandLine: `npx -y pnpm@12 --filter ./services/${name} cli:dev`,
+    commandLine: `${dataPrefix(env)}npx -y pnpm@12 --filter ./services/${name} cli:dev`,
     stops: [],
     leave(because) {
       process.stderr.write(`${because}. Stopping; the next start recovers the data.\n`)
       process.exit(1)
     },
-    settle(readConfig, defaults) {
+    settle(readConfig, portVariables, defaults) {
       const { config, warnings } = readConfig(process.env, { ...defaults, ...file })
-      const log = createLogger({ name, ...config.log })
-      for (const warning of warnings) log.warn(warning)
+      for (const warning of warnings) process.stderr.write(`${warning}\n`)
+      Object.assign(ports, portVariables(config))
       writeSettings(join(dataDir, 'dev.env'), prefix, { ...defaults, ...file, ...process.env })
-      return { config, log }
+      return { config, log: createLogger({ name, ...config.log }) }
     },
   }
   let isStopping = false
@@ -70,12 +77,22 @@ export async function runDev(
   process.once('SIGTERM', () => stop(0))
   stopWithParent(() => stop(0))
   try {
-    announceReady(name, await start(dev))
+    await claimDataDir(dataDir, name, PORTS[name].variable)
+    dev.stops.push(() => releaseDataDir(dataDir))
+    const { lines, ...addresses } = await start(dev)
+    await publishAddresses(dataDir, addresses)
+    announceReady(name, lines)
   } catch (error) {
-    const expected = explainStartFailure(error, { [Number(dev.port)]: `${prefix}PORT` })
-    process.stderr.write(`${expected ?? (error instanceof Error ? error.stack : error)}\n`)
+    process.stderr.write(`${explainStartFailure(error, ports) ?? describeFailure(error)}\n`)
     await stop(1)
   }
+}
+
+/** A sentence; a mistake in our code, which Node tells by such an error, is found by its stack. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isMistake = [TypeError, ReferenceError, SyntaxError, RangeError].some((kind) => error instanceof kind)
+  return (isMistake && error.stack) || error.message
 }
 
 /** For the script `cli:dev`; what is set in its terminal wins. */

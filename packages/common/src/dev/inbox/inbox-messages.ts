@@ -32,19 +32,22 @@ export type Messages = {
   clear(): void
 }
 
-/** Memory is the only store; a load test against the dev services must not fill it. */
+/** A load test against the dev services must fill neither the memory nor the file; larger mails leave fewer. */
 const KEPT_MESSAGES = 500
+const KEPT_SOURCE_BYTES = 16 * 1024 * 1024
 
-export function createMessages(): Messages {
-  let kept: Message[] = []
-  let lastId = 0
+/** `onChange` gets all that is kept, after each arrival and each clearing. */
+export function createMessages(loaded: Message[] = [], onChange: (kept: Message[]) => void = () => {}): Messages {
+  let kept = loaded
+  let lastId = Math.max(0, ...loaded.map(({ id }) => id))
   const arrivals = new EventTarget()
 
   const list = (filter: MessageFilter = {}) => kept.filter((message) => fits(message, filter))
   return {
     async add(raw, envelope) {
       const parsed = await parseMessage(raw, envelope)
-      kept = [{ id: ++lastId, ...parsed }, ...kept].slice(0, KEPT_MESSAGES)
+      kept = withinBounds([{ id: ++lastId, ...parsed }, ...kept])
+      onChange(kept)
       arrivals.dispatchEvent(new Event('arrival'))
     },
     list,
@@ -66,8 +69,19 @@ export function createMessages(): Messages {
     },
     clear() {
       kept = []
+      onChange(kept)
     },
   }
+}
+
+/** The newest stays, whatever its size. */
+function withinBounds(messages: Message[]): Message[] {
+  let bytes = 0
+  const tooOld = messages.findIndex(({ source }, index) => {
+    bytes += source.length
+    return index > 0 && (index >= KEPT_MESSAGES || bytes > KEPT_SOURCE_BYTES)
+  })
+  return tooOld === -1 ? messages : messages.slice(0, tooOld)
 }
 
 function fits(message: Message, { to, subject, after }: MessageFilter): boolean {

@@ -61,7 +61,7 @@ test('dev starts with nothing given, says where it is, ends on Ctrl-C with nothi
     headers,
   })
   expect(upload.status).toBe(201)
-  expect(first.output).toMatch(/commands npx .+ cli:dev --help\n/)
+  expect(first.output).toMatch(new RegExp(`commands DEV_DATA_DIR='${dataDir}' npx .+ cli:dev --help\n`))
   const environment = { PATH: dirname(process.execPath), DEV_DATA_DIR: dataDir }
   const list = await promisify(exec)(`${manifest.scripts['cli:dev']} tokens list --json`, {
     cwd: new URL('..', import.meta.url).pathname,

@@ -1,14 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { findFreePort } from './dev-ports.ts'
+import { PORTS } from './dev-settings.ts'
 
-const DEV_ALL = new URL('./dev-all.ts', import.meta.url).pathname
-const DEV_CHILD = JSON.stringify(new URL('./dev-child.ts', import.meta.url).pathname)
+const DEV_ALL = join(import.meta.dirname, 'dev-all.ts')
+const DEV_CHILD = JSON.stringify(join(import.meta.dirname, 'dev-child.ts'))
+const RUNNING = JSON.stringify(join(import.meta.dirname, 'running.ts'))
 
 let root: string
 let env: NodeJS.ProcessEnv
@@ -86,10 +89,16 @@ test('every port in use is named with its variable, and nothing is started', asy
   await Promise.all(occupants.map((occupant) => once(occupant, 'listening')))
   const run = startDevAll()
   expect(await run.exitCode).toBe(1)
-  expect(run.output()).toBe(
+  expect(run.output()).toContain(
     `Port ${env.MEDIA_PORT} is in use. Set MEDIA_PORT to another one.\n` +
       `Port ${env.INBOX_SMTP_PORT} is in use. Set INBOX_SMTP_PORT to another one.\n`,
   )
+  const command = /^Free ones: (\S+) (\S+) npx -y pnpm@12 dev\n$/m.exec(run.output())
+  expect(command?.slice(1)).toEqual([
+    expect.stringMatching(/^MEDIA_PORT=\d+$/),
+    expect.stringMatching(/^INBOX_SMTP_PORT=\d+$/),
+  ])
+  for (const setting of command?.slice(1) ?? []) expect(Object.values(env)).not.toContain(setting.split('=')[1])
   for (const occupant of occupants) occupant.close()
 })
 
@@ -109,8 +118,69 @@ test('services end when dev-all is killed without a word', async () => {
   const run = startDevAll()
   await run.says('Ctrl-C stops everything')
   run.process.kill('SIGKILL')
-  await expect.poll(() => run.hasProcessesLeft(), { timeout: 3_000 }).toBe(false)
+  await expect.poll(() => run.hasProcessesLeft(), { timeout: 60_000 }).toBe(false)
 })
+
+test('dev --help names every port with its variable, and starts nothing', async () => {
+  await writeService('auth')
+  const run = startDevAll('--help')
+  expect(await run.exitCode).toBe(0)
+  for (const { variable, usual } of Object.values(PORTS))
+    expect(run.output()).toMatch(new RegExp(`${variable} +${usual} `))
+  expect(run.output()).toContain('DEV_DATA_DIR')
+  expect(run.output()).not.toContain('auth is at')
+})
+
+test.each([
+  { ports: 'the same ports', change: {} },
+  { ports: 'other ports', change: { AUTH_PORT: '1', INBOX_WEB_PORT: '1', INBOX_SMTP_PORT: '1' } },
+])('a second dev on the same data with $ports says that one runs, and what starts another', async ({ change }) => {
+  await writeService('auth', `await claimDataDir(${JSON.stringify(join(root, '.data/auth'))}, 'auth', 'AUTH_PORT')`)
+  const run = startDevAll()
+  await run.says('Ctrl-C stops everything')
+  Object.assign(env, change)
+  const second = startDevAll()
+  expect(await second.exitCode).toBe(1)
+  expect(second.output()).toMatch(
+    /^dev already runs here .+\. Stop it with Ctrl-C in its terminal, or start a second one:\n {2}DEV_DATA_DIR='.+' AUTH_PORT=\d+ INBOX_WEB_PORT=\d+ INBOX_SMTP_PORT=\d+ npx -y pnpm@12 dev\n$/,
+  )
+  run.process.kill('SIGINT')
+  expect(await run.exitCode).toBe(0)
+})
+
+test('mails of the inbox are there after a restart', async () => {
+  await writeService('auth')
+  const run = startDevAll()
+  await run.says('Ctrl-C stops everything')
+  await sendMail(Number(env.INBOX_SMTP_PORT))
+  run.process.kill('SIGINT')
+  expect(await run.exitCode).toBe(0)
+  const next = startDevAll()
+  await next.says('Ctrl-C stops everything')
+  const answer = await fetch(`http://127.0.0.1:${env.INBOX_WEB_PORT}/api/messages`)
+  expect(await answer.json()).toMatchObject({ messages: [{ to: ['ada@example.com'], subject: 'Hello' }] })
+  next.process.kill('SIGINT')
+  expect(await next.exitCode).toBe(0)
+})
+
+/** Each line is sent when the one before is answered. */
+async function sendMail(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  const lines = [
+    'EHLO x',
+    'MAIL FROM:<a@example.com>',
+    'RCPT TO:<ada@example.com>',
+    'DATA',
+    'Subject: Hello\r\n\r\nx\r\n.',
+  ]
+  for await (const answer of createInterface({ input: socket })) {
+    if (/^\d{3}-/.test(answer)) continue
+    const line = lines.shift()
+    if (line === undefined) break
+    socket.write(`${line}\r\n`)
+  }
+  socket.destroy()
+}
 
 async function writeService(name: string, body = ''): Promise<void> {
   const folder = join(root, 'services', name, 'src')
@@ -118,6 +188,7 @@ async function writeService(name: string, body = ''): Promise<void> {
   await writeFile(
     join(folder, 'dev.ts'),
     `import { announceReady, stopWithParent } from ${DEV_CHILD}
+    import { claimDataDir } from ${RUNNING}
     ${body}
     const stop = () => { console.log('asked to stop'); setTimeout(() => process.exit(0), 50) }
     process.on('SIGTERM', stop)
@@ -128,8 +199,8 @@ async function writeService(name: string, body = ''): Promise<void> {
   )
 }
 
-function startDevAll() {
-  const child = spawn(process.execPath, [DEV_ALL, root], { env })
+function startDevAll(...args: string[]) {
+  const child = spawn(process.execPath, [DEV_ALL, root, ...args], { env })
   started.push(child)
   let output = ''
   child.stdout.on('data', (chunk) => {
@@ -141,7 +212,7 @@ function startDevAll() {
   return {
     process: child,
     output: () => output,
-    says: (text: string) => expect.poll(() => output, { timeout: 5_000 }).toContain(text),
+    says: (text: string) => expect.poll(() => output, { timeout: 60_000 }).toContain(text),
     exitCode: once(child, 'close').then(([code]) => code as number | null),
     hasProcessesLeft: async () => (await listCommands()).includes(root) || (await listFolders()).includes(root),
   }

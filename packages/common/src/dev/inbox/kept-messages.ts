@@ -1,0 +1,73 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Message } from './inbox-messages.ts'
+
+export type KeptMessages = {
+  /** Newest first, as they were saved. */
+  loaded: Message[]
+  /** Soon: what comes within the next moment goes into the same file. */
+  save(messages: Message[]): void
+  /** Returns when the last state is in the file. */
+  flush(): Promise<void>
+}
+
+/** A load test sends thousands of mails a second; kill -9 loses those of this long. */
+const SAVE_AFTER_MS = 100
+
+/** Keeps the mails in one file over a restart. It is replaced as a whole, so it is never half written; a broken one is an empty inbox. */
+export async function keepMessages(file: string): Promise<KeptMessages> {
+  const loaded = parseMessages(await readFile(file, 'utf8').catch(() => ''))
+  await mkdir(dirname(file), { recursive: true })
+  let unsaved: Message[] | undefined
+  let writing: Promise<void> | undefined
+  let hurry = new AbortController()
+
+  async function writeAll(): Promise<void> {
+    while (unsaved) {
+      await sleep(SAVE_AFTER_MS, undefined, { signal: hurry.signal }).catch(() => {})
+      const content = JSON.stringify(unsaved)
+      unsaved = undefined
+      // Sign-in links are in it.
+      await writeFile(`${file}.next`, content, { mode: 0o600 })
+      await rename(`${file}.next`, file)
+    }
+  }
+  return {
+    loaded,
+    save(messages) {
+      unsaved = messages
+      writing ??= writeAll()
+        .catch((error: Error) => void process.stderr.write(`The inbox keeps mails in memory only: ${error.message}\n`))
+        .finally(() => {
+          writing = undefined
+        })
+    },
+    async flush() {
+      hurry.abort()
+      await writing
+      hurry = new AbortController()
+    },
+  }
+}
+
+function parseMessages(text: string): Message[] {
+  try {
+    const messages: unknown = JSON.parse(text)
+    return Array.isArray(messages) && messages.every(isMessage) ? messages : []
+  } catch {
+    return []
+  }
+}
+
+const TEXTS = ['receivedAt', 'from', 'subject', 'text', 'html', 'source']
+const LISTS = ['to', 'links', 'attachments']
+
+function isMessage(value: unknown): value is Message {
+  if (typeof value !== 'object' || value === null) return false
+  const member = new Map(Object.entries(value))
+  const isComplete =
+    TEXTS.every((name) => typeof member.get(name) === 'string') &&
+    LISTS.every((name) => Array.isArray(member.get(name)))
+  return isComplete && Number.isInteger(member.get('id'))
+}
