@@ -4,6 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
+import { PATIENCE_MS } from '@services/common/testing/patience'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
@@ -13,7 +14,7 @@ async function startDev(dataDir: string, settings: Record<string, string> = {}) 
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
   const ports = { AUTH_PORT: String(port), INBOX_SMTP_PORT: String(smtp), INBOX_WEB_PORT: String(web) }
   const child = spawn(process.execPath, ['src/dev.ts'], {
-    cwd: new URL('..', import.meta.url).pathname,
+    cwd: join(import.meta.dirname, '..'),
     env: { PATH, HOME, NODE_COMPILE_CACHE, DEV_DATA_DIR: dataDir, ...ports, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -21,7 +22,7 @@ async function startDev(dataDir: string, settings: Record<string, string> = {}) 
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
-  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), { timeout: 60_000, interval: 50 })
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), PATIENCE_MS)
   const url = `http://127.0.0.1:${port}`
   return {
     /** The access token of a new anonymous user. */

@@ -244,7 +244,7 @@ async function isRight(url: string): Promise<boolean> {
 /** The command, as an operator runs it. */
 async function blobsCheck({ environment }: Stage): Promise<{ code: unknown; found: object }> {
   const command = [...startFlags, 'src/cli.ts', 'blobs', 'check', '--deep', '--json']
-  const options = { cwd: new URL('..', import.meta.url).pathname, env: { ...process.env, ...environment } }
+  const options = { cwd: join(import.meta.dirname, '..'), env: { ...process.env, ...environment } }
   const { promise, resolve } = Promise.withResolvers<{ code: unknown; stdout: string }>()
   execFile(process.execPath, command, options, (error, stdout) => resolve({ code: error?.code ?? 0, stdout }))
   const { code, stdout } = await promise

@@ -176,7 +176,7 @@ test('two APIs, two workers, one database and one bucket: forty clips at once, a
 /** The command, with its exit code. */
 async function blobsCheck(args: string[], settings: Record<string, string> = {}) {
   const command = [...startFlags, 'src/cli.ts', 'blobs', 'check', ...args]
-  const options = { cwd: new URL('..', import.meta.url).pathname, env: { ...on('one'), ...settings } }
+  const options = { cwd: join(import.meta.dirname, '..'), env: { ...on('one'), ...settings } }
   const { promise, resolve } = Promise.withResolvers<{ code: unknown; stdout: string; stderr: string }>()
   execFile(process.execPath, command, options, (error, stdout, stderr) =>
     resolve({ code: error?.code ?? 0, stdout, stderr }),

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { findFreePort } from '@services/common/dev/dev-ports'
+import { PATIENCE_MS } from '@services/common/testing/patience'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
 import { gif } from './gif-bytes.ts'
@@ -16,7 +17,7 @@ async function startDev(dataDir: string) {
   const port = await findFreePort()
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, ['src/dev.ts'], {
-    cwd: new URL('..', import.meta.url).pathname,
+    cwd: join(import.meta.dirname, '..'),
     env: { PATH, HOME, NODE_COMPILE_CACHE, DEV_DATA_DIR: dataDir, MEDIA_PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
@@ -25,7 +26,7 @@ async function startDev(dataDir: string) {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
-  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), { timeout: 60_000, interval: 50 })
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops it'), PATIENCE_MS)
   return {
     url: `http://127.0.0.1:${port}`,
     output,
@@ -64,7 +65,7 @@ test('dev starts with nothing given, says where it is, ends on Ctrl-C with nothi
   expect(first.output).toMatch(new RegExp(`commands DEV_DATA_DIR='${dataDir}' npx .+ cli:dev --help\n`))
   const environment = { PATH: dirname(process.execPath), DEV_DATA_DIR: dataDir }
   const list = await promisify(exec)(`${manifest.scripts['cli:dev']} tokens list --json`, {
-    cwd: new URL('..', import.meta.url).pathname,
+    cwd: join(import.meta.dirname, '..'),
     env: environment,
   })
   expect(JSON.parse(list.stdout)).toMatchObject([{ name: 'dev' }])

@@ -19,7 +19,8 @@ async function programThat(does: string): Promise<string> {
 
 test('a file that nobody comes to an end with is 504, and leaves nothing', async () => {
   const path = await programThat('exec sleep 60')
-  const service = await startTestService({}, { tools: { ...tools, ffprobe: { ...tools.ffprobe, path } } })
+  const limiters = { ...tools.limiters, wallFactor: 0.05 }
+  const service = await startTestService({}, { tools: { ...tools, ffprobe: { ...tools.ffprobe, path }, limiters } })
   const answer = await service.upload(await readFile(await clip('small.mp4')))
   expect([answer.status, answer.body.error.code]).toEqual([504, 'processing_timeout'])
   expect(await service.listFiles()).toEqual([])

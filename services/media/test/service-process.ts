@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { startFlags } from './start-flags.ts'
 
@@ -47,7 +48,7 @@ function run(args: string[], settings: Record<string, string>, { fileBlocks }: P
   const limit = fileBlocks === undefined ? '' : `ulimit -f ${fileBlocks}; `
   const command = [process.execPath, ...startFlags, ...args]
   const child = spawn('sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
-    cwd: new URL('..', import.meta.url).pathname,
+    cwd: join(import.meta.dirname, '..'),
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -4,7 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { PATIENCE_MS } from '../testing/patience.ts'
 import { findFreePort } from './dev-ports.ts'
 
 let dataDir: string
@@ -33,7 +34,7 @@ beforeAll(async () => {
   dev.stderr?.on('data', (chunk) => {
     output += chunk
   })
-  await expect.poll(() => output).toContain('Ctrl-C stops everything')
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C stops everything'), PATIENCE_MS)
 })
 
 afterAll(async () => {

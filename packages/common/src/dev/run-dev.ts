@@ -52,7 +52,7 @@ export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promis
     given,
     port: given('PORT') ?? String(PORTS[name].usual),
     dataDir,
-    commandLine: `${dataPrefix(env)}npx -y pnpm@12 --filter ./services/${name} cli:dev`,
+    commandLine: `${dataPrefix(env)}npx -y pnpm@12 --silent -C services/${name} cli:dev`,
     stops: [],
     leave(because) {
       process.stderr.write(`${because}. Stopping; the next start recovers the data.\n`)
