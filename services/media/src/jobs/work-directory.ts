@@ -33,10 +33,17 @@ const SPACE_PER_BYTE = 3
 /** A file of 200 bytes may be 4096 pixels wide: its raw poster alone takes 6 MB, and others are being made. */
 const LEAST_SPACE_BYTES = 64 * 1024 ** 2
 
-/** `store` is where what is made of the files goes, perhaps another disk. */
+export interface WorkDirectoryOptions {
+  /** Where what is made of the files goes, perhaps another disk. */
+  store?: string
+  freeBytesOf?: typeof freeBytesOnDisk
+  /** How leftovers are removed. A test refuses: root may remove everything. */
+  remove?: typeof removeFolder
+}
+
 export async function openWorkDirectory(
   root: string,
-  { store = root, freeBytesOf = freeBytesOnDisk }: { store?: string; freeBytesOf?: typeof freeBytesOnDisk } = {},
+  { store = root, freeBytesOf = freeBytesOnDisk, remove = removeFolder }: WorkDirectoryOptions = {},
 ): Promise<WorkDirectory> {
   const [processes, life] = await Promise.all([readProcessSpace(), readOwnLife()])
   const own = `${processes}_${process.pid}_${life}${randomUUID().slice(0, 8)}`
@@ -58,7 +65,7 @@ export async function openWorkDirectory(
     const failures: unknown[] = []
     for (const entry of await readdir(root)) {
       if (entry !== own && (await isLeftover(root, entry, { processes, life, now }))) {
-        await rm(join(root, entry), { recursive: true, force: true }).catch((error) => failures.push(error))
+        await remove(join(root, entry)).catch((error) => failures.push(error))
       }
     }
     if (failures.length > 0) throw new AggregateError(failures, 'some leftovers cannot be removed')
@@ -95,10 +102,12 @@ export async function openWorkDirectory(
     close: async () => {
       clearInterval(timer)
       await beating
-      await rm(directory, { recursive: true, force: true })
+      await removeFolder(directory)
     },
   }
 }
+
+const removeFolder = (path: string) => rm(path, { recursive: true, force: true })
 
 async function freeBytesOnDisk(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory)
