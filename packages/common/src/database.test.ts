@@ -78,6 +78,9 @@ async function abandonedOn(query: string, open: (url: string) => Promise<Detour>
     },
     async [Symbol.asyncDispose]() {
       await app.close()
+      // Nothing else ends a statement that could not be cancelled before its time limit.
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and query like 'select pg_sleep%'`.execute(beside.db)
       await Promise.all([through.close(), beside.close()])
       detour.close()
       await database.drop()

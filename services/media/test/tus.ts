@@ -48,6 +48,7 @@ export function openPiece(service: TestService, path: string, headers: Record<st
     agent: false,
   })
   client.on('error', () => {})
+  client.flushHeaders()
   const answer = once(client, 'response').then(([response]) => response.resume().statusCode as number)
   answer.catch(() => {})
   return { answer, write: (bytes: Uint8Array) => client.write(bytes), abort: () => client.destroy() }
