@@ -13,7 +13,7 @@ const SLOW = '**/*.slow.test.ts'
 const NOT_OURS = '**/node_modules/**'
 
 /** More workers than two cores, because databases, ffmpeg and remote services are waited for; by measurement. */
-const WORKERS = 4
+const WORKERS = 5
 
 /**
  * Two tiers. `test`, projects `auth`, `common`, `infra` and `media`: what every change must pass. `test:slow`, projects
