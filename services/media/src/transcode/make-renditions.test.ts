@@ -53,7 +53,7 @@ describe('when ffmpeg fails', () => {
   /** An ffmpeg that misbehaves for some commands and is the real one for the others. */
   async function faulty(when: string, then: string): Promise<MediaTools> {
     const path = join(await workDirectory(), 'ffmpeg')
-    const body = `#!/bin/sh\ncase "$*" in *${when}*) ${then};; esac\nexec ${embeddedTools.ffmpeg.path} "$@"\n`
+    const body = `#!/bin/sh\ncase "$*" in *${when}*) ${then};; esac\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`
     await writeFile(path, body, { mode: 0o755 })
     return { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
   }
@@ -69,7 +69,7 @@ describe('when ffmpeg fails', () => {
 
   test('a gif over its budget is made again, smaller and not faster', async () => {
     const { path } = embeddedTools.ffmpeg
-    const large = await faulty('out.webm*out.gif', `${path} "$@" && head -c 9000000 /dev/zero >>out.gif; exit $?`)
+    const large = await faulty('out.webm*out.gif', `'${path}' "$@" && head -c 9000000 /dev/zero >>out.gif; exit $?`)
     const made = await make(large, await clip('just-30.mp4'))
     expect(made.gif.bytes).toBeLessThan(8_000_000)
     // Ten a second, as of every clip of more than 20 s.
@@ -87,7 +87,7 @@ describe('when ffmpeg fails', () => {
     ['that wrote what cannot be read', `for f in gif mp4 webm; do echo x >out.$f; done`],
   ])('a success %s in the plain way too is the fault of the file', async (_, then) => {
     const made = make(
-      await faulty('out.mp4', `${then}; ${embeddedTools.ffmpeg.path} "$@"; ${then}; exit 0`),
+      await faulty('out.mp4', `${then}; '${embeddedTools.ffmpeg.path}' "$@"; ${then}; exit 0`),
       await clip('plain.mp4'),
     )
     await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
