@@ -2,12 +2,12 @@ import { copyFile, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { clip, embeddedTools, tools } from '../../test/clips.ts'
+import { furtherRenditionTests, renditionTests, workDirectory } from '../../test/rendition-tests.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
 import type { MediaInfo, VideoInfo } from '../probe/media-info.ts'
 import { probe } from '../probe/probe.ts'
 import type { MediaTools } from './binaries.ts'
 import { makeRenditions } from './make-renditions.ts'
-import { furtherRenditionTests, renditionTests, workDirectory } from './rendition-tests.ts'
 import { runConfined } from './run-confined.ts'
 
 describe(`with ffmpeg ${tools.ffmpeg.version} makes gif, jpg, mp4 and webm`, () => {

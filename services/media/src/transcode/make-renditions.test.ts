@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { clip, embeddedTools, written } from '../../test/clips.ts'
 import { inspect } from '../../test/inspect.ts'
+import { expectSound, make, renditionTests, workDirectory } from '../../test/rendition-tests.ts'
 import { probe } from '../probe/probe.ts'
 import type { MediaTools } from './binaries.ts'
 import { isDiskFull } from './disk-full.ts'
 import { makeRenditions } from './make-renditions.ts'
-import { expectSound, make, renditionTests, workDirectory } from './rendition-tests.ts'
 
 describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => renditionTests(embeddedTools))
 

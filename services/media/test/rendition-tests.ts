@@ -1,4 +1,4 @@
-// What every ffmpeg has to make of a clip, for two files: make-renditions.test.ts has the build of npm do what builds differ
+// What every ffmpeg has to make of a clip, for two files: src/transcode/make-renditions.test.ts has the build of npm do what builds differ
 // in, make-renditions.slow.test.ts has the ffmpeg of the machine do all of it.
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile } from 'node:fs/promises'
@@ -7,15 +7,15 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { thumbHashToApproximateAspectRatio, thumbHashToAverageRGBA } from 'thumbhash'
 import { expect, test } from 'vitest'
-import { type ClipName, clip, rotatedClip, trimmedClip, written } from '../../test/clips.ts'
-import { gif } from '../../test/gif-bytes.ts'
-import { brightness, inspect } from '../../test/inspect.ts'
-import { defaultProbeLimits } from '../probe/limits.ts'
-import type { VideoInfo } from '../probe/media-info.ts'
-import { probe } from '../probe/probe.ts'
-import type { MediaTools } from './binaries.ts'
-import { LARGEST_SIDE } from './hardening.ts'
-import { makeRenditions, type TranscodeOptions } from './make-renditions.ts'
+import { defaultProbeLimits } from '../src/probe/limits.ts'
+import type { VideoInfo } from '../src/probe/media-info.ts'
+import { probe } from '../src/probe/probe.ts'
+import type { MediaTools } from '../src/transcode/binaries.ts'
+import { LARGEST_SIDE } from '../src/transcode/hardening.ts'
+import { makeRenditions, type TranscodeOptions } from '../src/transcode/make-renditions.ts'
+import { type ClipName, clip, rotatedClip, trimmedClip, written } from './clips.ts'
+import { gif } from './gif-bytes.ts'
+import { brightness, inspect } from './inspect.ts'
 
 export const workDirectory = () => mkdtemp(join(tmpdir(), 'renditions-'))
 
