@@ -1,5 +1,5 @@
 import { deleteBatch, jsonb } from '@services/common/database'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { type Expression, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { CLIP_COLUMNS, type Clip, toClip } from '../clips/clips.store.ts'
 import type { DB, WebhookEvent } from '../db/tables.ts'
 
@@ -135,24 +135,18 @@ export async function takeDue(
   webhookId: string,
   { now, until, limit }: { now: Date; until: Date; limit: number },
 ): Promise<Pick<Delivery, 'id' | 'attempts'>[]> {
-  return trx
-    .updateTable('webhook_deliveries')
-    .set({ next_attempt_at: until })
-    .where('id', 'in', (column) =>
-      column
-        .selectFrom('webhook_deliveries')
-        .select('id')
-        .where('webhook_id', '=', webhookId)
-        .where(sql<boolean>`state = 'pending'`)
-        .where('next_attempt_at', '<=', now)
-        .orderBy('created_at')
-        .orderBy('id')
-        .limit(limit)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returning(['id', 'attempts'])
-    .execute()
+  const due = trx
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('webhook_id', '=', webhookId)
+    .where(sql<boolean>`state = 'pending'`)
+    .where('next_attempt_at', '<=', now)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+  return takeUntil(trx, due, until)
 }
 
 /** Sent once more from the beginning, whatever became of it. Undefined when there is none. */
@@ -191,26 +185,32 @@ export async function listDeliveries(
   return query.execute()
 }
 
+/**
+ * The array makes PostgreSQL run the query once. As `in (…)` it may be joined by a nested loop that runs it for each row: what was
+ * updated already is passed over then, and more rows are taken than its limit allows.
+ */
+const takeUntil = (trx: Transaction<DB>, ids: Expression<{ id: string }>, until: Date) =>
+  trx
+    .updateTable('webhook_deliveries')
+    .set({ next_attempt_at: until })
+    .where(sql<boolean>`id = any (array(${ids}))`)
+    .returning(['id', 'attempts'])
+    .execute()
+
 /** Housekeeping: those that should have been tried before `before`. Taken: `now` is their next turn. */
 export async function takeOverdue(
   trx: Transaction<DB>,
   { before, now, limit }: { before: Date; now: Date; limit: number },
 ): Promise<Pick<Delivery, 'id' | 'attempts'>[]> {
-  return trx
-    .updateTable('webhook_deliveries')
-    .set({ next_attempt_at: now })
-    .where('id', 'in', (column) =>
-      column
-        .selectFrom('webhook_deliveries')
-        .select('id')
-        .where(sql<boolean>`state = 'pending'`)
-        .where('next_attempt_at', '<', before)
-        .limit(limit)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returning(['id', 'attempts'])
-    .execute()
+  const overdue = trx
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where(sql<boolean>`state = 'pending'`)
+    .where('next_attempt_at', '<', before)
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+  return takeUntil(trx, overdue, now)
 }
 
 /** Housekeeping. */
