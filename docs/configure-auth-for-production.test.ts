@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { findProgram } from '../packages/common/src/testing/needs.ts'
 import { openGuide, readGuide } from './testing/guide.ts'
 import { decodeJwt } from './testing/jwt.ts'
 import { openShell, type Shell } from './testing/shell.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => shell.close())
 
-const NGINX = ['/usr/sbin/nginx', '/usr/bin/nginx'].find((path) => existsSync(path))
+const NGINX = findProgram('nginx')
 
 test('the file of settings is complete, its checks say so, and the service starts with it and without a warning', async () => {
   const written = await shell.run(

@@ -4,11 +4,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
+import { findProgram } from '@services/common/testing/needs'
 import { expect, onTestFinished, test } from 'vitest'
 import { clip } from './clips.ts'
 import { idIn, startTestService, type TestService } from './service.ts'
 
-const NGINX = '/usr/sbin/nginx'
+const NGINX = findProgram('nginx') ?? 'nginx'
 
 test('the nginx of the README serves files, parts, conditions and deletions', { tags: 'nginx' }, async () => {
   const service = await startTestService({ MEDIA_ACCEL_PREFIX: '/blobs' })

@@ -1,21 +1,13 @@
 // Failures that take the time they take: limits on programs that hang, and a PostgreSQL that is stopped and started.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { clip, tools } from './clips.ts'
 import { gif } from './gif-bytes.ts'
+import { programThat } from './program.ts'
 import { idIn, startTestService } from './service.ts'
-
-/** The path of a program that does this, for the test that asks. */
-async function programThat(does: string): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'media-program-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const path = join(directory, 'program')
-  await writeFile(path, `#!/bin/sh\n${does}\n`, { mode: 0o755 })
-  return path
-}
 
 test('a file that nobody comes to an end with is 504, and leaves nothing', async () => {
   const path = await programThat('exec sleep 60')

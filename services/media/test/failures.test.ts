@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
 import { failDeadSource, transcodeSource } from '../src/jobs/transcode-source.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
+import { programThat } from './program.ts'
 import { formOf, idIn, startTestService, type TestService, test } from './service.ts'
 import { openUpload } from './slow-upload.ts'
 
@@ -72,15 +70,6 @@ test('the byte over the limit ends the upload; the rest is neither kept nor wait
   expect(announced.status).toBe(413)
   await service.close()
 })
-
-/** The path of a program that does this, for the test that asks. */
-async function programThat(does: string): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'media-program-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const path = join(directory, 'program')
-  await writeFile(path, `#!/bin/sh\n${does}\n`, { mode: 0o755 })
-  return path
-}
 
 test('a client that goes away while it waits has its clip all the same', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
