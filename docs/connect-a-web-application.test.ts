@@ -19,7 +19,7 @@ let shell: Shell
 let site: string
 
 beforeAll(async () => {
-  // With dev on its own ports nothing is set; these tests have others, as the guide says for that case.
+  // These tests have ports of their own; the guide names the variables for that case.
   const port = String(await findFreePort())
   shell = await openShell({ AUTH_URL: authUrl, INBOX_URL: inboxUrl, PORT: port })
   site = await shell.start(guide.take('pnpm@12 example')).says(/Open (http:\S+) in a browser/)
@@ -121,7 +121,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     const { page } = await openPage()
     await submit(page, 'Sign in', email)
     await signedInAs(page, email)
-    // As after an hour of sleep: what the client keeps says that its token has expired.
+    // The stored session says that its token has expired, like after an hour of sleep.
     const expired = (session: string) =>
       JSON.stringify({ ...JSON.parse(session), access_token: 'an.expired.token', expires_at: 1 })
     const [key, kept] = (await page.evaluate('Object.entries(localStorage)[0]')) as [string, string]

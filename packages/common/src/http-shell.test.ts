@@ -28,7 +28,7 @@ test('a body that does not arrive is answered once, and the connection ends; wha
   onTestFinished(() => app.close())
 
   const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
-  // In one piece with its head, so that no time can pass in between.
+  // Head and body are one write, so that no time can pass in between.
   const inTime = say(Number(port), `${head}Connection: close\r\nContent-Length: 2\r\n\r\n{}`)
   await begun.promise
   const socket = connect(Number(port), '127.0.0.1')

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { findFreePort } from './dev/dev-ports.ts'
 import { startTelemetry, telemetryPlugin } from './telemetry.ts'
 
-/** What was switched on stays with the process, which runs other files after this one. */
+/** Switches off what would otherwise stay with the process, which runs other files after this one. */
 function forgetTelemetry() {
   for (const api of [trace, context, propagation, metrics]) api.disable()
   vi.unstubAllEnvs()

@@ -152,7 +152,7 @@ function dataSettings(): Record<string, string> {
   return process.env.DEV_DATA_DIR ? { DEV_DATA_DIR: data } : {}
 }
 
-/** For auth: where its mail goes, and where people read it. */
+/** Settings of auth: the mail server, and the address where people read its mail. */
 function inboxSettings(wantsInbox: boolean): Record<string, string> {
   if (!wantsInbox) return {}
   return {

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 /** The repository: this file is packages/common/src/dev/dev-settings.ts of it. */
 export const REPOSITORY = join(import.meta.dirname, '../../../..')
 
-/** As `pnpm start` has it: half of a start would be spent on compiling what the last one compiled. */
+/** Compile cache that `pnpm start` shares. Without it, compiling takes half of a start. */
 export const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/node')
 
 /** Each port of `dev`, with the variable that moves it. */
@@ -31,7 +31,7 @@ export const dataPrefix = (env: NodeJS.ProcessEnv): string =>
 
 export const wantsHelp = (args: string[]): boolean => args.some((arg) => arg === '--help' || arg === '-h')
 
-/** What `dev --help` prints, at the root and inside a service alike. */
+/** Describes `dev` for `--help`, at the root and inside a service alike. */
 export function describeDev(): string {
   const ports = Object.values(PORTS).map(({ variable, usual, meaning }) => row(variable, `${usual}   ${meaning}`))
   return `npx -y pnpm@12 dev starts auth, media, a PostgreSQL for each and a mail inbox; inside services/auth or

@@ -117,7 +117,7 @@ describe('as root, in a folder that only root may enter', { tags: 'root' }, () =
   beforeAll(async () => {
     closed = join(folder, 'of root alone')
     await mkdir(closed, { mode: 0o700 })
-    // As in a clone below /root: the programs are in there too, and PostgreSQL looks at the path they are called by.
+    // Programs and data are in there, like in a clone below /root: PostgreSQL checks the path it is called by.
     const { initdb, postgres } = await locatePostgresBinaries()
     await symlink(dirname(dirname(initdb)), join(closed, 'native'))
     const inside = (program: string) => join(closed, 'native/bin', basename(program))

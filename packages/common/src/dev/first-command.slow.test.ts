@@ -116,7 +116,7 @@ async function openClone(settings: Record<string, string> = {}) {
   }
 }
 
-/** What a terminal has, without what pnpm gives to the scripts of this working tree. */
+/** Environment of a terminal, without what pnpm gives to the scripts of this working tree. */
 async function newUser(): Promise<Record<string, string>> {
   const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => !entry.startsWith(repository))
   const variables = ['AUTH_PORT', 'MEDIA_PORT', 'INBOX_WEB_PORT', 'INBOX_SMTP_PORT']
@@ -157,7 +157,7 @@ function follow(cwd: string, env: Record<string, string>, words: string[]) {
         ended.then(() => Promise.reject(new Error(`it ended without saying "${words}":\n${output}`))),
       ])
     },
-    /** As Ctrl-C does: the whole group. */
+    /** Signals the whole group, like Ctrl-C. */
     interrupt: () => signalGroup(child.pid, 'SIGINT'),
   }
 }

@@ -31,7 +31,7 @@ export interface Dev {
   commandLine: string
 }
 
-/** What a service that serves says of itself; `lines` are for people. */
+/** Description of a service that is ready; `lines` are for people. */
 type Started = Addresses & { lines: string[] }
 
 /**

@@ -1,5 +1,5 @@
 // Which dev uses a data folder: `running.json` in it, read by a second dev, which refuses, and by the demo, which goes there.
-// The one rule: the file of a process that is gone means nothing, whoever has its number now.
+// The one rule: the file of a process that is gone means nothing, even if another process has its number now.
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

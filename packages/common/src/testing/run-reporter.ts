@@ -42,7 +42,7 @@ export default class RunReporter extends DefaultReporter {
     this.log(` ${this.#endedFiles} of ${this.#fileCount} files, ${this.#endedTests} tests, ${seconds} s`)
   }
 
-  /** A line per file would be two hundred lines; who runs a single file wants to see its tests. */
+  /** Prints nothing for a file among many, which would be two hundred lines; a single file shows its tests. */
   protected override printTestModule(module: TestModule): void {
     if (this.#fileCount === 1) super.printTestModule(module)
   }
@@ -66,7 +66,7 @@ export default class RunReporter extends DefaultReporter {
   }
 }
 
-/** What the test said when it skipped itself, or what the tag that skipped it needs. */
+/** Reason that the test gave when it skipped itself, or the need behind the tag that skipped it. */
 function reasonOf(test: TestCase): string {
   const result = test.result()
   if (result.state === 'skipped' && result.note) return result.note
@@ -74,7 +74,7 @@ function reasonOf(test: TestCase): string {
   return tags.map(({ description }) => description).join('; ') || `no reason given: ${test.fullName}`
 }
 
-/** What to type to run this test alone. */
+/** Command that runs this test alone. */
 function commandFor(test: TestCase): string {
   const pattern = `^${test.fullName.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`
   const quoted = `'${pattern.replaceAll("'", "'\\''")}'`
