@@ -55,10 +55,16 @@ export const headerName = <const O extends Options>(meaning: string, options: O 
 
 export const boolean = <const O extends Options>(meaning: string, options: O = {} as O) =>
   variable('boolean', meaning, options, (value) => {
-    if (/^(true|1|yes|on|t)$/i.test(value)) return true
-    if (/^(false|0|no|off|f)$/i.test(value)) return false
-    throw new Error('must be true or false')
+    const parsedValue = parseBoolean(value)
+    if (parsedValue === undefined) throw new Error('must be true or false')
+    return parsedValue
   })
+
+/** Reads the spellings of true and false that settings may have; undefined for any other text. */
+export function parseBoolean(value: string): boolean | undefined {
+  if (/^(true|1|yes|on|t)$/i.test(value)) return true
+  return /^(false|0|no|off|f)$/i.test(value) ? false : undefined
+}
 
 export const integer = <const O extends Options & { min?: number; max?: number }>(meaning: string, options: O) =>
   variable('integer', meaning, options, (value) => {

@@ -26,6 +26,8 @@ interface ServiceParts<Config extends Settings> {
   serve(): Promise<unknown>
   /** Beyond what reading the settings finds. */
   checkConfig?(config: Config): Promise<unknown>
+  /** Complete settings that an operator should look at all the same, one line each. */
+  review?(config: Config): string[]
   migrateAll(config: Config, log: Logger): Promise<void>
   withMigrations(config: Config, log: Logger, work: (migrations: MigrateOptions) => Promise<void>): Promise<void>
   /** Works whatever the settings say of workers inside the service; answers what stops it, in order. */
@@ -54,7 +56,9 @@ export function serviceCommands<Config extends Settings>(service: ServiceParts<C
       run: async ({ json }) => {
         const { config } = service.startUp({ toStderr: true })
         await service.checkConfig?.(config)
-        printResult(json, { complete: true }, 'the configuration is complete')
+        const review = service.review?.(config) ?? []
+        const toReview = review.length === 0 ? [] : ['settings to review:', ...review.map((line) => `  - ${line}`)]
+        printResult(json, { complete: true, review }, ['the configuration is complete', ...toReview].join('\n'))
       },
     }),
     command({

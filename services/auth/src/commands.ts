@@ -9,6 +9,7 @@ import {
   usersSetRole,
   usersUnban,
 } from './admin/user-commands.ts'
+import { settingsToReview } from './config/review.ts'
 import { variables } from './config.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
 import { usersExport } from './import/export-command.ts'
@@ -38,6 +39,7 @@ export const commands: Command[] = [
       await importSigningKeys(config.jwt)
       openTemplateSources(config)
     },
+    review: settingsToReview,
     migrateAll,
     withMigrations,
     startWorker: async (config, log) => {

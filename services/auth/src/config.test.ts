@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError, variablesTable } from '@services/common/config'
 import { describe, expect, test } from 'vitest'
+import { settingsToReview } from './config/review.ts'
 import { readConfig, variables } from './config.ts'
 
 const REQUIRED = {
@@ -107,6 +108,11 @@ describe('a start is refused', () => {
     ['with a namespace that is no name', { AUTH_DB_NAMESPACE: 'a; drop table users' }, 'AUTH_DB_NAMESPACE'],
     ['with a namespace that PostgreSQL keeps to itself', { AUTH_DB_NAMESPACE: 'pg' }, 'AUTH_DB_NAMESPACE'],
     ['with a site that lacks its scheme', { AUTH_SITE_URL: 'localhost:3000' }, 'AUTH_SITE_URL must be'],
+    [
+      'with a confirmation page for links that no mail has',
+      { AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'signup,sms' },
+      'AUTH_MAILER_LINK_CONFIRMATION_PAGE must be true, false or a list of signup, invite, recovery, magiclink, email_change',
+    ],
     ['with a site that is a script', { AUTH_SITE_URL: 'javascript:alert(1)' }, 'AUTH_SITE_URL must be'],
     ['with keys that are no JSON', { AUTH_JWT_KEYS: 'nonsense' }, 'AUTH_JWT_KEYS'],
     [
@@ -268,4 +274,20 @@ test('numbers with a fixed code are warned about, without number and code', () =
   expect(warningsFor({ ...numbers, AUTH_SMS_TEST_OTP_VALID_UNTIL: '2030-01-31T00:00:00Z' })).toEqual([
     'AUTH_SMS_TEST_OTP lets 2 phone number(s) sign in with a fixed code, until 2030-01-31T00:00:00.000Z',
   ])
+})
+
+test('settings to review are named for a public service, and no longer once they are set; a local one has none', () => {
+  const review = (more: Record<string, string>) => settingsToReview(readConfig({ ...REQUIRED, ...more }).config)
+  const open = { AUTH_API_EXTERNAL_URL: 'https://auth.example.com' }
+  expect(review(open).map((line) => line.split(/[ :]/)[0])).toEqual([
+    'AUTH_MAILER_LINK_CONFIRMATION_PAGE',
+    'AUTH_MAILER_NOTIFICATIONS_*_ENABLED',
+    'AUTH_PASSWORD_MIN_LENGTH',
+    'AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD',
+    'AUTH_SMTP_TLS',
+  ])
+  expect(review({ ...open, AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'signup', AUTH_PASSWORD_MIN_LENGTH: '8' })).toHaveLength(
+    3,
+  )
+  expect(review({ AUTH_API_EXTERNAL_URL: 'http://127.0.0.1:8081' })).toEqual([])
 })

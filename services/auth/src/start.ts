@@ -1,5 +1,6 @@
 import type { Logger } from '@services/common/logger'
 import { readSettings } from '@services/common/start-up'
+import { settingsToReview } from './config/review.ts'
 import { type Config, readConfig } from './config.ts'
 
 /** Which setting changes a port that is taken. */
@@ -11,8 +12,11 @@ export const portVariables = ({ server, telemetry }: Config): Record<number, str
 export const startUp = (how?: { toStderr?: boolean }) => readSettings('auth', readConfig, how)
 
 /** For what serves the public: on a developer's machine everybody has one address. */
-export function warnOfMissingLimits({ limits, server }: Config, log: Logger): void {
+export function warnOfOpenSettings(config: Config, log: Logger): void {
+  const { limits, server } = config
   if (!limits.header && !server.trustSbForwardedFor) {
     log.warn('no trusted address header is set (AUTH_RATE_LIMIT_HEADER): requests are not limited per client address')
   }
+  const settings = settingsToReview(config)
+  if (settings.length > 0) log.warn({ settings }, 'settings to review')
 }

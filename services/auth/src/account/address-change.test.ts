@@ -63,6 +63,17 @@ describe('a change of e-mail address', () => {
     })
   })
 
+  test('is told to the old address once both have agreed, also where notifications are disabled', async ({
+    service,
+  }) => {
+    const { current, next, from } = await wantsChange(service)
+    await service.get(linkPath(current.text))
+    await service.settled()
+    expect(service.mailbox.messages({ to: from }).at(-1)?.subject).not.toBe('Your email address was changed')
+    await service.get(linkPath(next.text))
+    expect((await service.mailbox.waitFor(from, { after: current })).subject).toBe('Your email address was changed')
+  })
+
   test('both links at once change it, and only once', async ({ service }) => {
     const { current, next, to, email } = await wantsChange(service)
     const paths = [current, next].map(({ text }) => linkPath(text))

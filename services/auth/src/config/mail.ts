@@ -1,9 +1,27 @@
-import { boolean, duration, integer, parsed, text, type Values, type Variables } from '@services/common/config'
+import {
+  boolean,
+  duration,
+  integer,
+  parseBoolean,
+  parsed,
+  text,
+  type Values,
+  type Variables,
+} from '@services/common/config'
 import { parseRates } from '../limits/rate.ts'
 import { actionLink } from '../mail/action-link.ts'
 import { parseAuthorizedAddresses } from '../mail/authorized-addresses.ts'
 import { checkSubject } from '../mail/check-template.ts'
-import { ALL_KINDS, MAIL_KINDS, type MailKind, NOTIFICATION_KINDS, ON_BY_DEFAULT, settingName } from '../mail/kinds.ts'
+import {
+  ALL_KINDS,
+  LINK_TYPES,
+  type LinkType,
+  MAIL_KINDS,
+  type MailKind,
+  NOTIFICATION_KINDS,
+  ON_BY_DEFAULT,
+  settingName,
+} from '../mail/kinds.ts'
 import { isLocale } from '../mail/locale.ts'
 import type { Template } from '../mail/template/template.ts'
 import { forEach } from './for-each.ts'
@@ -36,11 +54,11 @@ export const mailVariables = {
   MAILER_OTP_EXP: duration('Validity of mail links and codes.', { default: '3600', positive: true }),
   MAILER_INVITE_EXP: duration('Validity of invitations.', { default: '168h', positive: true }),
   MAILER_OTP_LENGTH: integer('Digits of mailed codes.', { default: '6', min: 6, max: 10 }),
-  MAILER_LINK_CONFIRMATION_PAGE: boolean(
-    'Mail links open a page whose button confirms, instead of confirming at once.',
-    {
-      default: 'false',
-    },
+  MAILER_LINK_CONFIRMATION_PAGE: parsed(
+    'boolean or list',
+    `Mail links open a page whose button confirms, so that a scanner that opens them confirms nothing: \`true\`, \`false\` or those of ${LINK_TYPES.map((type) => `\`${type}\``).join(', ')}.`,
+    { default: 'false' },
+    parseConfirmationPage,
   ),
   MAILER_EXTERNAL_HOSTS: parsed(
     'list',
@@ -112,7 +130,7 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
     codeLifetimeSeconds: values.MAILER_OTP_EXP,
     inviteLifetimeSeconds: values.MAILER_INVITE_EXP,
     codeLength: values.MAILER_OTP_LENGTH,
-    linkConfirmationPage: values.MAILER_LINK_CONFIRMATION_PAGE,
+    confirmationPageTypes: values.MAILER_LINK_CONFIRMATION_PAGE,
     linkPaths: {
       invite: values.MAILER_URLPATHS_INVITE,
       confirmation: values.MAILER_URLPATHS_CONFIRMATION,
@@ -134,6 +152,16 @@ export function mailSettings(values: Values<typeof mailVariables & Pick<typeof s
       [kind]: settings[`MAILER_NOTIFICATIONS_${settingName(kind).replace(/_NOTIFICATION$/, '')}_ENABLED`] as boolean,
     })),
   }
+}
+
+/** Types of links that open the page. */
+function parseConfirmationPage(value: string): readonly LinkType[] {
+  const everyType = parseBoolean(value)
+  if (everyType !== undefined) return everyType ? LINK_TYPES : []
+  const types = value.split(',').map((type) => type.trim().toLowerCase())
+  const isLinkType = (type: string): type is LinkType => LINK_TYPES.some((known) => known === type)
+  if (types.every(isLinkType)) return types
+  throw new Error(`must be true, false or a list of ${LINK_TYPES.join(', ')}`)
 }
 
 /** A path, or a whole address: both must make a link with any base. */

@@ -28,6 +28,10 @@ export const MAIL_KINDS = {
   ...NOTIFICATION_KINDS,
 } as const
 
+/** `type` of a mailed link, as GET /verify takes it. */
+export const LINK_TYPES = ['signup', 'invite', 'recovery', 'magiclink', 'email_change'] as const
+export type LinkType = (typeof LINK_TYPES)[number]
+
 export type MailKind = keyof typeof MAIL_KINDS
 export const ALL_KINDS = Object.keys(MAIL_KINDS) as MailKind[]
 

@@ -19,7 +19,7 @@ type Details<K extends Kind> = Omit<MailVariables[K], 'SiteURL' | 'Email' | 'Dat
 /**
  * Tells a user by mail of a change to their account, where the setting of the kind wants it and there are a mail server and
  * an address that mail may go to. It goes out with the change: both are committed or neither. `acceptLanguage`: of the
- * request that changes it; `to`: another address than the user's own.
+ * request that changes it; `to`: another address than the user's own; `always`: whatever the setting says.
  */
 export async function notify<K extends Kind>(
   deps: NotifyDeps,
@@ -27,10 +27,14 @@ export async function notify<K extends Kind>(
   user: { id: string; email: string | null; user_metadata: Metadata },
   kind: K,
   details: Details<K>,
-  { acceptLanguage, to = user.email }: { acceptLanguage: string | undefined; to?: string | null },
+  {
+    acceptLanguage,
+    to = user.email,
+    always = false,
+  }: { acceptLanguage: string | undefined; to?: string | null; always?: boolean },
 ): Promise<void> {
   const { mail, siteUrl, smtp } = deps.config
-  if (!to || !mail.notifications[kind] || !hasMailServer(smtp) || !isAuthorizedAddress(mail, to)) return
+  if (!to || !(always || mail.notifications[kind]) || !hasMailServer(smtp) || !isAuthorizedAddress(mail, to)) return
   const variables = { SiteURL: siteUrl, Email: user.email ?? '', Data: user.user_metadata, ...details }
   const locale = pickLocale(mail, { metadata: user.user_metadata, acceptLanguage })
   await queueMail(deps, trx, {

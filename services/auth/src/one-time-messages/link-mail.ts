@@ -3,6 +3,7 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 import { actionLink } from '../mail/action-link.ts'
+import type { LinkType } from '../mail/kinds.ts'
 import { pickLocale } from '../mail/locale.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
@@ -17,7 +18,7 @@ export const LINK_KINDS = {
   recovery: { type: 'recovery', purpose: 'recovery', path: 'recovery' },
   magic_link: { type: 'magiclink', purpose: 'recovery', path: 'recovery' },
   email_change: { type: 'email_change', purpose: 'email_change_new', path: 'email_change' },
-} as const satisfies Record<string, { type: string; purpose: TokenPurpose; path: keyof Config['mail']['linkPaths'] }>
+} as const satisfies Record<string, { type: LinkType; purpose: TokenPurpose; path: keyof Config['mail']['linkPaths'] }>
 
 export type LinkKind = keyof typeof LINK_KINDS
 

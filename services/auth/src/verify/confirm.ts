@@ -152,7 +152,8 @@ async function changeEmail(
       { ...before, email },
       'email_changed_notification',
       { OldEmail: before.email },
-      { acceptLanguage, to: before.email },
+      // The agreement of the old address may have been a scanner's that opened the link: its owner hears of it in any case.
+      { acceptLanguage, to: before.email, always: needsBothAddresses(deps, before) },
     )
   }
   return { action: 'user_modified' }

@@ -4,6 +4,7 @@ import { explainFailure } from '@services/common/error-handler'
 import { counted } from '@services/common/instruments'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { Config } from '../config.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requestAudience } from '../http/authenticate.ts'
@@ -12,6 +13,7 @@ import { errorAnswers } from '../http/error-bodies.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
+import { pickLocale } from '../mail/locale.ts'
 import { countSignIn } from '../metrics.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { parseEmail } from '../users/email-address.ts'
@@ -71,11 +73,13 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     },
     handler: async (request, reply) => {
       if (isPrefetch(request)) return reply.code(204).send(null)
-      requireLink(request)
-      if (!config.mail.linkConfirmationPage) return followLink(request, reply)
+      const { type } = requireLink(request)
+      if (!isBehindPage(config, type)) return followLink(request, reply)
       reply.header('content-security-policy', CONFIRMATION_PAGE_CSP).header('referrer-policy', 'no-referrer')
-      const query = request.url.slice(request.url.indexOf('?'))
-      return reply.type('text/html; charset=utf-8').send(confirmationPage(query))
+      const action = request.url.slice(request.url.indexOf('?'))
+      const locale = pickLocale(config.mail, { acceptLanguage: acceptLanguageOf(request) })
+      const page = confirmationPage({ action, type, locale, siteUrl: config.siteUrl })
+      return reply.type('text/html; charset=utf-8').send(page)
     },
   })
 
@@ -160,6 +164,11 @@ function confirmedRedirect(target: string, confirmed: Confirmed, flow: Flow): st
 function requireLink({ query: { token, type } }: LinkRequest): { token: string; type: string } {
   if (token && type) return { token, type }
   throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
+}
+
+/** `email` may be any of the types, so one of them with the page is enough. */
+function isBehindPage({ mail: { confirmationPageTypes } }: Pick<Config, 'mail'>, type: string): boolean {
+  return type === 'email' ? confirmationPageTypes.length > 0 : confirmationPageTypes.some((listed) => listed === type)
 }
 
 const isPrefetch = (request: FastifyRequest) =>

@@ -74,8 +74,10 @@ describe('the link', () => {
     await service.close()
   })
 
-  test('behind the confirmation page opens a page that runs nothing foreign; its button confirms, once', async () => {
-    const service = await startTestService({ AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'true' })
+  test('behind the confirmation page opens a page that runs nothing foreign; its button confirms, once', async ({
+    service: plain,
+  }) => {
+    const service = await plain.with({ AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'true' })
     const { path } = await signUp(service, 'page@example.com')
     for (let i = 0; i < 2; i++) {
       const page = await service.get(path)
@@ -92,8 +94,7 @@ describe('the link', () => {
     })
     const hostile = await service.get(`${path}&x="><script>alert(1)</script>`)
     expect(hostile.text.match(/<script/g)).toHaveLength(1)
-    const press = () => service.post(path, undefined, { 'content-type': 'application/x-www-form-urlencoded' })
-    const answers = await Promise.all([press(), press()])
+    const answers = await Promise.all([press(service, path), press(service, path)])
     const outcomes = answers.map(({ headers }) => /access_token|otp_expired/.exec(String(headers.location))?.[0])
     expect(outcomes.sort()).toEqual(['access_token', 'otp_expired'])
 
@@ -111,6 +112,104 @@ describe('the link', () => {
     expect(button.disabled).toBe(false)
     await service.close()
   })
+})
+
+/** What the button of the confirmation page does. */
+const press = (service: TestService, path: string) =>
+  service.post(path, undefined, { 'content-type': 'application/x-www-form-urlencoded' })
+
+/** What a scanner does that opens every link of a mail, as often as it likes. */
+async function scan(service: TestService, path: string) {
+  for (let i = 0; i < 2; i++) expect(await service.get(path)).toMatchObject({ status: 200, text: expect.any(String) })
+}
+
+describe('where links open a page, a scanner at the mailbox proves nothing', () => {
+  const settings = { AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
+
+  test('of an address that a stranger signed up with: their password does not sign in', async ({ service: plain }) => {
+    const service = await plain.with(settings)
+    const { email, path } = await signUp(service, 'scanned-signup@example.com')
+    await scan(service, path)
+    const signIn = () => service.post('/token?grant_type=password', { email, password })
+    expect(await signIn()).toMatchObject({ status: 400, body: { error_code: 'email_not_confirmed' } })
+    await press(service, path)
+    expect((await signIn()).status).toBe(200)
+    await service.close()
+  })
+
+  test('of an address that an anonymous user asked for: the account stays anonymous', async ({ service: plain }) => {
+    const service = await plain.with(settings)
+    const { body } = await service.post('/signup', {})
+    const auth = { authorization: `Bearer ${body.access_token}` }
+    const email = 'scanned-upgrade@example.com'
+    expect((await service.put('/user', { email, password }, auth)).status).toBe(200)
+    const mail = await service.mailbox.waitFor(email)
+    expect(mail.text).toContain('whoever is signed in to that account stays signed in')
+    await scan(service, linkPath(mail.text))
+    expect((await service.get('/user', auth)).body).toMatchObject({ is_anonymous: true, email: '' })
+    expect((await service.post('/token?grant_type=password', { email, password })).status).toBe(400)
+    await press(service, linkPath(mail.text))
+    expect((await service.get('/user', auth)).body).toMatchObject({ is_anonymous: false, email })
+    await service.close()
+  })
+
+  test('of a change of address: neither the old nor the new one agrees', async ({ service: plain }) => {
+    const service = await plain.with(settings)
+    const [from, to] = ['scanned-old@example.com', 'scanned-new@example.com']
+    const { auth } = await service.signedIn(from)
+    await service.put('/user', { email: to }, auth)
+    for (const address of [from, to]) await scan(service, linkPath((await service.mailbox.waitFor(address)).text))
+    const { body } = await service.get('/user', auth)
+    expect(body).toMatchObject({ email: from, new_email: to })
+    await service.close()
+  })
+
+  test('of a request to sign in or to recover: nobody is signed in, and the link still works', async ({
+    service: plain,
+  }) => {
+    const service = await plain.with(settings)
+    const email = 'scanned-link@example.com'
+    await service.signedIn(email)
+    let before = {}
+    for (const request of ['/otp', '/recover']) {
+      await service.post(request, { email })
+      const mail = await service.mailbox.waitFor(email, before)
+      before = { after: mail }
+      const path = linkPath(mail.text)
+      await scan(service, path)
+      // `email` stands for any type: by it nothing gets around the page.
+      await scan(service, path.replace(/type=[a-z]+/, 'type=email'))
+      expect((await press(service, path)).headers.location).toContain('#access_token=')
+      service.clock.advance({ seconds: 61 })
+    }
+    await service.close()
+  })
+
+  test('of the listed types alone, where it is a list', async ({ service: plain }) => {
+    const service = await plain.with({ AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'email_change, recovery' })
+    const { path } = await signUp(service, 'page-list@example.com')
+    await scan(service, path.replace('type=signup', 'type=email'))
+    const confirmed = await service.get(path)
+    expect(confirmed.headers.location).toContain('#access_token=')
+    await service.close()
+  })
+
+  test.for([
+    ['signup', 'en', 'Confirm email address'],
+    ['invite', 'en', 'Accept the invitation'],
+    ['recovery', 'en', 'choose a new password'],
+    ['magiclink', 'de-AT, en;q=0.5', 'Melde dich in diesem Browser auf site.example an.'],
+    ['email_change', 'de', 'Änderung bestätigen'],
+    ['email', 'fr', 'Continue to site.example.'],
+  ] as const)(
+    'says what a link of type %s does, in the language of the browser (%s)',
+    async ([type, language, words], { service: plain }) => {
+      const service = await plain.with(settings)
+      const page = await service.get(`/verify?token=t&type=${type}`, { 'accept-language': language })
+      expect(page.text).toContain(words)
+      await service.close()
+    },
+  )
 })
 
 describe('the code', () => {

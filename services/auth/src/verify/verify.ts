@@ -7,6 +7,7 @@ import { issueAuthCode } from '../auth-codes/issue-auth-code.ts'
 import type { ChallengeMethod, DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { LINK_TYPES } from '../mail/kinds.ts'
 import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
@@ -34,8 +35,8 @@ const PURPOSES: Record<string, readonly TokenPurpose[]> = {
   phone_change: ['phone_change'],
 }
 
-/** The types that are sent as links. */
-const LINK_TYPES = ['signup', 'invite', 'recovery', 'magiclink', 'email_change', 'email']
+/** What GET /verify takes as `type`: those of mails and the one that stands for any of them. */
+const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
 
 export interface Confirmation {
   type: string
@@ -56,7 +57,7 @@ export type Confirmed =
 
 /** Redeems the token of a link (`token` of GET, `token_hash` of POST). */
 export async function verifyLink(deps: Deps, log: AuditLog, linkToken: string, confirmation: Confirmation) {
-  if (!LINK_TYPES.includes(confirmation.type)) {
+  if (!TYPES_OF_LINKS.includes(confirmation.type)) {
     throw apiError('validation_failed', { message: 'Invalid email verification type' })
   }
   const purposes = PURPOSES[confirmation.type] as readonly TokenPurpose[]

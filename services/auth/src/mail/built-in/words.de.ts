@@ -4,6 +4,8 @@ const code = 'Oder gib diesen Code ein'
 const site = '{{ .SiteURL }}'
 const notYou = `Wenn du das nicht warst, setze dein Passwort auf ${site} sofort zurück: Jemand anderes benutzt vielleicht dein Konto.`
 
+const close = 'Wenn du das nicht wolltest, schließe diese Seite.'
+
 const factor =
   '{{ if eq .FactorType "totp" }}eine Authenticator-App{{ else if eq .FactorType "phone" }}eine Telefonnummer{{ else if eq .FactorType "webauthn" }}einen Sicherheitsschlüssel{{ else }}{{ .FactorType }}{{ end }}'
 
@@ -11,6 +13,34 @@ const provider =
   '{{ if eq .Provider "phone" }}einer Telefonnummer{{ else if eq .Provider "email" }}einer E-Mail-Adresse{{ else }}{{ .Provider }}{{ end }}'
 
 export const GERMAN: Words = {
+  pages: {
+    signup: {
+      heading: 'E-Mail-Adresse bestätigen',
+      text: `Bestätige diese Adresse, um dein Konto auf {site} fertig anzulegen. ${close}`,
+      button: 'E-Mail-Adresse bestätigen',
+    },
+    invite: {
+      heading: 'Du bist eingeladen',
+      text: `Nimm die Einladung an, ein Konto auf {site} anzulegen. ${close}`,
+      button: 'Einladung annehmen',
+    },
+    recovery: {
+      heading: 'Setze dein Passwort zurück',
+      text: `Weiter zu {site}, um ein neues Passwort zu wählen. ${close}`,
+      button: 'Weiter',
+    },
+    magiclink: {
+      heading: 'Anmelden',
+      text: `Melde dich in diesem Browser auf {site} an. ${close}`,
+      button: 'Anmelden',
+    },
+    email_change: {
+      heading: 'Neue E-Mail-Adresse bestätigen',
+      text: `Bestätige, dass ein Konto auf {site} seine E-Mail-Adresse so ändern darf, wie es in der Mail steht. ${close}`,
+      button: 'Änderung bestätigen',
+    },
+    email: { heading: 'Fast geschafft', text: `Weiter zu {site}. ${close}`, button: 'Weiter' },
+  },
   linkHint: 'Falls die Schaltfläche nicht funktioniert, öffne diese Adresse:',
   mails: {
     invite: {
@@ -48,10 +78,11 @@ export const GERMAN: Words = {
     email_change: {
       subject: 'Bestätige deine neue E-Mail-Adresse',
       heading: 'Neue E-Mail-Adresse bestätigen',
-      text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} soll die Adresse deines Kontos auf ${site} werden.{{ else }}Die Adresse deines Kontos auf ${site} soll von {{ .Email }} auf {{ .NewEmail }} geändert werden.{{ end }} Bestätige, dass das stimmt.`,
+      text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} soll die Adresse deines Kontos auf ${site} werden.{{ else }}Die Adresse deines Kontos auf ${site} soll von {{ .Email }} auf {{ .NewEmail }} geändert werden.{{ end }} Bestätige nur, wenn du das selbst wolltest: Wer in diesem Konto angemeldet ist, bleibt angemeldet, und mit {{ .NewEmail }} kann man sich dann anmelden und das Passwort zurücksetzen.`,
       button: 'Änderung bestätigen',
       code,
-      footer: 'Wenn du diese Änderung nicht wolltest, ignoriere diese Mail und ändere dein Passwort.',
+      footer:
+        '{{ if eq .Email .NewEmail }}Wenn du das nicht wolltest, ignoriere diese Mail.{{ else }}Wenn du diese Änderung nicht wolltest, ignoriere diese Mail und ändere dein Passwort.{{ end }}',
     },
     reauthentication: {
       subject: '{{ .Token }} ist dein Bestätigungscode',

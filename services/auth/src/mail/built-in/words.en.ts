@@ -45,10 +45,11 @@ const mails = {
   email_change: {
     heading: 'Confirm your new email address',
     // An account that has no address yet is shown the new one for both.
-    text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} is to become the address of your account at ${site}.{{ else }}The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}.{{ end }} Confirm that this is right.`,
+    text: `{{ if eq .Email .NewEmail }}{{ .NewEmail }} is to become the address of your account at ${site}.{{ else }}The address of your account at ${site} is to change from {{ .Email }} to {{ .NewEmail }}.{{ end }} Confirm only if you asked for this yourself: whoever is signed in to that account stays signed in and can use {{ .NewEmail }} to sign in and to reset its password.`,
     button: 'Confirm the change',
     code,
-    footer: 'If you did not ask for this change, ignore this mail and change your password.',
+    footer:
+      '{{ if eq .Email .NewEmail }}If you did not ask for this, ignore this mail.{{ else }}If you did not ask for this change, ignore this mail and change your password.{{ end }}',
   },
   reauthentication: {
     heading: 'Your verification code',
@@ -98,6 +99,41 @@ const mails = {
   },
 } satisfies Record<keyof typeof MAIL_KINDS, Omit<MailWords, 'subject'>>
 
+const close = 'If you did not ask for this, close this page.'
+
+const pages: Words['pages'] = {
+  signup: {
+    heading: 'Confirm your email address',
+    text: `Confirm this address to finish creating your account at {site}. ${close}`,
+    button: 'Confirm email address',
+  },
+  invite: {
+    heading: 'You have been invited',
+    text: `Accept the invitation to create an account at {site}. ${close}`,
+    button: 'Accept the invitation',
+  },
+  recovery: {
+    heading: 'Reset your password',
+    text: `Continue to {site} to choose a new password. ${close}`,
+    button: 'Continue',
+  },
+  magiclink: {
+    heading: 'Sign in',
+    text: `Sign in to {site} in this browser. ${close}`,
+    button: 'Sign in',
+  },
+  email_change: {
+    heading: 'Confirm the new email address',
+    text: `Confirm that an account at {site} may change its email address as the mail says. ${close}`,
+    button: 'Confirm the change',
+  },
+  email: {
+    heading: 'Almost there',
+    text: `Continue to {site}. ${close}`,
+    button: 'Continue',
+  },
+}
+
 /** Subjects are those of the specification. */
 const withSubjects = Object.entries(MAIL_KINDS).map(([kind, { subject }]) => [
   kind,
@@ -106,5 +142,6 @@ const withSubjects = Object.entries(MAIL_KINDS).map(([kind, { subject }]) => [
 
 export const ENGLISH: Words = {
   mails: Object.fromEntries(withSubjects) as Words['mails'],
+  pages,
   linkHint: 'If the button does not work, open this address:',
 }

@@ -1,4 +1,4 @@
-import type { MailKind } from '../kinds.ts'
+import type { LinkType, MailKind } from '../kinds.ts'
 import { GERMAN } from './words.de.ts'
 import { ENGLISH } from './words.en.ts'
 
@@ -14,8 +14,17 @@ export interface MailWords {
   footer: string
 }
 
+/** The words of the page between a link and its effect; plain text, in which `{site}` is the host of the site. */
+export interface PageWords {
+  heading: string
+  text: string
+  button: string
+}
+
 export interface Words {
   mails: Record<MailKind, MailWords>
+  /** Of the confirmation page, by what the link does; `email` may do any of it. */
+  pages: Record<LinkType | 'email', PageWords>
   /** Before the link that is shown as text too. */
   linkHint: string
 }
