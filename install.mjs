@@ -3,7 +3,7 @@
 // The one rule: it works on any Node from 18 with nothing installed. pnpm's own check (verifyDepsBeforeRun) would install only
 // what a `--filter` selects, and then treat the rest as installed.
 import { spawnSync } from 'node:child_process'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -12,6 +12,8 @@ const wantsAll = process.argv.includes('--all')
 
 // A deployment brings its packages; it may be read-only or without a network.
 if (process.env.NODE_ENV !== 'production') installUnlessDone()
+else if (!existsSync(join(root, 'node_modules')))
+  leave('NODE_ENV is production and nothing is installed: run npx -y pnpm@12 install --prod first.', 1)
 
 function installUnlessDone() {
   const installed = readInstalled()
@@ -22,8 +24,8 @@ function installUnlessDone() {
   // questions would double the time and the bytes of a first start.
   const args = ['install', '--trust-lockfile', ...(wantsAll || installed?.hasAll ? [] : ['--prod'])]
   // Standard output belongs to the script, and so does standard input.
-  const { status } = spawnSync(process.env.npm_execpath, args, { cwd: root, stdio: ['ignore', 2, 2] })
-  if (status !== 0) leave('The packages could not be installed.', status ?? 1)
+  const { status, error } = spawnSync(process.env.npm_execpath, args, { cwd: root, stdio: ['ignore', 2, 2] })
+  if (status !== 0) leave(`The packages could not be installed${error ? `: ${error.message}` : ''}.`, status ?? 1)
 }
 
 /** Reads what pnpm noted about its last installation in this folder. */
@@ -33,7 +35,9 @@ function readInstalled() {
     const projects = Object.keys(note.projects)
     const manifests = projects.map((folder) => join(folder, 'package.json'))
     const files = [join(root, 'pnpm-lock.yaml'), join(root, 'pnpm-workspace.yaml'), ...manifests]
-    const isOlder = (file) => statSync(file).mtimeMs <= note.lastValidatedTimestamp
+    // A project that was deleted since is a change too.
+    const isOlder = (file) =>
+      (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) <= note.lastValidatedTimestamp
     return {
       isCurrent: !note.filteredInstall && projects.includes(root) && files.every(isOlder),
       hasAll: note.settings.dev,

@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createLogger } from './logger.ts'
 import { PATIENCE_MS } from './testing/patience.ts'
@@ -66,4 +68,28 @@ test('lines that were still waiting are written when the process ends', async ()
   const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
   const lines = stdout.trim().split('\n')
   expect([code, lines.map((line) => JSON.parse(line).i)]).toEqual([3, [0, 1, 2]])
+})
+
+test('a line that comes while an earlier one is being written is not held back until a third comes', {
+  tags: 'linux',
+}, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'log-pipe-'))
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  // A pipe holds 64 KiB: the first line is not written before it is read.
+  const reader = await open(pipe, constants.O_RDWR | constants.O_NONBLOCK)
+  const log = createLogger({ name: 'test', level: 'info', file: pipe })
+  log.info('x'.repeat(200_000))
+  log.info('second')
+  await sleep(300)
+  let text = ''
+  await expect
+    .poll(async () => {
+      const { buffer, bytesRead } = await reader.read().catch(() => ({ buffer: Buffer.alloc(0), bytesRead: 0 }))
+      text += buffer.subarray(0, bytesRead)
+      return text.split('\n').filter(Boolean).length
+    })
+    .toBe(2)
+  await reader.close()
+  await rm(folder, { recursive: true })
 })

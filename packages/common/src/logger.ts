@@ -44,7 +44,8 @@ const FLUSH_EVERY_MS = 100
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
 /**
- * What is still waiting when the process exits is written then (pino's exit hook); only kill -9 loses a tenth of a second. A
+ * What is still waiting when the process exits is written then (pino's exit hook); kill -9 loses what the disk or pipe did not
+ * take within a tenth of a second. A
  * log that cannot be written is no failure of the service: pino's writer would end it, and, asked to write out what is
  * waiting at its end, try for ever (sonic-boom 4.2, flushSync).
  */
@@ -59,19 +60,35 @@ function openLines(fd: number) {
   lines.on('write', () => {
     isFailing = false
   })
-  lines.flushSync = () => {
-    if (!isFailing) flushSync()
-  }
   // Flushing writes even when no line waits, so that an idle process would make a system call each time.
   const write = lines.write.bind(lines)
+  let unwritten = 0
   let isWaiting = false
+  const flushSoon = () => {
+    if (isWaiting) return
+    isWaiting = true
+    setTimeout(flush, FLUSH_EVERY_MS).unref()
+  }
   const flush = () => {
     isWaiting = false
     lines.flush()
+    // A flush does nothing while a write is under way (a slow disk, a full pipe) or after one that failed.
+    if (unwritten > 0) flushSoon()
+  }
+  lines.on('write', (bytes) => {
+    unwritten = Math.max(0, unwritten - bytes)
+  })
+  lines.on('drop', (line) => {
+    unwritten -= Buffer.byteLength(line)
+  })
+  lines.flushSync = () => {
+    if (isFailing) return
+    flushSync()
+    unwritten = 0
   }
   lines.write = (line) => {
-    if (!isWaiting) setTimeout(flush, FLUSH_EVERY_MS).unref()
-    isWaiting = true
+    unwritten += Buffer.byteLength(line)
+    flushSoon()
     return write(line)
   }
   return lines

@@ -1,6 +1,6 @@
 // `pnpm dev`: the service with embedded defaults. Settings given in the environment win: a DATABASE_URL means no embedded
 // PostgreSQL, an SMTP host means no inbox.
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { PORTS, readPort } from '@services/common/dev/dev-settings'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
@@ -32,6 +32,8 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, c
   }
   // Read while PostgreSQL starts.
   const loading = import('./serve.ts')
+  // Its failure is the awaiting code's below, also when PostgreSQL fails first.
+  loading.catch(() => {})
   let inboxUrl = env.DEV_INBOX_URL
   if (!given('DATABASE_URL')) {
     const postgres = await startEmbeddedPostgres({
@@ -82,6 +84,7 @@ async function ensureSigningKey(file: string): Promise<string> {
   if (kept) return kept.trim()
   const keys = JSON.stringify(await generateKeySet('ES256'))
   await mkdir(dirname(file), { recursive: true })
-  await writeFile(file, `${keys}\n`, { mode: 0o600 })
+  await writeFile(`${file}.next`, `${keys}\n`, { mode: 0o600 })
+  await rename(`${file}.next`, file)
   return keys
 }

@@ -11,7 +11,7 @@ export const portVariables = ({ server, telemetry }: Config): Record<number, str
 
 export const startUp = (how?: { toStderr?: boolean }) => readSettings('auth', readConfig, how)
 
-/** For what serves the public: on a developer's machine everybody has one address. */
+/** Names what is open in settings that serve the public; `dev`, where all callers have one address, does without. */
 export function warnOfOpenSettings(config: Config, log: Logger): void {
   const { limits, server } = config
   if (!limits.header && !server.trustSbForwardedFor) {

@@ -89,7 +89,7 @@ test('more sign-ins than the queue holds are told to come back; the rest get rig
 })
 
 describe('a database that hangs', () => {
-  /** Whose requests may take a second, and one beside it whose may take their time. */
+  /** A service whose requests may take a second, and one beside it whose requests may take their time. */
   let service: TestService
   let patient: TestService
   let me: SignedIn

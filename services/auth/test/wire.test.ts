@@ -5,7 +5,7 @@ import { startImpatient, startTestService, type TestService } from './service.ts
 let service: TestService
 let impatient: TestService
 let port: number
-/** Of the one whose requests may take a second. */
+/** Port of the service whose requests may take a second. */
 let impatientPort: number
 beforeAll(async () => {
   service = await startTestService()

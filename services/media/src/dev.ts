@@ -26,6 +26,8 @@ await runDev('media', async ({ given, port, dataDir, stops, settle, leave, comma
   }
   // Read while PostgreSQL starts.
   const loading = import('./serve.ts')
+  // Its failure is the awaiting code's below, also when PostgreSQL fails first.
+  loading.catch(() => {})
   if (!given('DATABASE_URL')) {
     const postgres = await startEmbeddedPostgres({
       dataDir: join(dataDir, 'postgres'),

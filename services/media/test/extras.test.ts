@@ -28,10 +28,20 @@ test('a clip is ready only with the job of its extras: no crash comes between', 
   const service = await startTestService({ MEDIA_EXTRAS: 'true' })
   const { pool } = service.deps
   await pool.query(`
-    create function slow_extras() returns trigger language plpgsql as $$ begin perform pg_sleep(0.5); return new; end $$;
-    create trigger slow_extras before insert on media_queue.job for each row when (new.name = 'extras')
-      execute function slow_extras()`)
-  await service.upload(gif(33, 20, [{ delay: 10 }]))
+    create function held_extras() returns trigger language plpgsql as
+      $$ begin perform pg_advisory_xact_lock(33); return new; end $$;
+    create trigger held_extras before insert on media_queue.job for each row when (new.name = 'extras')
+      execute function held_extras()`)
+  const holder = await pool.connect()
+  await holder.query('select pg_advisory_lock(33)')
+  const upload = service.upload(gif(33, 20, [{ delay: 10 }]))
+  const isHeld = async () =>
+    (await pool.query(`select from pg_locks where locktype = 'advisory' and objid = 33 and not granted`)).rowCount
+  await expect.poll(isHeld).toBe(1)
+  expect((await pool.query('select state from sources')).rows).not.toEqual([{ state: 'ready' }])
+  await holder.query('select pg_advisory_unlock(33)')
+  holder.release()
+  await upload
   const { rows } = await pool.query(
     `select distinct data->>'sourceId' as source from media_queue.job where name = 'extras'`,
   )

@@ -30,7 +30,7 @@ try {
 type Need = { name: string; url: string }
 type Walk = { title: string; needs: Need[]; walk: () => Promise<void> }
 
-/** Through what runs: `dev` inside a service starts that one alone. */
+/** Walks through the services that run: `dev` inside a service starts that one alone. */
 async function chooseWalks(): Promise<Walk[]> {
   const [auth, media] = await Promise.all([findAddresses('auth'), findAddresses('media')])
   const walks: Walk[] = []
@@ -56,7 +56,7 @@ async function chooseWalks(): Promise<Walk[]> {
   return walks
 }
 
-/** Where dev says that it serves. */
+/** Addresses that dev has published. */
 async function findAddresses(name: string): Promise<Addresses | undefined> {
   const running = await findRunning(join(data, name))
   if (running && !running.addresses)

@@ -44,15 +44,20 @@ export async function suggestPorts(instead: Required<WantedPort>[], others: Want
 /** Below the ports that systems give to connections and to listeners of port 0: from 32768 on Linux, from 49152 elsewhere. */
 const CHOSEN_PORTS = { from: 15_000, below: 32_768 }
 
+/** Processes that run at once mostly have numbers close to each other; each takes its ports from a part of its own. */
+const PARTS = 32
+
 const givenOut = new Set<number>()
 
 /**
- * A port that no connection takes by chance before it is listened on, nor while its server restarts, and that this process
- * was not given before. Another process may choose the same one: its user must be ready to ask again.
+ * A port that no connection takes by chance before it is listened on, nor while its server restarts, that this process was not
+ * given before and that a process started shortly before or after it is not given.
  */
 export async function findFreePort(host = '127.0.0.1'): Promise<number> {
+  const size = Math.floor((CHOSEN_PORTS.below - CHOSEN_PORTS.from) / PARTS)
+  const first = CHOSEN_PORTS.from + (process.pid % PARTS) * size
   while (true) {
-    const port = randomInt(CHOSEN_PORTS.from, CHOSEN_PORTS.below)
+    const port = randomInt(first, first + size)
     if (givenOut.has(port)) continue
     givenOut.add(port)
     if (await isPortFree(port, host)) return port

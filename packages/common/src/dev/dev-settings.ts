@@ -21,7 +21,7 @@ export function readPort({ variable, usual }: { variable: string; usual: number 
   return port
 }
 
-/** Where everything is kept between two starts. */
+/** Folder of everything that is kept between two starts. */
 export const dataRoot = (env: NodeJS.ProcessEnv, root = REPOSITORY): string =>
   resolve(env.DEV_DATA_DIR || join(root, '.data'))
 
@@ -43,7 +43,7 @@ ${ports.join('\n')}
 ${row('DEV_DATA_DIR', '.data  folder of everything that is kept')}
 A second one beside the first has ports of its own, and in the same clone a DEV_DATA_DIR too.
 
-Every setting of a service works as well, there or in services/<name>/.env, for example:
+Every setting of a service works as well, for example:
 ${row('AUTH_LOG_LEVEL=info', 'a log line for each request (media: MEDIA_LOG_LEVEL)')}
 ${row('AUTH_DATABASE_URL', 'your own PostgreSQL (media: MEDIA_DATABASE_URL)')}
 ${row('AUTH_SMTP_HOST', 'your own mail server instead of the inbox')}

@@ -89,9 +89,25 @@ test(
 
 test('in production nothing is installed: a deployment does that', async () => {
   const clone = await openClone({ NODE_ENV: 'production' })
-  await clone.run(clone.root, '-C', 'services/auth', 'start')
+  const { code, stderr } = await clone.run(clone.root, '-C', 'services/auth', 'start')
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('run npx -y pnpm@12 install --prod first'),
+  })
   expect(clone.has('node_modules')).toBe(false)
 })
+
+test(
+  'in a clone whose other service was deleted after an installation, the next command still works',
+  async () => {
+    const clone = await openClone()
+    const install = ['install', '--prod', '--trust-lockfile']
+    expect(await clone.run(clone.root, ...install)).toMatchObject({ code: 0 })
+    await rm(join(clone.root, 'services/media'), { recursive: true })
+    expect(await clone.run(clone.root, '-C', 'services/auth', 'cli', 'version')).toMatchObject({ code: 0 })
+  },
+  PATIENCE_MS,
+)
 
 /** The files of this working tree that git knows or would take, where nothing has been installed. */
 async function openClone(settings: Record<string, string> = {}) {

@@ -1,7 +1,9 @@
 // Which dev uses a data folder: `running.json` in it, read by a second dev, which refuses, and by the demo, which goes there.
 // The one rule: the file of a process that is gone means nothing, even if another process has its number now.
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { processBirth } from '../process-birth.ts'
 
 export type Addresses = { url: string; inboxUrl?: string | undefined }
 
@@ -18,28 +20,54 @@ const fileIn = (dataDir: string) => join(dataDir, 'running.json')
 /** The dev that uses this folder now, if any. */
 export async function findRunning(dataDir: string): Promise<Running | undefined> {
   const running = parseRunning(await readFile(fileIn(dataDir), 'utf8').catch(() => ''))
-  return running && (await birthOf(running.pid)) === running.birth ? running : undefined
+  return running && (await isThere(running)) ? running : undefined
+}
+
+async function isThere({ pid, birth }: Running): Promise<boolean> {
+  const now = await birthOf(pid)
+  return now !== undefined && now === birth
 }
 
 /** Takes the folder for this process. Throws a sentence when another dev uses it. */
 export async function claimDataDir(dataDir: string, name: string, portVariable: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
-  const content = await describeThisProcess()
-  while (true) {
-    try {
-      return await writeFile(fileIn(dataDir), content, { flag: 'wx' })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  // Written whole before it has its name: a file that is still empty would pass for one of a process that is gone.
+  const own = `${fileIn(dataDir)}.${randomUUID()}`
+  await writeFile(own, await describeThisProcess())
+  try {
+    while (!(await isLinked(own, fileIn(dataDir)))) {
+      const running = await findRunning(dataDir)
+      if (running) {
+        throw new Error(
+          `${name} already runs here${describePlace([running])}. ` +
+            `Stop it with Ctrl-C in its terminal, or set DEV_DATA_DIR and ${portVariable}.`,
+        )
+      }
+      await discardStale(dataDir)
     }
-    const running = await findRunning(dataDir)
-    if (running) {
-      throw new Error(
-        `${name} already runs here${describePlace([running])}. ` +
-          `Stop it with Ctrl-C in its terminal, or set DEV_DATA_DIR and ${portVariable}.`,
-      )
-    }
-    await rm(fileIn(dataDir), { force: true })
+  } finally {
+    await rm(own, { force: true })
   }
+}
+
+/** Gives the file its second name; false where another file has it. */
+async function isLinked(file: string, name: string): Promise<boolean> {
+  try {
+    await link(file, name)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
+  }
+}
+
+/** Puts a stale file aside and looks at it there: in the meantime it may have become the claim of another process. */
+async function discardStale(dataDir: string): Promise<void> {
+  const aside = `${fileIn(dataDir)}.${randomUUID()}`
+  await rename(fileIn(dataDir), aside).catch(() => {})
+  const taken = parseRunning(await readFile(aside, 'utf8').catch(() => ''))
+  if (taken && (await isThere(taken))) await isLinked(aside, fileIn(dataDir))
+  await rm(aside, { force: true })
 }
 
 /** Says where this process serves. */
@@ -49,7 +77,11 @@ export async function publishAddresses(dataDir: string, addresses: Addresses): P
   await rename(next, fileIn(dataDir))
 }
 
-export const releaseDataDir = (dataDir: string) => rm(fileIn(dataDir), { force: true })
+/** Leaves the folder, unless another process has it by now. */
+export async function releaseDataDir(dataDir: string): Promise<void> {
+  const running = parseRunning(await readFile(fileIn(dataDir), 'utf8').catch(() => ''))
+  if (running?.pid === process.pid) await rm(fileIn(dataDir), { force: true })
+}
 
 /** ", at http://… and http://…" as far as they serve yet. */
 export function describePlace(running: Running[]): string {
@@ -74,10 +106,7 @@ function parseRunning(text: string): Running | undefined {
 /** Undefined for a process that is gone. Without /proc (macOS) all that is known is that the number is in use. */
 async function birthOf(pid: number): Promise<string | undefined> {
   if (process.platform !== 'linux') return isAlive(pid) ? 'unknown' : undefined
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // proc(5): the name may hold blanks and brackets; the state is the first field after it, the time of start the twentieth.
-  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return state === 'Z' ? undefined : fields[18]
+  return processBirth(pid)
 }
 
 function isAlive(pid: number): boolean {

@@ -1,6 +1,7 @@
 // What some tests need of the machine: a tag names it, as in `test('…', { tags: 'nginx' }, …)`, and skips the test where it is
 // missing. `.ci/install-programs` installs the programs; with CI set a skipped test fails the run (run-reporter.ts).
-import { accessSync, constants } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /** Folders of servers, which Debian has in root's PATH alone. */
@@ -9,11 +10,24 @@ const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin']
 /** Chromium that browser tests drive: CHROMIUM_PATH, else Debian's. */
 export const CHROMIUM = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
 
+/** Version of the ffmpeg in PATH, as its first line has it: `ffmpeg version 5.1.6-0+deb12u1`, `n7.1`; 0 where it is missing. */
+function ffmpegVersion(): number {
+  if (!findProgram('ffmpeg')) return 0
+  const { stdout } = spawnSync('ffmpeg', ['-version'], { encoding: 'utf8' })
+  return Number(/^ffmpeg version n?(\d+)/.exec(stdout)?.[1] ?? 0)
+}
+
 const has = (program: string) => findProgram(program) !== undefined
 
+const REPOSITORY = join(import.meta.dirname, '../../../..')
+
 const NEEDS = {
+  'both-services': {
+    isMet: ['auth', 'media'].every((name) => existsSync(join(REPOSITORY, 'services', name))),
+    missing: 'one of the services is not in this repository',
+  },
   chromium: { isMet: has(CHROMIUM), missing: 'Chromium is missing: apt-get install chromium, or set CHROMIUM_PATH' },
-  ffmpeg: { isMet: has('ffmpeg'), missing: 'ffmpeg 5 or later is missing: apt-get install ffmpeg' },
+  ffmpeg: { isMet: ffmpegVersion() >= 5, missing: 'ffmpeg 5 or later is missing: apt-get install ffmpeg' },
   helm: {
     isMet: process.platform === 'linux' && process.arch === 'x64',
     missing: 'npm has helm for Linux on x64 only',
@@ -33,6 +47,9 @@ export const NEED_TAGS = Object.entries(NEEDS).map(([name, { isMet, missing }]) 
   description: missing,
   skip: !isMet,
 }))
+
+/** What no package brings: a test skipped for want of these alone is no failure in CI either. */
+export const NOT_INSTALLABLE: readonly string[] = ['both-services', 'helm', 'linux', 'root']
 
 /** Absolute path of a program, looked up as a shell does; undefined where it is missing. */
 export function findProgram(name: string): string | undefined {

@@ -34,13 +34,19 @@ test('with CI set a skipped test makes the run red', async () => {
   expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining('a skipped test is a failure') })
 })
 
+test('but not one that lacks what nobody can install', async () => {
+  const { code, output } = await vitest(['--config', CONFIG, 'green', 'excused'], { ci: 'true' })
+  expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('1 × only root can do this') })
+})
+
 test('a failed test is named with the command that runs it alone', async () => {
   const { code, output } = await vitest(['--config', CONFIG, 'green', 'red'])
   expect({ code, output }).toEqual({
     code: 1,
     output: expect.stringContaining('FAILED red.sample.ts > a group > does'),
   })
-  const [, pattern] = /^ {2}npx -y pnpm@12 exec vitest run .* -t '(.*)'$/m.exec(output) ?? []
+  const [, pattern] =
+    /^ {2}npx -y pnpm@12 -C packages\/common\/src\/testing\/testdata exec vitest run .* -t '(.*)'$/m.exec(output) ?? []
   const alone = await vitest(['--config', CONFIG, 'red', '-t', String(pattern).replaceAll("'\\''", "'")])
   expect(alone.output).toMatch(/Tests +1 failed \| 1 skipped/)
 })

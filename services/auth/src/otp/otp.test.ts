@@ -9,7 +9,7 @@ const settled = (service: TestService) => expect.poll(() => service.deps.queue.d
 
 describe('POST /otp with an e-mail address', () => {
   test('of a confirmed account sends a link and a code, each of which signs in', async ({ service }) => {
-    const { userId } = await service.signedIn('confirmed@example.com')
+    const { userId } = await service.signedUp('confirmed@example.com')
     service.mailbox.clear()
     expect(await service.post('/otp', { email: 'Confirmed@example.com' })).toMatchObject({ status: 200, body: {} })
     const mail = await service.mailbox.waitFor('confirmed@example.com')

@@ -30,7 +30,11 @@ const ROW = /^([0-9A-F]{35}):(\d+)$/i
  * Looks passwords up by the first five of the forty digits of their SHA-1, so that whoever runs the list learns neither the
  * password nor its hash; padding hides the size of the answer from those in between.
  */
-export function createLeakedPasswords(settings: LeakSettings, log: Logger, timeoutMs = TIMEOUT_MS): LeakedPasswords {
+export function createLeakedPasswords(
+  settings: LeakSettings,
+  log: Logger,
+  { timeoutMs = TIMEOUT_MS, atOnceMs = AT_ONCE_MS } = {},
+): LeakedPasswords {
   return {
     async isLeaked(password) {
       if (!settings.enabled) return false
@@ -48,7 +52,7 @@ export function createLeakedPasswords(settings: LeakSettings, log: Logger, timeo
     },
     async isLeakedAtOnce(password) {
       if (!settings.enabled) return false
-      return lookUp(settings.url, password, AT_ONCE_MS).catch(() => {
+      return lookUp(settings.url, password, atOnceMs).catch(() => {
         countLeakCheck('unavailable')
         return false
       })

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { codeIn, fragmentOf, linkPath, test } from '../../test/service.ts'
 
 test('a known address gets a link that signs in, so that a new password can be set', async ({ service }) => {
-  const { userId } = await service.signedIn('forgot@example.com')
+  const { userId } = await service.signedUp('forgot@example.com')
   service.mailbox.clear()
   expect(await service.post('/recover', { email: 'forgot@example.com' })).toMatchObject({ status: 200, body: {} })
   const mail = await service.mailbox.waitFor('forgot@example.com')

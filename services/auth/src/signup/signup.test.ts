@@ -82,7 +82,7 @@ describe('an address that exists', () => {
         : typeof value
 
   test('is answered like a new one, confirmed or not, and its account stays as it was', async ({ service }) => {
-    const confirmed = await service.signedIn('confirmed@example.com')
+    const confirmed = await service.signedUp('confirmed@example.com')
     await service.post('/signup', { email: 'pending@example.com', password })
     service.clock.advance({ seconds: 901 })
     const data = { name: 'Mallory' }

@@ -225,7 +225,6 @@ async function publishedKey() {
   return keys[0] as JWK & { kid: string }
 }
 
-/** As the provider's clock has it. */
 /** By the clock of the service, which stands still: real time would not make a token expire there. */
 const now = () => Math.floor(service.clock.now().getTime() / 1000)
 const encode = (json: object) => Buffer.from(JSON.stringify(json)).toString('base64url')

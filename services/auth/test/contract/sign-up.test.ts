@@ -50,7 +50,7 @@ describe('an invited address', () => {
 describe('a made-up answer tells nothing of the account there is', () => {
   test('however much has happened to it', async ({ service }) => {
     const email = 'busy@example.com'
-    const { userId, auth } = await service.signedIn(email)
+    const { userId, auth } = await service.signedUp(email)
     await service.put('/user', { email: 'busy-elsewhere@example.com' }, auth)
     const now = service.clock.now()
     const rich = {

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm, rmdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
+import { processBirth } from '@services/common/process-birth'
 import { apiError } from '../errors.ts'
 
 /**
@@ -121,7 +122,7 @@ async function isLeftover(
 ): Promise<boolean> {
   const [, space, pid, lives] = /^(.+)_(\d+)_([0-9a-f]{8})?[0-9a-f]{8}$/.exec(entry) ?? []
   if (!space) return false
-  // Where we see the same processes nobody needs to wait for silence; our own number may have been a predecessor's.
+  // A process that we could see needs no wait for its silence; our own number may have been a predecessor's.
   if (space === processes && (Number(pid) === process.pid ? lives !== life : !isAlive(Number(pid)))) return true
   const found = await stat(join(root, entry)).catch(() => undefined)
   return found !== undefined && now - found.mtimeMs > DEAD_AFTER_MS
@@ -143,9 +144,7 @@ async function readProcessSpace(): Promise<string> {
  * as in tests, leave each other's directories alone by it. Where it cannot be told it is random.
  */
 async function readOwnLife(): Promise<string> {
-  const stat = await readFile('/proc/self/stat', 'utf8').catch(() => undefined)
-  // The name in brackets may hold blanks; the 22nd field is the 20th after it (proc_pid_stat(5)).
-  const began = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? randomUUID()
+  const began = (await processBirth('self')) ?? randomUUID()
   return createHash('sha256').update(began).digest('hex').slice(0, 8)
 }
 

@@ -10,7 +10,7 @@ import type { MediaTools } from './binaries.ts'
 import { makeRenditions } from './make-renditions.ts'
 import { runConfined } from './run-confined.ts'
 
-describe(`with ffmpeg ${tools.ffmpeg.version} makes gif, jpg, mp4 and webm`, () => {
+describe(`with ffmpeg ${tools.ffmpeg.version} makes gif, jpg, mp4 and webm`, { tags: 'ffmpeg' }, () => {
   renditionTests(tools)
   furtherRenditionTests(tools)
 })

@@ -25,14 +25,17 @@ async function make(sandbox: Sandbox | null) {
 }
 
 test.for(SANDBOXES)('a clip is probed and made in the sandbox of %s as it is without one', async (kind, { skip }) => {
-  skip(!allowsSandbox(kind), `${kind} does not work on this machine`)
+  skip(
+    !allowsSandbox(kind),
+    `${kind} does not work on this machine: install bubblewrap and util-linux, and allow user namespaces`,
+  )
   expect(await make(sandboxOf(kind))).toEqual({ ...(await make(null)), warnings: [] })
 })
 
 test('in the sandbox of bwrap nothing can be written but the work directory, and nothing at all by a probe', async ({
   skip,
 }) => {
-  skip(!allowsSandbox('bwrap'), 'bwrap does not work on this machine')
+  skip(!allowsSandbox('bwrap'), 'bwrap does not work on this machine: install bubblewrap and allow user namespaces')
   const sandbox = sandboxOf('bwrap')
   const cwd = await mkdtemp(join(directory, 'own-'))
   const foreign = join(directory, 'foreign')

@@ -18,30 +18,35 @@ const SAVE_AFTER_MS = 100
 /** Keeps the mails in one file over a restart. It is replaced as a whole, so it is never half written; a broken one is an empty inbox. */
 export async function keepMessages(file: string): Promise<KeptMessages> {
   const loaded = parseMessages(await readFile(file, 'utf8').catch(() => ''))
-  await mkdir(dirname(file), { recursive: true })
   let unsaved: Message[] | undefined
   let writing: Promise<void> | undefined
   let hurry = new AbortController()
+
+  let hasFailed = false
 
   async function writeAll(): Promise<void> {
     while (unsaved) {
       await sleep(SAVE_AFTER_MS, undefined, { signal: hurry.signal }).catch(() => {})
       const content = JSON.stringify(unsaved)
       unsaved = undefined
-      // Sign-in links are in it.
-      await writeFile(`${file}.next`, content, { mode: 0o600 })
-      await rename(`${file}.next`, file)
+      try {
+        await mkdir(dirname(file), { recursive: true })
+        // Sign-in links are in it.
+        await writeFile(`${file}.next`, content, { mode: 0o600 })
+        await rename(`${file}.next`, file)
+      } catch (error) {
+        if (!hasFailed) process.stderr.write(`The inbox keeps mails in memory only: ${(error as Error).message}\n`)
+        hasFailed = true
+      }
     }
+    // In the same turn as the look above: what is saved from now on begins anew.
+    writing = undefined
   }
   return {
     loaded,
     save(messages) {
       unsaved = messages
       writing ??= writeAll()
-        .catch((error: Error) => void process.stderr.write(`The inbox keeps mails in memory only: ${error.message}\n`))
-        .finally(() => {
-          writing = undefined
-        })
     },
     async flush() {
       hurry.abort()

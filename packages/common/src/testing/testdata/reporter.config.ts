@@ -5,6 +5,9 @@ export default defineConfig({
     root: import.meta.dirname,
     include: ['*.sample.ts'],
     reporters: [`${import.meta.dirname}/../run-reporter.ts`],
-    tags: [{ name: 'absent', description: 'a program is missing: install it', skip: true }],
+    tags: [
+      { name: 'absent', description: 'a program is missing: install it', skip: true },
+      { name: 'root', description: 'only root can do this', skip: true },
+    ],
   },
 })

@@ -1,0 +1,36 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { claimDataDir, findRunning, releaseDataDir } from './running.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'running-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const claim = () => claimDataDir(folder, 'auth', 'AUTH_PORT')
+
+test.for([
+  ['no file', undefined],
+  ['the file of a process that is gone', '{"pid": 4194303, "birth": "1"}'],
+  ['the file of a process whose number another one has now', `{"pid": ${process.pid}, "birth": "1"}`],
+  ['a file that names no birth', `{"pid": 4194303}`],
+  ['half a file', '{"pid": 41'],
+] as const)('with %s, of twenty that claim a folder at once exactly one gets it', async ([, content]) => {
+  if (content !== undefined) await writeFile(join(folder, 'running.json'), content)
+  const claims = await Promise.allSettled(Array.from({ length: 20 }, claim))
+  expect(claims.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  expect(await findRunning(folder)).toMatchObject({ pid: process.pid })
+  expect(await readdir(folder)).toEqual(['running.json'])
+  await releaseDataDir(folder)
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('a folder that another process has claimed meanwhile is not released', async () => {
+  await claim()
+  await writeFile(join(folder, 'running.json'), `{"pid": ${process.ppid}, "birth": "1"}`)
+  await releaseDataDir(folder)
+  expect(await readdir(folder)).toEqual(['running.json'])
+})

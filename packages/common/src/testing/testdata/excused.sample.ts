@@ -1,0 +1,3 @@
+import { test } from 'vitest'
+
+test('needs to be root', { tags: 'root' }, () => {})
