@@ -1,13 +1,7 @@
-import {
-  Kysely,
-  OperationNodeTransformer,
-  PostgresDialect,
-  type RawBuilder,
-  type SchemableIdentifierNode,
-  sql,
-} from 'kysely'
+import { Kysely, OperationNodeTransformer, type RawBuilder, type SchemableIdentifierNode, sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { CommitDialect } from './after-commit.ts'
 import { currentDeadline } from './deadline.ts'
 
 export interface DatabaseOptions {
@@ -72,7 +66,7 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     preparing.names = names
   })
   const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
-  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), plugins })
+  const db = new Kysely<DB>({ dialect: new CommitDialect({ pool }), plugins })
   return {
     db,
     pool,

@@ -30,10 +30,12 @@ import { listUsersRoutes } from './admin/list-users.routes.ts'
 import { messagesRoutes } from './admin/messages.routes.ts'
 import { adminSessionsRoutes } from './admin/sessions.routes.ts'
 import { adminUserRoutes } from './admin/user.routes.ts'
+import { noteOrigin } from './audit/origin.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { requireAdmin } from './http/admin-only.ts'
 import { requireUser } from './http/authenticate.ts'
+import { clientOf } from './http/client.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
 import { requireSubject } from './http/subject.ts'
@@ -88,6 +90,10 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   refuseTunnels(app, errorAnswers)
   logRequests(app)
   secureHeaders(app)
+  app.addHook('onRequest', (request, _reply, done) => {
+    noteOrigin(request.log, () => clientOf(request, config.server.trustSbForwardedFor))
+    done()
+  })
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))
   acceptJsonBodies(app)
   await app.register(cors, {

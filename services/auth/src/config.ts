@@ -87,6 +87,7 @@ const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({
   database: databaseSettings(values),
   log: logSettings(values),
   auditInDatabase: !values.AUDIT_LOG_DISABLE_POSTGRES,
+  auditKeepSeconds: values.AUDIT_LOG_KEEP,
   telemetry: telemetrySettings(values),
   jwt: jwtSettings(values),
   signup: signupSettings(values),

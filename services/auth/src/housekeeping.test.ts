@@ -190,3 +190,20 @@ test('challenges go two days after their end, second factors never proven a day 
   expect(await challenges()).toBe(0)
   await service.close()
 })
+
+test('audit entries go after the time they are kept, and stay where none is set', async () => {
+  const service = await startTestService({ AUTH_AUDIT_LOG_KEEP: '48h', AUTH_WORKERS_ENABLED: 'false' })
+  const { userId } = await service.signedIn()
+  service.clock.advance({ seconds: 47 * 3_600 })
+  await service.put(`/admin/users/${userId}`, { user_metadata: { a: 1 } }, service.admin)
+  service.clock.advance({ seconds: 2 * 3_600 })
+  const actions = async () =>
+    (await service.deps.pool.query(`select payload ->> 'action' as action from audit_log_entries order by created_at`))
+      .rows
+  const forEver = { ...service.deps, config: { ...service.deps.config, auditKeepSeconds: undefined } }
+  await deleteExpired(forEver, service.deps.log)
+  expect(await actions()).toHaveLength(3)
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await actions()).toEqual([{ action: 'user_modified' }])
+  await service.close()
+})

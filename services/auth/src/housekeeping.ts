@@ -1,4 +1,5 @@
 import type { Logger } from '@services/common/logger'
+import { deleteOldAuditEntries } from './audit/audit.store.ts'
 import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredChallenges } from './factors/challenges.store.ts'
@@ -68,6 +69,8 @@ export async function deleteExpired(
     messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),
     'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),
     'forgotten messages': () => failForgottenMessages(db, before, now(), BATCH),
+    'audit entries': async () =>
+      config.auditKeepSeconds ? deleteOldAuditEntries(db, ago(config.auditKeepSeconds), BATCH) : 0,
     sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),
     'inactive sessions': async () => {
       if (!inactiveSince) return 0

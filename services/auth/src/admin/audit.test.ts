@@ -41,7 +41,7 @@ test('the log comes newest first, with its headers', async () => {
     id: expect.any(String),
     payload: expect.objectContaining({ actor_username: 'bob@example.com', log_type: 'account' }),
     created_at: service.clock.now().toISOString(),
-    ip_address: '',
+    ip_address: '127.0.0.1',
   })
   expect(headers).toMatchObject({ 'x-total-count': '4', link: '</admin/audit?page=1>; rel="last"' })
 })

@@ -154,6 +154,7 @@ describe('POST /admin/users', () => {
       actor_username: 'service_role',
       action: 'user_signedup',
       log_type: 'team',
+      user_agent: expect.any(String),
       traits: { user_id: user.id, user_email: user.email, user_phone: user.phone, provider: 'email' },
     })
   })

@@ -1,4 +1,4 @@
-import { jsonb } from '@services/common/database'
+import { deleteBatch, jsonb } from '@services/common/database'
 import { type Kysely, sql } from 'kysely'
 import { containing } from '../db/like.ts'
 import type { DB, Metadata } from '../db/tables.ts'
@@ -18,6 +18,9 @@ export function insertAuditEntry(db: Kysely<DB>, entry: AuditEntry) {
     created_at: entry.now,
   })
 }
+
+export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+  deleteBatch(db, 'audit_log_entries', sql`created_at < ${before}`, limit)
 
 /** Where a text is looked for, in whatever case: who acted, what was done, of which kind. */
 export interface AuditSearch {

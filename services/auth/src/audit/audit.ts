@@ -1,11 +1,14 @@
+import { afterCommit } from '@services/common/after-commit'
 import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../db/tables.ts'
 import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
+import { originOf } from './origin.ts'
 
 /** What is recorded, by log type (contract/auth-core.md 14). */
 const LOG_TYPES = {
   login: 'account',
+  login_failed: 'account',
   logout: 'account',
   invite_accepted: 'account',
   user_signedup: 'team',
@@ -49,7 +52,7 @@ export interface AuditEvent {
   target?: Pick<Actor, 'id' | 'email' | 'phone'>
   /** Also logged: ids and kinds only, never an address. */
   traits?: Metadata
-  /** From where, of what is done with second factors; stored, not logged. */
+  /** Address that is stored instead of the request's. */
   ip?: string | null
 }
 
@@ -57,7 +60,7 @@ export interface AuditEvent {
 export type AuditLog = Pick<Logger, 'info'>
 
 /** The entry's payload: who did what, in the reference's words. */
-function auditPayload({ action, actor, target, traits }: AuditEvent): Metadata {
+function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: string | null = null): Metadata {
   const name = actor.user_metadata.full_name
   const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
   return {
@@ -67,6 +70,7 @@ function auditPayload({ action, actor, target, traits }: AuditEvent): Metadata {
     ...(typeof name === 'string' ? { actor_name: name } : {}),
     action,
     log_type: LOG_TYPES[action],
+    ...(userAgent ? { user_agent: userAgent } : {}),
     ...(about || traits ? { traits: { ...about, ...traits } } : {}),
   }
 }
@@ -77,20 +81,32 @@ export interface AuditDeps {
   config: { auditInDatabase: boolean }
 }
 
-/** The line of an event, ids only: never an address. By itself only where a statement of its own writes the entry. */
+/** Writes the line of an event, ids only: never an address. For a caller whose own statement has stored the entry. */
 export function logAudit(log: AuditLog, { action, actor, target, traits }: AuditEvent): void {
   log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
 }
 
-/** Logs the event. Returns the entry to store, or null where the log alone is wanted. */
-export function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
-  logAudit(log, event)
-  if (!deps.config.auditInDatabase) return null
-  return { id: deps.newRowId(), payload: auditPayload(event), ipAddress: event.ip ?? '', now: deps.now() }
+/** An event that a statement of the caller stores; its line is logged once that is committed. */
+export interface PendingAudit {
+  /** null where the log alone is wanted. */
+  entry: AuditEntry | null
+  log(): void
 }
 
-/** Logs the event and stores its entry in the caller's transaction. */
+export function pendingAudit(deps: AuditDeps, log: AuditLog, event: AuditEvent): PendingAudit {
+  return { entry: auditEntry(deps, log, event), log: () => logAudit(log, event) }
+}
+
+function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
+  if (!deps.config.auditInDatabase) return null
+  const origin = originOf(log)
+  const payload = auditPayload(event, origin?.userAgent)
+  return { id: deps.newRowId(), payload, ipAddress: event.ip ?? origin?.ip ?? '', now: deps.now() }
+}
+
+/** Stores the event's entry in the caller's transaction, and logs it once that is committed. */
 export async function audit(deps: AuditDeps, db: Kysely<DB>, log: AuditLog, event: AuditEvent): Promise<void> {
   const entry = auditEntry(deps, log, event)
   if (entry) await insertAuditEntry(db, entry).execute()
+  await afterCommit(db, () => logAudit(log, event))
 }

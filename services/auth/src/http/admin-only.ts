@@ -34,14 +34,14 @@ export function requireAdmin(app: FastifyInstance, deps: AdminDeps): void {
   app.decorateRequest('admin', null)
   app.addHook('onRequest', async (request) => {
     const claims = await verifyBearer(request, deps)
-    await checkSession(deps, claims)
+    const userId = await checkSession(deps, claims)
     const role = typeof claims.role === 'string' ? claims.role : ''
     if (!deps.config.jwt.adminRoles.includes(role)) throw apiError('not_admin')
-    request.admin = { id: NIL_UUID, email: role, phone: null, user_metadata: {} }
+    request.admin = { id: userId ?? NIL_UUID, email: role, phone: null, user_metadata: {} }
   })
 }
 
-/** The acting admin for the audit log: the role, because a token made from the secret names nobody. */
+/** The acting admin for the audit log: a signed-in user by id; a token made from the secret has nothing but its role. */
 export function adminOf(request: FastifyRequest): Actor {
   if (!request.admin) throw new Error('route outside the scope of requireAdmin')
   return request.admin
@@ -61,9 +61,10 @@ export async function isAdminRequest(request: FastifyRequest, deps: AdminDeps): 
   }
 }
 
-async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<void> {
+/** Returns whose session it is; undefined for a token without one. */
+async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<string | undefined> {
   const sessionId = sessionIdOf(claims)
-  if (!sessionId) return
+  if (!sessionId) return undefined
   if (!claims.sub || !UUID.test(claims.sub)) throw apiError('bad_jwt')
   const session = await findSessionWithUser(deps.db, sessionId, deps.config.sessions)
   if (!session || session.user_id !== claims.sub) throw apiError('session_not_found')
@@ -71,4 +72,5 @@ async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<void> 
   // A token outlives the role it was issued with.
   if (session.role !== claims.role) throw apiError('not_admin')
   if (whyEnded(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })
+  return claims.sub
 }

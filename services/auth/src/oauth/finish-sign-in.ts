@@ -1,5 +1,5 @@
 import { seal } from '@services/common/sealed'
-import { type AuditLog, auditEntry } from '../audit/audit.ts'
+import { type AuditLog, pendingAudit } from '../audit/audit.ts'
 import { issueAuthCode } from '../auth-codes/issue-auth-code.ts'
 import type { ProviderTokens } from '../auth-codes/provider-tokens.ts'
 import type { Deps } from '../deps.ts'
@@ -31,8 +31,8 @@ export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promi
   const shown = { provider, account: signedIn.account, audience, context, linking, inviteTokenHash }
   return signInExternally<Finished>(deps, log, shown, async (trx, user) => {
     if (!pkce) {
-      const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
-      return { session: await startSession(deps, trx, user, 'oauth', client, entry) }
+      const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
+      return { session: await startSession(deps, trx, user, 'oauth', client, audited) }
     }
     const { accessToken, refreshToken } = signedIn
     const tokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken }

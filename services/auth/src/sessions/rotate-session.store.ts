@@ -139,12 +139,13 @@ const rotationQuery = (singlePerUser: boolean, waits: boolean) => (db: Kysely<DB
           'sessions.aal',
           'sessions.amr',
           'sessions.refresh_counter',
+          'sessions.ip',
         ]),
     )
     .with('audited', (qb) =>
       qb
         .insertInto('audit_log_entries')
-        .columns(['id', 'payload', 'created_at'])
+        .columns(['id', 'payload', 'created_at', 'ip_address'])
         .expression((eb) =>
           eb
             .selectFrom('rotated')
@@ -157,6 +158,7 @@ const rotationQuery = (singlePerUser: boolean, waits: boolean) => (db: Kysely<DB
                 'actor_name', ${sql.ref('users.user_metadata')} ->> 'full_name',
                 'action', 'token_refreshed', 'log_type', 'token'))`.as('payload'),
               sql<Date>`${asked.now}::timestamptz`.as('created_at'),
+              sql<string>`coalesce(host(${sql.ref('rotated.ip')}), '')`.as('ip_address'),
             ])
             .where('rotated.audit_id', 'is not', null),
         ),

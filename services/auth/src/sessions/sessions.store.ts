@@ -32,6 +32,7 @@ export async function insertSession(
     verifiedHash: verifiedHash ?? null,
     entryId: entry?.id ?? null,
     payload: entry ? JSON.stringify(entry.payload) : null,
+    entryAddress: entry?.ipAddress ?? '',
   })
   return inserted.length > 0
 }
@@ -43,6 +44,7 @@ type OpenedSession = Omit<NewSession, 'amr'> & {
   /** null: no audit row. */
   entryId: string | null
   payload: string | null
+  entryAddress: string
 }
 
 const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
@@ -62,7 +64,7 @@ const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
     .with('audited', (qb) =>
       qb
         .insertInto('audit_log_entries')
-        .columns(['id', 'payload', 'created_at'])
+        .columns(['id', 'payload', 'created_at', 'ip_address'])
         .expression((eb) =>
           eb
             .selectFrom('signed_in')
@@ -70,6 +72,7 @@ const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
               sql<string>`${session.entryId}::uuid`.as('id'),
               sql<Metadata>`${session.payload}::jsonb`.as('payload'),
               sql<Date>`${session.now}::timestamptz`.as('created_at'),
+              sql<string>`${session.entryAddress}::text`.as('ip_address'),
             ])
             .where(sql<boolean>`${session.entryId}::uuid is not null`),
         ),

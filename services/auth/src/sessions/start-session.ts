@@ -1,5 +1,6 @@
+import { afterCommit } from '@services/common/after-commit'
 import type { Kysely } from 'kysely'
-import type { AuditEntry } from '../audit/audit.store.ts'
+import type { PendingAudit } from '../audit/audit.ts'
 import type { AmrEntry, DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import type { User } from '../users/users.store.ts'
@@ -14,7 +15,7 @@ export interface Client {
 }
 
 /**
- * Signs a user in: a new session, its first refresh token and an access token; `entry` is stored with the session. With
+ * Signs a user in: a new session, its first refresh token and an access token; `audited` is stored with the session. With
  * `verifiedHash` the user must still have that password. Throws invalid_credentials when the user has gone or changed it.
  */
 export async function startSession(
@@ -23,14 +24,17 @@ export async function startSession(
   user: User,
   method: string,
   client: Client,
-  entry: AuditEntry | null = null,
+  audited: PendingAudit | null = null,
   verifiedHash?: string,
 ): Promise<SessionBody> {
   const now = deps.now()
   const sessionId = deps.newRowId()
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
   const session = { id: sessionId, userId: user.id, amr, ...client, now }
-  if (!(await insertSession(db, session, entry, verifiedHash))) throw apiError('invalid_credentials')
+  if (!(await insertSession(db, session, audited?.entry ?? null, verifiedHash))) {
+    throw apiError('invalid_credentials')
+  }
+  if (audited) await afterCommit(db, audited.log)
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
   return answerSession(deps, signedIn, { id: sessionId, aal: 'aal1', amr, refresh_counter: 0 })
 }

@@ -1,4 +1,4 @@
-import { type AuditLog, auditEntry } from '../audit/audit.ts'
+import { type AuditLog, pendingAudit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { signInExternally } from '../identities/external-sign-in.ts'
@@ -40,8 +40,8 @@ export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdToke
     inviteTokenHash: null,
   }
   return signInExternally(deps, log, shown, (trx, user) => {
-    const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
-    return startSession(deps, trx, user, 'oauth', client, entry)
+    const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
+    return startSession(deps, trx, user, 'oauth', client, audited)
   })
 }
 

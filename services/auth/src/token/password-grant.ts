@@ -1,5 +1,5 @@
 import { ApiError } from '@services/common/errors'
-import { type AuditLog, auditEntry } from '../audit/audit.ts'
+import { type AuditLog, pendingAudit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { MAX_PASSWORD_BYTES } from '../passwords/password-rules.ts'
@@ -42,9 +42,9 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
 
   const hash = found.password_hash as string
-  const entry = auditEntry(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
+  const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
   const start = (verifiedHash: string) =>
-    startSession(deps, deps.db, user, 'password', input.client, entry, verifiedHash)
+    startSession(deps, deps.db, user, 'password', input.client, audited, verifiedHash)
   const [session, weakness] = await Promise.all([
     start(hash).catch(async (refusal) => {
       // Another sign-in may have replaced the hash by one of the same password.

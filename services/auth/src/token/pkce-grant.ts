@@ -1,5 +1,5 @@
 import { unseal } from '@services/common/sealed'
-import { type AuditLog, auditEntry } from '../audit/audit.ts'
+import { type AuditLog, pendingAudit } from '../audit/audit.ts'
 import { findAuthCode, takeAuthCode } from '../auth-codes/auth-codes.store.ts'
 import { isVerifierOf } from '../auth-codes/pkce.ts'
 import type { ProviderTokens } from '../auth-codes/provider-tokens.ts'
@@ -41,8 +41,8 @@ export async function exchangeAuthCode(
     if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
     const tokens = found.provider_tokens && unsealTokens(deps, found.provider_tokens)
     const traits = { provider_type: tokens ? tokens.provider : 'email' }
-    const entry = auditEntry(deps, log, { action: 'login', actor: user, traits })
-    const session = await startSession(deps, trx, user, found.authentication_method, client, entry)
+    const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
+    const session = await startSession(deps, trx, user, found.authentication_method, client, audited)
     if (!tokens) return session
     return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
   })

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { counted } from '@services/common/instruments'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { recordSignIn } from '../audit/sign-in-attempt.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { isBelowUser } from '../factors/assurance.ts'
@@ -88,16 +89,14 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         )
       }
       if (request.query.grant_type === 'id_token') {
-        return counted(
-          (result) => countSignIn('id_token', result),
-          async () =>
-            signInWithIdToken(deps, request.log, {
-              ...request.body,
-              linkingCaller: request.body.link_identity ? await requireLinkingCaller(request) : undefined,
-              audience: requestAudience(request, config.jwt.audience),
-              context: mailContextOf(request, config),
-              client,
-            }),
+        return recordSignIn(deps, request.log, { method: 'id_token', typed: '' }, async () =>
+          signInWithIdToken(deps, request.log, {
+            ...request.body,
+            linkingCaller: request.body.link_identity ? await requireLinkingCaller(request) : undefined,
+            audience: requestAudience(request, config.jwt.audience),
+            context: mailContextOf(request, config),
+            client,
+          }),
         )
       }
       refuseBoth({ email, phone })
@@ -108,9 +107,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
       const audience = requestAudience(request, config.jwt.audience)
       const clientAddress = limitKeyOf(request, config)
-      return counted(
-        (result) => countSignIn('password', result),
-        () => signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),
+      return recordSignIn(deps, request.log, { method: 'password', typed: address.value }, () =>
+        signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),
       )
     },
   })

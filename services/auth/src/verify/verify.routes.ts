@@ -4,6 +4,7 @@ import { explainFailure } from '@services/common/error-handler'
 import { counted } from '@services/common/instruments'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { recordSignIn } from '../audit/sign-in-attempt.ts'
 import type { Config } from '../config.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -142,11 +143,15 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const address = email === '' ? parsePhone(phone) : parseEmail(email, 422)
       const audience = requestAudience(request, config.jwt.audience)
       const code = { address, audience, code: token }
-      return toAnswer(await countedAsOtp(() => verifyCode(deps, request.log, code, confirmation)))
+      const attempt = { method: 'otp', typed: address }
+      return toAnswer(
+        await recordSignIn(deps, request.log, attempt, () => verifyCode(deps, request.log, code, confirmation)),
+      )
     },
   })
 }
 
+/** A link token that nothing has is no attempt at anybody's account. */
 const countedAsOtp = (redeem: () => Promise<Confirmed>) => counted((result) => countSignIn('otp', result), redeem)
 
 const OTHER_ADDRESS_TOO = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'

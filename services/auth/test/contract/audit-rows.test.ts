@@ -71,7 +71,7 @@ test('sign-up, its repetition, its confirmation, a sign-in and a refresh', async
   const { body } = await own.post('/token?grant_type=password', { email, password })
   expect(await step()).toEqual([['login', provider]])
   await own.post('/token?grant_type=password', { email, password: 'wrong' })
-  expect(await step()).toEqual([])
+  expect(await step()).toEqual([['login_failed', { provider: 'password', error_code: 'invalid_credentials' }]])
   await own.post('/token?grant_type=refresh_token', { refresh_token: body.refresh_token })
   expect(await step()).toEqual([['token_refreshed']])
   const [first] = await entriesOf(own)

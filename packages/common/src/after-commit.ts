@@ -1,0 +1,40 @@
+// What waits for a transaction to be committed: log lines and counters that would otherwise tell of what was rolled back.
+import { type Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
+
+type Connection = Parameters<PostgresDriver['commitTransaction']>[0]
+
+const waiting = new WeakMap<object, (() => void)[]>()
+
+/** Runs `action`, which must not throw, once the transaction is committed, and never if it is not; outside of one, at once. */
+export async function afterCommit<DB>(db: Kysely<DB>, action: () => void): Promise<void> {
+  if (!db.isTransaction) return action()
+  await db.getExecutor().provideConnection(async (connection) => {
+    waiting.set(connection, [...(waiting.get(connection) ?? []), action])
+  })
+}
+
+class CommitDriver extends PostgresDriver {
+  override async commitTransaction(connection: Connection): Promise<void> {
+    const actions = waiting.get(connection) ?? []
+    waiting.delete(connection)
+    await super.commitTransaction(connection)
+    for (const action of actions) action()
+  }
+
+  override async rollbackTransaction(connection: Connection): Promise<void> {
+    waiting.delete(connection)
+    await super.rollbackTransaction(connection)
+  }
+}
+
+/** PostgreSQL as Kysely speaks it, with `afterCommit`. */
+export class CommitDialect extends PostgresDialect {
+  readonly config: PostgresDialectConfig
+  constructor(config: PostgresDialectConfig) {
+    super(config)
+    this.config = config
+  }
+  override createDriver() {
+    return new CommitDriver(this.config)
+  }
+}

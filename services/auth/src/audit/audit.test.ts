@@ -1,0 +1,114 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect } from 'vitest'
+import { startProviderSignIns } from '../../test/provider-sign-in.ts'
+import { codeIn, type TestService, test } from '../../test/service.ts'
+
+const FROM = { 'user-agent': 'Test/1.0', 'x-forwarded-for': '203.0.113.7' }
+const password = 'correct horse'
+
+/** Entries of the database about this name, newest first. */
+async function entriesOf({ deps: { pool } }: TestService, name: string) {
+  const { rows } = await pool.query(
+    `select payload, ip_address from audit_log_entries where payload::text like $1 order by created_at desc, ctid desc`,
+    [`%${name}%`],
+  )
+  return rows.map(({ payload: { action, traits, user_agent, actor_id }, ip_address }) => ({
+    ...{ action, traits, user_agent, actor_id, ip_address },
+  }))
+}
+
+const signIn = (service: TestService, email: string, typed = password) =>
+  service.post('/token?grant_type=password', { email, password: typed }, FROM)
+
+describe('the audit log', () => {
+  const from = { ip_address: '203.0.113.7', user_agent: 'Test/1.0' }
+
+  test('tells of a sign-in and a sign-out from which address and with which program', async ({ service }) => {
+    const { userId } = await service.signedIn('audited@example.com')
+    const { body } = await signIn(service, 'audited@example.com')
+    await service.post('/logout', {}, { ...FROM, authorization: `Bearer ${body.access_token}` })
+    const [out, signedIn] = await entriesOf(service, userId)
+    expect(out).toMatchObject({ action: 'logout', actor_id: userId, ...from })
+    expect(signedIn).toMatchObject({ action: 'login', actor_id: userId, ...from })
+  })
+
+  test('has the address of a refresh', async ({ service }) => {
+    const { userId, refreshToken } = await service.signedIn('audited-refresh@example.com')
+    await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken }, FROM)
+    const [refreshed] = await entriesOf(service, userId)
+    expect(refreshed).toMatchObject({ action: 'token_refreshed', ip_address: from.ip_address })
+  })
+
+  test('tells of a refused sign-in under the address that was typed, known or not', async ({ service }) => {
+    await service.signedIn('refused-known@example.com')
+    for (const email of ['refused-known@example.com', 'refused-unknown@example.com']) {
+      expect((await signIn(service, email, 'wrong horse')).status).toBe(400)
+      const [failed] = await entriesOf(service, email)
+      expect(failed).toEqual({
+        action: 'login_failed',
+        actor_id: '00000000-0000-0000-0000-000000000000',
+        traits: { provider: 'password', error_code: 'invalid_credentials' },
+        ...from,
+      })
+    }
+  })
+
+  test('tells of a wrong code, and not of a link token that nothing has', async ({ service }) => {
+    const email = 'refused-code@example.com'
+    await service.signedIn(email)
+    await service.post('/otp', { email })
+    const token = codeIn((await service.mailbox.waitFor(email)).text) === '000000' ? '111111' : '000000'
+    await service.post('/verify', { type: 'email', email, token }, FROM)
+    const [failed] = await entriesOf(service, email)
+    expect(failed).toMatchObject({ action: 'login_failed', traits: { provider: 'otp', error_code: 'otp_expired' } })
+    const count = async () => (await service.deps.pool.query('select count(*) from audit_log_entries')).rows[0].count
+    const before = await count()
+    await service.get('/verify?type=signup&token=never-made')
+    expect(await count()).toBe(before)
+  })
+
+  test('of requests that are refused for being too many holds nothing: a flood cannot fill it', async ({ service }) => {
+    const email = 'flooded@example.com'
+    for (let i = 0; i < 5; i++) await signIn(service, email, 'wrong horse')
+    expect((await signIn(service, email, 'wrong horse')).status).toBe(429)
+    expect(await entriesOf(service, email)).toHaveLength(5)
+  })
+
+  test('names the admin who acted, where they are signed in, and their address', async ({ service }) => {
+    const { userId, auth } = await service.signedIn('audited-admin@example.com')
+    await service.put(`/admin/users/${userId}`, { role: 'service_role' }, service.admin)
+    const admin = await signIn(service, 'audited-admin@example.com')
+    const authorization = `Bearer ${admin.body.access_token}`
+    const made = await service.post('/admin/users', { email: 'made@example.com' }, { ...FROM, authorization })
+    const [entry] = await entriesOf(service, made.body.id)
+    expect(entry).toMatchObject({ action: 'user_signedup', actor_id: userId, ...from })
+    expect((await service.get('/admin/users', auth)).status).toBe(403)
+  })
+})
+
+test('what is rolled back leaves no line in the log either, and what is committed one', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'audit-log-'))
+  const file = join(folder, 'log')
+  const { service, signIn, newAccount, close } = await startProviderSignIns({
+    AUTH_LOG_LEVEL: 'info',
+    AUTH_LOG_FILE: file,
+  })
+  const audited = async () =>
+    (await readFile(file, 'utf8').catch(() => ''))
+      .split('\n')
+      .filter(Boolean)
+      .flatMap((line) => JSON.parse(line).audit ?? [])
+  const [banned, other] = [newAccount('github'), newAccount('github')]
+  const { userId } = await service.signedIn(banned.email)
+  await service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin)
+  const { answer } = await signIn('github', banned)
+  expect(String(answer.headers.location)).toContain('error_code=user_banned')
+  expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
+  await signIn('github', other)
+  await expect.poll(audited).toContain('login')
+  expect(await audited()).not.toContain('identity_linked')
+  await close()
+  await rm(folder, { recursive: true })
+})

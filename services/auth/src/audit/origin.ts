@@ -1,0 +1,15 @@
+import type { AuditLog } from './audit.ts'
+
+/** Where a request came from: its client's address, as limits and session lists have it, and what it calls itself. */
+export interface Origin {
+  ip: string | null
+  userAgent: string | null
+}
+
+const origins = new WeakMap<AuditLog, () => Origin>()
+
+/** Ties a request's logger to its origin, so that audit entries get it with the logger; read only where something is audited. */
+export const noteOrigin = (log: AuditLog, readOrigin: () => Origin): void => void origins.set(log, readOrigin)
+
+/** Origin of the request that this logger belongs to; undefined for commands and workers. */
+export const originOf = (log: AuditLog): Origin | undefined => origins.get(log)?.()

@@ -1,0 +1,35 @@
+import { ApiError } from '@services/common/errors'
+import { counted } from '@services/common/instruments'
+import type { Kysely } from 'kysely'
+import type { DB } from '../db/tables.ts'
+import { NIL_UUID } from '../db/uuid.ts'
+import { countSignIn } from '../metrics.ts'
+import { type AuditDeps, type AuditLog, audit } from './audit.ts'
+
+/** Too many requests and a busy service are no attempts: recording them would let a flood fill the log. */
+const isAttempt = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.status < 500 && error.status !== 429
+
+/**
+ * Counts a sign-in by how it ended, and records one that was refused under the address that was typed, known or not: both
+ * leave the same entry, which names no account. The refusal is thrown on.
+ */
+export async function recordSignIn<Result>(
+  deps: AuditDeps & { db: Kysely<DB> },
+  log: AuditLog & { warn(fields: object, message: string): void },
+  { method, typed }: { method: string; typed: string },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await counted((result) => countSignIn(method, result), work)
+  } catch (error) {
+    if (isAttempt(error)) {
+      const actor = { id: NIL_UUID, email: typed, phone: null, user_metadata: {} }
+      const traits = { provider: method, error_code: error.code }
+      await audit(deps, deps.db, log, { action: 'login_failed', actor, traits }).catch((err) =>
+        log.warn({ err }, 'a refused sign-in could not be recorded'),
+      )
+    }
+    throw error
+  }
+}
