@@ -24,8 +24,8 @@ interface ServiceParts<Config extends Settings> {
   portVariables(config: Config): Record<number, string>
   /** Runs main.ts, which is what starts several processes with. */
   serve(): Promise<unknown>
-  /** Beyond what reading the settings finds. */
-  checkConfig?(config: Config): Promise<unknown>
+  /** Checks beyond what reading the settings finds; resolves to what else is worth knowing, a sentence each. */
+  checkConfig?(config: Config): Promise<readonly string[]>
   migrateAll(config: Config, log: Logger): Promise<void>
   withMigrations(config: Config, log: Logger, work: (migrations: MigrateOptions) => Promise<void>): Promise<void>
   /** Works whatever the settings say of workers inside the service; answers what stops it, in order. */
@@ -53,8 +53,8 @@ export function serviceCommands<Config extends Settings>(service: ServiceParts<C
       summary: 'check the settings without starting',
       run: async ({ json }) => {
         const { config } = service.startUp({ toStderr: true })
-        await service.checkConfig?.(config)
-        printResult(json, { complete: true }, 'the configuration is complete')
+        const notes = (await service.checkConfig?.(config)) ?? []
+        printResult(json, { complete: true, notes }, ['the configuration is complete', ...notes].join('\n'))
       },
     }),
     command({

@@ -20,7 +20,7 @@ export const serverVariables = {
   SITE_URL: anyUrl('Base URL of the site; any URI on its host is a permitted `redirect_to`.', { required: true }),
   URI_ALLOW_LIST: parsed(
     'list',
-    'Further permitted `redirect_to` URIs, with the globs `*`, `**`, `?`, `[a-z]` and `{a,b}`.',
+    'Further permitted `redirect_to` URIs, with the globs `*`, `**`, `?`, `[a-z]` and `{a,b}`; of a loopback address any port.',
     { default: '' },
     parseAllowList,
   ),
