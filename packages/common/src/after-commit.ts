@@ -1,7 +1,7 @@
 // What waits for a transaction to be committed: log lines and counters that would otherwise tell of what was rolled back.
 import { type Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
 
-type Connection = Parameters<PostgresDriver['commitTransaction']>[0]
+type Connection = Parameters<PostgresDriver['rollbackTransaction']>[0]
 
 const waiting = new WeakMap<object, (() => void)[]>()
 

@@ -24,8 +24,8 @@ interface ServiceParts<Config extends Settings> {
   portVariables(config: Config): Record<number, string>
   /** Runs main.ts, which is what starts several processes with. */
   serve(): Promise<unknown>
-  /** Beyond what reading the settings finds. */
-  checkConfig?(config: Config): Promise<unknown>
+  /** Checks beyond what reading the settings finds; resolves to what else is worth knowing, a sentence each. */
+  checkConfig?(config: Config): Promise<readonly string[]>
   /** Complete settings that an operator should look at all the same, one line each. */
   review?(config: Config): string[]
   migrateAll(config: Config, log: Logger): Promise<void>
@@ -55,10 +55,11 @@ export function serviceCommands<Config extends Settings>(service: ServiceParts<C
       summary: 'check the settings without starting',
       run: async ({ json }) => {
         const { config } = service.startUp({ toStderr: true })
-        await service.checkConfig?.(config)
+        const notes = (await service.checkConfig?.(config)) ?? []
         const review = service.review?.(config) ?? []
         const toReview = review.length === 0 ? [] : ['settings to review:', ...review.map((line) => `  - ${line}`)]
-        printResult(json, { complete: true, review }, ['the configuration is complete', ...toReview].join('\n'))
+        const text = ['the configuration is complete', ...notes, ...toReview].join('\n')
+        printResult(json, { complete: true, notes, review }, text)
       },
     }),
     command({

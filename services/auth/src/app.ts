@@ -36,6 +36,7 @@ import { apiError } from './errors.ts'
 import { requireAdmin } from './http/admin-only.ts'
 import { requireUser } from './http/authenticate.ts'
 import { clientOf } from './http/client.ts'
+import { withoutBasePath } from './http/base-path.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
 import { requireSubject } from './http/subject.ts'
@@ -66,7 +67,9 @@ const MAX_HEADER_BYTES = 64 * 1024
 /** Builds the HTTP side; nothing listens yet. */
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
+  const basePath = withoutBasePath(config.server.externalUrl)
   const app = Fastify({
+    rewriteUrl: basePath.rewriteUrl,
     loggerInstance: deps.log as FastifyBaseLogger,
     bodyLimit: MAX_BODY_BYTES,
     http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
@@ -81,6 +84,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   })
 
+  basePath.noteRoutes(app)
   answerInTurn(app)
   answerWithin(app, config.server.maxRequestSeconds * 1000)
   installErrorHandler(app, errorAnswers)
@@ -91,7 +95,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   logRequests(app)
   secureHeaders(app)
   app.addHook('onRequest', (request, _reply, done) => {
-    noteOrigin(request.log, () => clientOf(request, config.server.trustSbForwardedFor))
+    noteOrigin(request.log, () => clientOf(request, config))
     done()
   })
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))
@@ -163,7 +167,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   return app
 }
 
-/** What browsers may send to us: the reference's list. */
+/** What browsers may send to us: the reference's list and what auth-js adds. */
 const CORS_HEADERS = [
   'Accept',
   'Authorization',
@@ -174,4 +178,9 @@ const CORS_HEADERS = [
   'x-use-cookie',
   'X-Supabase-Api-Version',
   'apikey',
+  // Of clients that trace, and that say which attempt of theirs it is.
+  'traceparent',
+  'tracestate',
+  'baggage',
+  'x-retry-count',
 ]

@@ -19,6 +19,7 @@ import { keysGenerate } from './jwks/keys-command.ts'
 import { importSigningKeys } from './jwks/signing-keys.ts'
 import { mailPreview, mailTest } from './mail/mail-commands.ts'
 import { openTemplateSources } from './mail/template-sources.ts'
+import { worstCases } from './redirects/allow-list.ts'
 import { redirectCheck } from './redirects/redirect-command.ts'
 import { portVariables, startUp } from './start.ts'
 import { VERSION } from './version.ts'
@@ -38,6 +39,7 @@ export const commands: Command[] = [
     checkConfig: async (config) => {
       await importSigningKeys(config.jwt)
       openTemplateSources(config)
+      return worstCases(config.redirectAllowList)
     },
     review: settingsToReview,
     migrateAll,

@@ -31,6 +31,7 @@ import { smsSettings, smsVariables, smsWarnings } from './config/sms.ts'
 import { smsGatewayProblems, smsGatewaySettings, smsGatewayVariables } from './config/sms-gateways.ts'
 import { smtpProblems, smtpSettings, smtpVariables } from './config/smtp.ts'
 import { telemetryVariables } from './config/telemetry.ts'
+import { neverMatching } from './redirects/never-matching.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `AUTH_<NAME>`, then as bare `<NAME>`. */
 export const variables = {
@@ -76,7 +77,7 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
     ...mfaProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
-  const toNote = [...inheritedWarnings(values), ...smsWarnings(values)]
+  const toNote = [...inheritedWarnings(values), ...smsWarnings(values), ...neverMatching(values.URI_ALLOW_LIST)]
   return { config: groupConfig(values, oidcProviderSettings(names, values)), warnings: [...warnings, ...toNote] }
 }
 

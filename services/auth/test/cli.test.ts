@@ -153,6 +153,23 @@ describe('tokens admin', () => {
   })
 })
 
+test('config check says what a target can cost, in all and for each pattern, and names one that can never match', async () => {
+  const env = { AUTH_URI_ALLOW_LIST: 'https://*-x.example.com/**,app.example.com/**', AUTH_LOG_LEVEL: 'warn' }
+  // A process of its own: the log goes around what a test catches.
+  const { code, stdout, stderr } = await auth(['config', 'check', '--json'], env)
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual({
+    complete: true,
+    notes: [
+      expect.stringMatching(/^AUTH_URI_ALLOW_LIST: a target costs at most [\d,]+ steps$/),
+      expect.stringMatching(/^ {2}pattern 1: [\d,]+$/),
+      expect.stringMatching(/^ {2}pattern 2: [\d,]+$/),
+    ],
+  })
+  expect(stderr).toContain('AUTH_URI_ALLOW_LIST: pattern 2 can never match: ')
+  expect(stderr).not.toContain('pattern 1')
+})
+
 describe('redirect check', () => {
   const check = async (url: string) => {
     const settings = { AUTH_URI_ALLOW_LIST: 'https://*.apps.example/**,myapp://callback' }

@@ -16,7 +16,7 @@ test('replicas count together, per trusted address', async () => {
       { 'x-real-address': address },
     )
   const statuses: number[] = []
-  for (let i = 0; i < 7; i++) statuses.push((await call(i, '192.0.2.1, 10.0.0.1')).status)
+  for (let i = 0; i < 7; i++) statuses.push((await call(i, `10.0.0.${i}, 192.0.2.1`)).status)
   expect(statuses).toEqual([400, 400, 400, 400, 400, 429, 429])
   const refused = await call(0, '192.0.2.1')
   expect(refused.body.error_code).toBe('over_request_rate_limit')
@@ -35,7 +35,6 @@ test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted, b
   const verify = (headers: Record<string, string>) =>
     service.post('/verify', { type: 'signup', token_hash: 'x' }, headers)
   for (let i = 0; i < 4; i++) expect((await verify({ 'x-forwarded-for': '192.0.2.1' })).status).toBe(403)
-  for (let i = 0; i < 4; i++) expect((await verify({ 'sb-forwarded-for': 'nonsense' })).status).toBe(403)
   const statuses = []
   for (let i = 0; i < 3; i++) statuses.push((await verify({ 'sb-forwarded-for': '192.0.2.1, 10.0.0.1' })).status)
   expect(statuses).toEqual([403, 403, 429])
@@ -43,8 +42,11 @@ test('X-Forwarded-For never counts; Sb-Forwarded-For does where it is trusted, b
     verify({ 'sb-forwarded-for': forwarded, 'x-real-address': address })
   expect((await both('192.0.2.1', '192.0.2.7')).status).toBe(429)
   expect((await both('192.0.2.2', '192.0.2.7')).status).toBe(403)
-  // What is no address gives none, and the header counts.
+  // What is no address gives none, and the header counts; without it all such requests are one client.
   for (const status of [403, 403, 429]) expect((await both('nonsense', '192.0.2.8')).status).toBe(status)
+  const nonsense = []
+  for (let i = 0; i < 3; i++) nonsense.push((await verify({ 'sb-forwarded-for': `nonsense ${i}` })).status)
+  expect(nonsense).toEqual([403, 403, 429])
   await service.close()
 })
 
@@ -117,18 +119,28 @@ test('each kind of request has a bucket of its own, although one setting feeds s
   await service.close()
 })
 
-test.for<[string, Record<string, string>, boolean]>([
-  ['the first element counts', { 'x-real-address': ' 192.0.2.5 , 10.0.0.1' }, true],
-  ['a blank first element limits nothing', { 'x-real-address': ' , 192.0.2.5' }, false],
-  ['a blank header limits nothing', { 'x-real-address': '' }, false],
-  ['a missing header limits nothing', {}, false],
-])('in the trusted header %s', async ([, headers, isLimited]) => {
+test.for<[string, string[], number[]]>([
+  ['entries that a client wrote before the last', ['8.8.8.1, 192.0.2.5', '8.8.8.2, 192.0.2.5'], [403, 429]],
+  ['ports', ['192.0.2.6:40001', '192.0.2.6:40002', '[::ffff:192.0.2.6]:40003'], [403, 429, 429]],
+  ['ports of IPv6', ['[2001:db8:9::1]:40001', '[2001:db8:9::1]:40002', '"[2001:db8:9::2]:1"'], [403, 429, 429]],
+  ['what is no address', ['unknown', '_hidden', 'nonsense:1', '192.0.2.7, '], [403, 429, 429, 429]],
+  ['a blank header', ['', ' ', ''], [403, 403, 403]],
+])('in the trusted header %s make no other client', async ([, values, expected]) => {
   const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '1' })
   const statuses = []
-  for (let i = 0; i < 3; i++) {
+  for (const value of values) {
+    const headers: Record<string, string> = { 'x-real-address': value }
     statuses.push((await service.post('/verify', { type: 'signup', token_hash: 'x' }, headers)).status)
   }
-  expect(statuses).toEqual(isLimited ? [403, 429, 429] : [403, 403, 403])
+  expect(statuses).toEqual(expected)
+  await service.close()
+})
+
+test('requests without the trusted header did not come by way of the proxy and are not limited', async () => {
+  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_VERIFY: '1' })
+  for (let i = 0; i < 3; i++) {
+    expect((await service.post('/verify', { type: 'signup', token_hash: 'x' })).status).toBe(403)
+  }
   await service.close()
 })
 
@@ -150,6 +162,19 @@ test('an IPv6 customer has one counter, whatever address of theirs they use and 
     for (const address of group) statuses.push(await verify(address))
     expect([group, statuses]).toEqual([group, [403, 403, 429]])
   }
+  await service.close()
+})
+
+test('wrong passwords through a proxy that writes ports count together', async () => {
+  const service = await startTestService({ ...HEADER, AUTH_RATE_LIMIT_FAILED_SIGN_INS: '5' })
+  const guess = async (port: number) => {
+    const headers = { 'x-real-address': `10.0.0.2:${port}` }
+    return (await service.post('/token?grant_type=password', { email: 'g@example.com', password: 'no' }, headers))
+      .status
+  }
+  const statuses = []
+  for (let i = 0; i < 8; i++) statuses.push(await guess(40_001 + i))
+  expect(statuses).toEqual([...Array(5).fill(400), 429, 429, 429])
   await service.close()
 })
 

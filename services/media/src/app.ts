@@ -149,6 +149,10 @@ const CORS_REQUEST_HEADERS = [
   'Range',
   'Token',
   'X-Delete-Token',
+  // Of pages that trace.
+  'baggage',
+  'traceparent',
+  'tracestate',
   ...TUS_REQUEST_HEADERS,
 ]
 

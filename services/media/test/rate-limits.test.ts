@@ -126,6 +126,20 @@ describe('without a token', () => {
     expect(await call(newAddress())).toBe(usual)
   })
 
+  test('ports and what callers write before the last entry make no other address, and what is no address is one', async () => {
+    const look = async (address: string) =>
+      (await service.call('GET', `/gif/${id}`, { headers: { 'x-real-ip': address } })).status
+    const spellings = [
+      ['203.0.113.9:1', '203.0.113.9:2', '8.8.8.8, 203.0.113.9'],
+      ['unknown', '_hidden', 'nonsense'],
+    ]
+    for (const values of spellings) {
+      const statuses = []
+      for (const value of [...values, values[0] as string]) statuses.push(await look(value))
+      expect(statuses).toEqual([200, 200, 200, 429])
+    }
+  })
+
   test('files that are there are not counted, and the next minute is a new one', async () => {
     const address = newAddress()
     const get = (path: string) => service.get(path, address)

@@ -240,7 +240,7 @@ function form(...fields: [string, string | Blob][]): FormData {
   return data
 }
 
-test('the address before which a proxy puts what callers say does not count, and IPv6 counts by network', async () => {
+test('an upload without a token counts for the address the nearest proxy wrote, whatever its port; IPv6 by network', async () => {
   const open = await startTestService({
     MEDIA_UPLOAD_AUTH: 'optional',
     MEDIA_RATE_LIMIT_ANONYMOUS: '1/1h',
@@ -255,10 +255,14 @@ test('the address before which a proxy puts what callers say does not count, and
   }
   expect(await statusFor('10.0.0.1, 198.51.100.7')).toBe(201)
   expect(await statusFor('10.0.0.2, 198.51.100.7')).toBe(429)
-  expect(await statusFor('198.51.100.7, 198.51.100.8')).toBe(201)
+  expect(await statusFor('198.51.100.7:40001')).toBe(429)
+  expect(await statusFor('198.51.100.7, 198.51.100.8:40001')).toBe(201)
+  expect(await statusFor('198.51.100.8:40002')).toBe(429)
   expect(await statusFor('2001:db8:1:2::1')).toBe(201)
-  expect(await statusFor('2001:db8:1:2:ffff::9')).toBe(429)
+  expect(await statusFor('[2001:db8:1:2:ffff::9]:40001')).toBe(429)
   expect(await statusFor('2001:db8:1:3::1')).toBe(201)
+  expect(await statusFor('nonsense')).toBe(201)
+  expect(await statusFor('198.51.100.9, other nonsense')).toBe(429)
   await open.close()
 })
 

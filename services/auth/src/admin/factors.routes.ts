@@ -58,7 +58,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       response: { 200: FactorShape, ...errorResponses(400, 401, 403, 404, 413) },
     },
     handler: (request) => {
-      const { ip } = clientOf(request, deps.config.server.trustSbForwardedFor)
+      const { ip } = clientOf(request, deps.config)
       return deleteUserFactor(deps, request.log, subjectOf(request).id, request.params.factor_id, ip)
     },
   })

@@ -3,11 +3,14 @@ import { parseRate } from '../limits/rate.ts'
 
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(
-    'Header that holds the client address to limit by; the proxy must overwrite it, not append to what a client sent.',
+    "Header in which the nearest proxy writes the client's address; the last entry of a list counts, without its port. Behind a CDN the one that the CDN sets.",
   ),
-  SECURITY_SB_FORWARDED_FOR_ENABLED: boolean('Take the client address from `Sb-Forwarded-For`; only if trusted.', {
-    default: 'false',
-  }),
+  SECURITY_SB_FORWARDED_FOR_ENABLED: boolean(
+    'Take the client address from the first entry of `Sb-Forwarded-For`; only if trusted.',
+    {
+      default: 'false',
+    },
+  ),
   RATE_LIMIT_EMAIL_SENT: parsed(
     'rate',
     'E-mails for all users: so many per hour, or `N/duration` for N per duration.',

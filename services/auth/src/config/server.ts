@@ -20,11 +20,14 @@ export const serverVariables = {
   SITE_URL: anyUrl('Base URL of the site; any URI on its host is a permitted `redirect_to`.', { required: true }),
   URI_ALLOW_LIST: parsed(
     'list',
-    'Further permitted `redirect_to` URIs, with the globs `*`, `**`, `?`, `[a-z]` and `{a,b}`.',
+    'Further permitted `redirect_to` URIs, with the globs `*`, `**`, `?`, `[a-z]` and `{a,b}`; of a loopback address any port.',
     { default: '' },
     parseAllowList,
   ),
-  API_EXTERNAL_URL: baseUrl('URL under which this service is reachable; mail links start with it.', { required: true }),
+  API_EXTERNAL_URL: baseUrl(
+    'URL under which this service is reachable; mail links start with it. Requests are answered below its path and below `/`.',
+    { required: true },
+  ),
   API_HOST: text('Address to listen on.', { default: '0.0.0.0' }),
   PORT: port('Port to listen on.', { default: '8081', aliases: ['API_PORT'] }),
   API_MAX_REQUEST_DURATION: duration('A request running longer is answered 504, and its transaction undone.', {

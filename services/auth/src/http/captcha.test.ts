@@ -151,7 +151,7 @@ test("an admin's token whose session has ended is asked", async () => {
 })
 
 test.for<[string, Record<string, string>, string | undefined]>([
-  ['the trusted header', { 'x-real-address': '192.0.2.7, 10.0.0.1' }, '192.0.2.7'],
+  ['the trusted header', { 'x-real-address': '10.0.0.1, 192.0.2.7:443' }, '192.0.2.7'],
   ['a header anybody can write', { 'x-forwarded-for': '192.0.2.8' }, undefined],
   ['the trusted header without an address', { 'x-real-address': 'not an address' }, undefined],
 ])("the visitor's address is told from %s", async ([, headers, address]) => {

@@ -1,6 +1,5 @@
 // Captchas: whoever asks a public endpoint must show the provider's proof of being a person. The one rule: an admin and a
 // grant that needs a secret already are not asked. Which endpoints check, and when: contract/auth-core.md 1.1 and 3.6.
-import { isIP } from 'node:net'
 import { fetchText } from '@services/common/fetch-text'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -8,7 +7,7 @@ import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
 import { countCaptcha } from '../metrics.ts'
 import { type AdminDeps, isAdminRequest } from './admin-only.ts'
-import { trustedClientAddress } from './client.ts'
+import { trustedAddress } from './client.ts'
 
 export interface Captcha {
   /** Throws captcha_failed without a valid proof in the request's body, service_unavailable when nobody can tell. */
@@ -48,8 +47,8 @@ export function createCaptcha(deps: CaptchaDeps): Captcha {
         throw apiError('captcha_failed', { message: 'captcha protection: request disallowed (no captcha_token found)' })
       }
       const form = new URLSearchParams({ secret, response: proof })
-      const address = trustedClientAddress(request, deps.config)
-      if (address && isIP(address)) form.set('remoteip', address)
+      const address = trustedAddress(request, deps.config)
+      if (address) form.set('remoteip', address)
       const verdict = await ask(url, form, bounds).catch((cause: unknown) => {
         countCaptcha('unavailable')
         request.log.error({ err: cause, provider }, 'captcha provider did not answer')

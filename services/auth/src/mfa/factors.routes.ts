@@ -39,7 +39,7 @@ export function requireFactorUser(request: FastifyRequest): LiveCaller {
 
 /** Second factors of the user; in the scope of requireUser. */
 export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  const ipOf = (request: FastifyRequest) => clientOf(request, deps.config.server.trustSbForwardedFor).ip
+  const ipOf = (request: FastifyRequest) => clientOf(request, deps.config).ip
 
   app.route({
     method: 'POST',

@@ -23,7 +23,7 @@ const CodesShape = Type.Object({
 
 /** Codes that each replace a lost second factor once; in the scope of requireUser. */
 export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  const ipOf = (request: FastifyRequest) => clientOf(request, deps.config.server.trustSbForwardedFor).ip
+  const ipOf = (request: FastifyRequest) => clientOf(request, deps.config).ip
   const renew = async (request: FastifyRequest, mustExist: boolean) => {
     const caller = requireFactorUser(request)
     await deps.limits.byAddress(request, 'user')

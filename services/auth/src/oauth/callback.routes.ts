@@ -94,7 +94,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
           state,
           provider,
           signedIn,
-          client: clientOf(request, config.server.trustSbForwardedFor),
+          client: clientOf(request, config),
           context: { ...mailContextOf(request, config), redirectTo: state.redirectTo },
         })
         return 'authCode' in finished

@@ -1,90 +1,210 @@
 // The patterns of AUTH_URI_ALLOW_LIST. The one rule: what a pattern says of a web host holds for the host, so that no
-// wildcard in it can leave the host, however the scheme before it is written. Who asks: redirect-rules.ts.
+// wildcard in it can leave the host, however the scheme before it is written. Who asks: redirect-rules.ts. How a target is
+// matched, in bounded time: steps.ts.
 import { expandGlob, type GlobPart } from './glob-parts.ts'
+import { mostAlive, type Step, takesAll } from './steps.ts'
 
 /** A pattern of the allow list, as written and compiled. */
 export interface Glob {
   pattern: string
-  expression: RegExp
+  /** The patterns without braces that it stands for. */
+  alternatives: readonly Alternative[]
 }
+
+interface Alternative {
+  /** Characters that every match begins with. */
+  prefix: string
+  steps: readonly Step[]
+  /** Set where the pattern names no host: it matches no web address then. */
+  refusesWeb: boolean
+  /** Steps for targets at the loopback address that the pattern names, without port and query. */
+  loopback: readonly Step[] | undefined
+}
+
+/** Longest target accepted; it travels in a mail link. */
+export const MAX_TARGET_LENGTH = 2048
+
+/** Steps that one target may cost; more would keep all other requests waiting for half a second. */
+const MAX_STEPS = 20_000_000
 
 /**
  * Splits the setting at commas outside braces and compiles each pattern; throws an Error for one that is malformed, which
- * does not quote it.
+ * does not quote it, and for patterns that could stop the service.
  */
 export function parseAllowList(text: string): Glob[] {
   const patterns = text.match(/(?:\{(?:\\.|[^\\}])*\}|\\.|[^,])+/g) ?? []
-  return patterns
+  const allowList = patterns
     .map((pattern) => pattern.trim())
     .filter(Boolean)
-    .map((pattern) => ({ pattern, expression: globToRegExp(pattern) }))
+    .map((pattern) => ({ pattern, alternatives: expandGlob(pattern).map(compile) }))
+  if (mostSteps(allowList) > MAX_STEPS) {
+    throw new Error(
+      'has too many long patterns with a wildcard near their beginning: one target could stop the service',
+    )
+  }
+  return allowList
 }
+
+/** Whether a target, without its fragment, matches. */
+export const matches = ({ alternatives }: Glob, target: string): boolean =>
+  alternatives.some(
+    ({ prefix, steps, refusesWeb }) =>
+      target.startsWith(prefix) && !(refusesWeb && /^https?:/i.test(target)) && takesAll(steps, target),
+  )
+
+/**
+ * Whether a target at a loopback address matches a pattern of that address. Its port is any, since the system gives native
+ * applications another one each time (RFC 8252 7.3), and so is its query.
+ */
+export function matchesLoopback({ alternatives }: Glob, { protocol, hostname }: URL, path: string): boolean {
+  const target = `${protocol}//${hostname}${path || '/'}`
+  return alternatives.some(({ loopback }) => loopback !== undefined && takesAll(loopback, target))
+}
+
+/**
+ * Most steps that one target can cost. Patterns whose prefixes contradict each other are never all looked at: those count that
+ * a single text can begin with.
+ */
+export function mostSteps(allowList: readonly Glob[]): number {
+  const alternatives = allowList
+    .flatMap((glob) => glob.alternatives)
+    .sort((one, other) => (one.prefix < other.prefix ? -1 : Number(one.prefix > other.prefix)))
+  const together: Alternative[] = []
+  let alive = 0
+  let most = 0
+  for (const alternative of alternatives) {
+    for (let last = together.at(-1); last && !alternative.prefix.startsWith(last.prefix); last = together.at(-1)) {
+      together.pop()
+      alive -= mostAlive(last.steps)
+    }
+    together.push(alternative)
+    alive += mostAlive(alternative.steps)
+    most = Math.max(most, alive)
+  }
+  return most * MAX_TARGET_LENGTH
+}
+
+/** What the longest target costs, as `config check` prints it. */
+export const worstCases = (allowList: readonly Glob[]): string[] =>
+  allowList.length === 0
+    ? []
+    : [
+        `AUTH_URI_ALLOW_LIST: a target costs at most ${mostSteps(allowList).toLocaleString('en')} steps`,
+        ...allowList.map((glob, index) => `  pattern ${index + 1}: ${mostSteps([glob]).toLocaleString('en')}`),
+      ]
+
+type Takes = Step['takes']
+interface Wildcards {
+  /** `**`, and the characters `*` and `?` stand for. */
+  run: Takes
+  character: Takes
+  /** Characters that a set may match, whatever it lists. */
+  inSet: Takes
+}
+const noneOf =
+  (characters: string): Takes =>
+  (character) =>
+    !characters.includes(character)
 
 /**
  * `*`: any run without `.` and `/`; `**`: any run; `?`: one character that is neither; `[a-z]`, `[!x]`, `{a,b}`, `\x`. In a
  * web host none of them leaves the host, so that `https://**.example.com` cannot match `https://evil.test/.example.com`;
  * only a `**` that ends the pattern takes everything.
  */
-function globToRegExp(pattern: string): RegExp {
-  const alternatives = expandGlob(pattern)
-  try {
-    return new RegExp(`^(?:${alternatives.map(sourceOf).join('|')})$`, 's')
-  } catch {
-    // The engine's message quotes the pattern.
-    throw new Error('has a pattern with a range in brackets that runs backwards')
-  }
+const ANYWHERE: Wildcards = { run: () => true, character: noneOf('./'), inSet: () => true }
+const HOST: Wildcards = { run: noneOf('/?#@\\'), character: noneOf('./?#@:\\'), inSet: noneOf('/?#@:\\') }
+const SCHEME: Wildcards = {
+  run: (character) => /[A-Za-z0-9+.-]/.test(character),
+  character: (character) => /[A-Za-z0-9+-]/.test(character),
+  inSet: HOST.inSet,
 }
 
-interface Wildcards {
-  /** `**`, and the characters `*` and `?` stand for. */
-  run: string
-  character: string
-  /** Before a set: what it cannot match, whatever it lists. */
-  guard: string
-}
-const ANYWHERE: Wildcards = { run: '.*', character: '[^./]', guard: '' }
-const HOST: Wildcards = { run: '[^/?#@\\\\]*', character: '[^./?#@:\\\\]', guard: '(?![/?#@:\\\\])' }
-const SCHEME: Wildcards = { run: '[A-Za-z0-9+.-]*', character: '[A-Za-z0-9+-]', guard: '(?![/?#@:\\\\])' }
-
-/** Schemes are read without case, and so is this. */
-const NOT_WEB = '(?![hH][tT][tT][pP][sS]?:)'
+/** Spelling of the loopback addresses in patterns, as a host and any port. */
+const LOOPBACK_HOST = /^(127\.0\.0\.1|\[::1\])(:[\d*?]*)?$/
 
 /** One pattern without braces: those are taken apart before, since one of them may hold the end of a scheme or a host. */
-function sourceOf(parts: readonly GlobPart[]): string {
-  const source = (from: number, to: number, wildcards: Wildcards) =>
-    parts
-      .slice(from, to)
-      .map((part) => partSource(part, wildcards))
-      .join('')
+function compile(parts: readonly GlobPart[]): Alternative {
+  const steps = (from: number, to: number, wildcards: Wildcards) =>
+    parts.slice(from, to).map((part) => stepOf(part, wildcards))
+  const firstWildcard = parts.findIndex(({ kind }) => kind !== 'text')
+  const made = (compiled: readonly Step[], refusesWeb: boolean, loopback?: readonly Step[]): Alternative => ({
+    prefix: written(firstWildcard === -1 ? parts : parts.slice(0, firstWildcard)),
+    steps: compiled,
+    refusesWeb,
+    loopback,
+  })
   const end = parts.length
   const endsOpen = parts.at(-1)?.kind === 'run'
   const colon = parts.findIndex((_part, i) => [':', '/', '/'].every((text, offset) => isText(parts[i + offset], text)))
   if (colon === -1) {
     // `**` and `https:**` name no host at all; anything else would leave open where the host ends.
     const isPrefix = endsOpen && parts.slice(0, -1).every(({ kind }) => kind === 'text')
-    return (isPrefix ? '' : NOT_WEB) + source(0, end, ANYWHERE)
+    return made(steps(0, end, ANYWHERE), !isPrefix)
   }
-  const scheme = source(0, colon, SCHEME)
-  const isWeb = ['http', 'https'].some((name) => new RegExp(`^${scheme}$`, 'i').test(name))
-  if (!isWeb) return `${NOT_WEB}${scheme}:\\/\\/${source(colon + 3, end, ANYWHERE)}`
+  const scheme = steps(0, colon, SCHEME)
+  const isWeb = ['http', 'https'].some((name) => takesAll(scheme.map(inAnyCase), name))
+  if (!isWeb) return made([...scheme, ...steps(colon, end, ANYWHERE)], true)
+  const beforeHost = [...scheme, ...steps(colon, colon + 3, ANYWHERE)]
   const rest = parts.findIndex((part, i) => i >= colon + 3 && ['/', '?', '#'].some((text) => isText(part, text)))
-  if (rest !== -1) return `${scheme}:\\/\\/${source(colon + 3, rest, HOST)}${source(rest, end, ANYWHERE)}`
-  return `${scheme}:\\/\\/${endsOpen ? source(colon + 3, end - 1, HOST) + ANYWHERE.run : source(colon + 3, end, HOST)}`
+  const hostEnd = rest === -1 ? (endsOpen ? end - 1 : end) : rest
+  const compiled = [...beforeHost, ...steps(colon + 3, hostEnd, HOST), ...steps(hostEnd, end, ANYWHERE)]
+  const [, loopbackHost] = LOOPBACK_HOST.exec(written(parts.slice(colon + 3, hostEnd))) ?? []
+  if (loopbackHost === undefined) return made(compiled, false)
+  const query = parts.findIndex((part, i) => i >= hostEnd && isText(part, '?'))
+  const path = steps(hostEnd, query === -1 ? end : query, ANYWHERE)
+  const host = textSteps(loopbackHost)
+  return made(compiled, false, [...beforeHost, ...host, ...(path.length > 0 ? path : textSteps('/'))])
 }
 
 const isText = (part: GlobPart | undefined, text: string) => part?.kind === 'text' && part.text === text
 
-function partSource(part: GlobPart, wildcards: Wildcards): string {
+const written = (parts: readonly GlobPart[]) => parts.map(writtenPart).join('')
+
+function writtenPart(part: GlobPart): string {
   switch (part.kind) {
     case 'run':
-      return wildcards.run
+      return '**'
     case 'star':
-      return `${wildcards.character}*`
+      return '*'
     case 'one':
-      return wildcards.character
+      return '?'
     case 'set':
-      return `${wildcards.guard}[${part.isNegated ? '^' : ''}${part.members.replaceAll(/[\\\]^[]/g, String.raw`\$&`)}]`
+      return `[${part.isNegated ? '!' : ''}${part.members}]`
     case 'text':
-      return part.text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`)
+      return part.text
+  }
+}
+
+function stepOf(part: GlobPart, wildcards: Wildcards): Step {
+  switch (part.kind) {
+    case 'run':
+      return { takes: wildcards.run, repeats: true }
+    case 'star':
+      return { takes: wildcards.character, repeats: true }
+    case 'one':
+      return { takes: wildcards.character, repeats: false }
+    case 'set': {
+      const listed = setExpression(part)
+      return { takes: (character) => wildcards.inSet(character) && listed.test(character), repeats: false }
+    }
+    case 'text':
+      return { takes: (character) => character === part.text, repeats: false, text: part.text }
+  }
+}
+
+const textSteps = (text: string): Step[] =>
+  [...text].map((character) => stepOf({ kind: 'text', text: character }, HOST))
+
+const inAnyCase = ({ takes, repeats }: Step): Step => ({
+  takes: (character) => takes(character.toLowerCase()) || takes(character.toUpperCase()),
+  repeats,
+})
+
+export function setExpression({ isNegated, members }: Extract<GlobPart, { kind: 'set' }>): RegExp {
+  try {
+    return new RegExp(`[${isNegated ? '^' : ''}${members.replaceAll(/[\\\]^[]/g, String.raw`\$&`)}]`)
+  } catch {
+    // The engine's message quotes the pattern.
+    throw new Error('has a pattern with a range in brackets that runs backwards')
   }
 }

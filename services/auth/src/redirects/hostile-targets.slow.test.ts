@@ -27,6 +27,8 @@ const PATTERNS: Record<string, (url: URL) => boolean> = {
   '{http,https}://[a-c].set.example/**': (url) => isWeb(url) && /^[a-c]\.set\.example$/.test(url.hostname),
   'https://[!a].not.example/**': (url) => url.protocol === 'https:' && isUnder(url, 'not.example'),
   'http://localhost:*/**': (url) => url.protocol === 'http:' && url.hostname === 'localhost',
+  'http://127.0.0.1:*/native/**': (url) =>
+    url.protocol === 'http:' && url.hostname === '127.0.0.1' && url.pathname.startsWith('/native/'),
   '**://wild.example/**': (url) =>
     isWeb(url) ? url.hostname === 'wild.example' : url.href.includes('://wild.example/'),
   '**.free.example/**': (url) => !isWeb(url) && url.href.includes('.free.example/'),
@@ -188,6 +190,7 @@ const target = fc.oneof(
       fc.constantFrom(
         'https://site.example/x',
         'https://app.example.com/a/b',
+        'http://127.0.0.1:49152/native/a',
         'https://a.any.example',
         'https://deep.example/a/b/c',
         'myapp://login/cb',

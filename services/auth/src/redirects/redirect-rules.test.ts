@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { test as withService } from '../../test/service.ts'
+import { readConfig } from '../config.ts'
 import { parseAllowList } from './allow-list.ts'
 import { isPermitted } from './redirect-rules.ts'
 
@@ -8,6 +9,10 @@ const rules = (allowList: string) => ({ siteUrl: 'https://site.example', allowLi
 test.for<[string, boolean]>([
   ['https://site.example', true],
   ['https://site.example/deep/page?x=1#part', true],
+  ['https://site.example/#/route', true],
+  ['https://site.example/#access_token=mine&refresh_token=mine', false],
+  ['https://site.example/#/route#access_token=mine', false],
+  ['https://site.example/?a=b#c', true],
   ['http://site.example/', true],
   ['https://site.example:8443/', true],
   ['https://SITE.example/', true],
@@ -133,6 +138,29 @@ test.for<[string, string, boolean]>([
   ['http://**:12345/*', 'http://[::1]:12345/x', false],
   ['http://**:12345/*', 'http://127.0.0.1:12345/x', false],
   ['http://127.0.0.1:12345/x', 'http://127.0.0.1:12345/x', true],
+  ['http://127.0.0.1:8400/**', 'http://127.0.0.1:8400/cli', true],
+  ['http://127.0.0.1:*/**', 'http://127.0.0.1:49152/cb', true],
+  ['http://127.0.0.1:8400/cli', 'http://127.0.0.1:49152/cli?sb_flow_id=1', true],
+  ['http://127.0.0.1/cli', 'http://127.0.0.1:49152/cli', true],
+  ['http://127.0.0.1', 'http://127.0.0.1:49152/', true],
+  ['http://127.0.0.1:*', 'http://127.0.0.1:49152', true],
+  ['http://127.0.0.1:**', 'http://127.0.0.1:49152/any/path', true],
+  ['http://{127.0.0.1,[::1]}:*/cb', 'http://[::1]:49152/cb', true],
+  ['http://[::1]:*/**', 'http://[::1]:49152/cb', true],
+  ['http://[::1]:*/**', 'http://127.0.0.1:49152/cb', false],
+  ['http://127.0.0.1:*/**', 'http://[::1]:49152/cb', false],
+  ['http://127.0.0.1:*/**', 'http://127.0.0.2:49152/cb', false],
+  ['http://127.0.0.1:*/**', 'http://127.1:49152/cb', false],
+  ['http://127.0.0.1:*/**', 'http://2130706433:49152/cb', false],
+  ['http://127.0.0.1:*/**', 'http://127.0.0.1.evil.test/cb', false],
+  ['http://127.0.0.1:*/**', 'http://127.0.0.1:1@evil.test/cb', false],
+  ['http://127.0.0.1:*/**', 'https://127.0.0.1:49152/cb', false],
+  ['http://127.0.0.1:*/**', 'http://localhost:49152/cb', false],
+  ['http://127.0.0.1:*/a/**', 'http://127.0.0.1:49152/a/../b', false],
+  ['http://127.0.0.1:*/a', 'http://127.0.0.1:49152/b?/a', false],
+  ['http://127.0.0.1:8400/cli', 'http://127.0.0.1:49152/cli#x=y', false],
+  ['https://*/**', 'https://127.0.0.1/x', false],
+  ['**', 'http://127.0.0.1/', false],
   ['http://[::1]:12345/x', 'http://[::1]:12345/x', true],
   ['**', 'http://0x7f000001/', false],
   ['**', 'http://0x7f.0.0.1/', false],
@@ -251,6 +279,85 @@ test.for<[string, string, boolean]>([
 ])('for the site %j the target %j is permitted: %s', ([siteUrl, url, expected]) => {
   expect(isPermitted(url, { siteUrl, allowList: [] })).toBe(expected)
 })
+
+test.for<[string, boolean]>([
+  ['http://127.0.0.1:*/**', true],
+  ['http://[::1]:8080/cb?x=1', true],
+  ['http://192.168.1.5/x', true],
+  ['https://*.preview.example.com/**', true],
+  ['{https,myapp}://**', true],
+  ['**.example.com', true],
+  ['*app://**', true],
+  ['http[s]://**.example.com', true],
+  ['https://sité.example/x', true],
+  ['http://192.168.1.5:*/x', false],
+  ['https://sité.example/**', false],
+  ['https://app.example/#/x', false],
+  ['https://user@app.example/**', false],
+  ['https://app.example/a/../b', false],
+  ['app.example.com/**', false],
+  ['javascript:**', false],
+])(
+  'the pattern %j can match an address: %s; start and config check name one that cannot by its place',
+  ([pattern, can]) => {
+    const { warnings } = readConfig({
+      AUTH_SITE_URL: 'https://site.example',
+      AUTH_API_EXTERNAL_URL: 'https://auth.example',
+      AUTH_DATABASE_URL: 'postgres://localhost/auth',
+      AUTH_JWT_SECRET: 'a-secret-of-the-tests-with-32-bytes-or-more',
+      AUTH_EXTERNAL_EMAIL_ENABLED: 'false',
+      AUTH_URI_ALLOW_LIST: `https://fine.example/**,${pattern}`,
+    })
+    const told = warnings.filter((warning) => warning.startsWith('AUTH_URI_ALLOW_LIST'))
+    if (can) expect(told).toEqual([])
+    else expect(told).toEqual([expect.stringMatching(/^AUTH_URI_ALLOW_LIST: pattern 2 can never match: /)])
+  },
+)
+
+/** Findings of an attack: with a matcher that tries one way after the other each takes seconds to years. */
+const ENDLESS: [string, string][] = [
+  ['https://*-*-*.vercel.app/**', `https://${'a-'.repeat(1000)}.vercel.apx/`],
+  ['https://app.example.com/**/a/**/b/**/c', `https://app.example.com/${'a/b/'.repeat(490)}d`],
+  ['https://app.example.com/**/a/**/b/**/c/**/d', `https://app.example.com/${'a/b/c/'.repeat(330)}e`],
+  ['https://app.example.com/*-*-*-*-*-*-*-*/x', `https://app.example.com/${'-'.repeat(2000)}/`],
+  ['https://app.example.com/**?**code=**&x', `https://app.example.com/${'?code='.repeat(330)}`],
+  [`http://127.0.0.1:*/${'**a'.repeat(20)}b`, `http://127.0.0.1:1/${'a'.repeat(2000)}`],
+]
+
+withService(
+  'a target that a pattern could be tried on in years of ways is refused like any other',
+  async ({ service }) => {
+    const strict = await service.with({ AUTH_URI_ALLOW_LIST: ENDLESS.map(([pattern]) => pattern).join(',') })
+    for (const [, target] of ENDLESS) {
+      const query = `/verify?type=signup&token=x&redirect_to=${encodeURIComponent(target)}`
+      const answer = await strict.get(query, { redirect_to: target, referer: target })
+      expect(String(answer.headers.location).split('#')[0]).toBe('https://site.example')
+    }
+    await strict.close()
+  },
+)
+
+test('a list whose worst target could stop the service is a problem that is told without it', () => {
+  const stops = Array.from({ length: 40 }, (_, index) => `https://a.hunter2/**${'a**'.repeat(150)}${index}`).join(',')
+  expect(() => parseAllowList(stops)).toThrow('one target could stop the service')
+  expect(() => parseAllowList(stops)).not.toThrow(/hunter2/)
+  const many = Array.from({ length: 1000 }, (_, index) => `https://*.tenant-${index}.example.com/**`).join(',')
+  expect(parseAllowList(many)).toHaveLength(1000)
+})
+
+withService(
+  'a link leads to a listed loopback address on any port, and not to one with a session of its own',
+  async ({ service }) => {
+    const native = await service.with({ AUTH_URI_ALLOW_LIST: 'http://127.0.0.1:8400/**' })
+    const targetOf = async (redirectTo: string) => {
+      const query = new URLSearchParams({ type: 'signup', token: 'x', redirect_to: redirectTo })
+      return String((await native.get(`/verify?${query}`)).headers.location).split('#')[0]
+    }
+    expect(await targetOf('http://127.0.0.1:49152/cb?sb_flow_id=1')).toBe('http://127.0.0.1:49152/cb?sb_flow_id=1')
+    expect(await targetOf('http://127.0.0.1:49152/cb#access_token=mine&x=1')).toBe('https://site.example')
+    await native.close()
+  },
+)
 
 withService.for<[string, Record<string, string>, string, string]>([
   ['nothing', {}, '', 'https://site.example'],

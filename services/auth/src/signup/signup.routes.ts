@@ -49,7 +49,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       await deps.captcha.check(request)
       const { email = '', phone = '', password = '', data = {} } = request.body
       const audience = requestAudience(request, config.jwt.audience)
-      const client = clientOf(request, config.server.trustSbForwardedFor)
+      const client = clientOf(request, config)
       if (email === '' && phone === '') {
         if (!config.signup.anonymous) throw apiError('anonymous_provider_disabled')
         await limits.byAddress(request, 'anonymous')

@@ -77,7 +77,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     handler: async (request) => {
       const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
       await limits.byAddress(request, 'token')
-      const client = clientOf(request, config.server.trustSbForwardedFor)
+      const client = clientOf(request, config)
       if (request.query.grant_type === 'refresh_token') {
         return counted(countRefresh, () => refreshSession(deps, request.log, refreshToken, client))
       }

@@ -45,7 +45,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     let location: string
     try {
       await limits.byAddress(request, 'verify')
-      const client = clientOf(request, config.server.trustSbForwardedFor)
+      const client = clientOf(request, config)
       const confirmed = await countedAsOtp(() =>
         verifyLink(deps, request.log, token, {
           type,
@@ -129,7 +129,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if ((token === '') === (tokenHash === '')) {
         throw apiError('validation_failed', { message: 'Verify requires either a token or a token hash' })
       }
-      const client = clientOf(request, config.server.trustSbForwardedFor)
+      const client = clientOf(request, config)
       const confirmation = { type, password, client, acceptLanguage: acceptLanguageOf(request) }
       if (tokenHash !== '') {
         if (email || phone || redirect_to) {

@@ -2,7 +2,7 @@ import { duration, headerName, integer, parsed, type Values, type Variables } fr
 
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(
-    'Header, set by a trusted proxy, whose last address is that of a caller without a token; behind a CDN the one that the CDN sets.',
+    "Header in which the nearest proxy writes the client's address; the last entry of a list counts, without its port. Behind a CDN the one that the CDN sets.",
   ),
   RATE_LIMIT_UPLOAD: parsed('rate', 'Uploads per token.', { default: '120/1h' }, parseRate),
   RATE_LIMIT_IMPORT: parsed('rate', 'Imports per token.', { default: '60/1h' }, parseRate),

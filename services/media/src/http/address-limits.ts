@@ -4,7 +4,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import { addressOf } from './rate-limit.ts'
+import { addressKeyOf } from './rate-limit.ts'
 
 /** More addresses than these in one window are not counted: memory is worth more. */
 const MOST_ADDRESSES = 100_000
@@ -51,13 +51,13 @@ function openCounts({ config: { limits }, now }: LimitDeps) {
   return {
     count: (request: FastifyRequest) => {
       renew()
-      const address = addressOf(request, header)
+      const address = addressKeyOf(request, header)
       const before = counts.get(address)
       if (before !== undefined || counts.size < MOST_ADDRESSES) counts.set(address, (before ?? 0) + 1)
     },
     refuseOver: (request: FastifyRequest) => {
       const moment = renew()
-      if ((counts.get(addressOf(request, header)) ?? 0) < rate.points) return
+      if ((counts.get(addressKeyOf(request, header)) ?? 0) < rate.points) return
       throw apiError('rate_limited', { retryAfterSeconds: Math.max(1, Math.ceil((endsAt - moment) / 1000)) })
     },
   }

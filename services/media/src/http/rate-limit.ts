@@ -1,7 +1,7 @@
+import { readTrustedHeader } from '@services/common/client-address'
 import { tablePrefix } from '@services/common/database'
 import { ApiError } from '@services/common/errors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import ipaddr from 'ipaddr.js'
 import type pg from 'pg'
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Rate } from '../config/limits.ts'
@@ -44,7 +44,7 @@ export function createLimits(
     return limiter
   }
 
-  const keyOf = (request: FastifyRequest) => request.apiToken?.id ?? addressOf(request, limits.header)
+  const keyOf = (request: FastifyRequest) => request.apiToken?.id ?? addressKeyOf(request, limits.header)
 
   /** The shortest first: what it refuses does not count for the others. */
   const limitsOf = ({ apiToken: token }: FastifyRequest, limit: TokenLimit): Limit[] => {
@@ -126,17 +126,6 @@ async function consume(limiter: RateLimiterAbstract, key: string): Promise<{ sta
   }
 }
 
-/**
- * The address a trusted proxy vouches for: the last one, which the proxy itself has written; those before it are what the
- * caller says. IPv6 by /64, of which every customer has one to itself. Without it all callers share one counter.
- */
-export function addressOf(request: FastifyRequest, header: string | undefined): string {
-  const last = String((header && request.headers[header]) ?? '')
-    .split(',')
-    .at(-1)
-    ?.trim()
-  if (!last) return 'all'
-  if (!ipaddr.isValid(last)) return last.slice(0, 200)
-  const bytes = ipaddr.process(last).toByteArray()
-  return bytes.slice(0, 8).join('.')
-}
+/** Limit key of a caller without a token. Callers whose address no trusted proxy tells share one counter. */
+export const addressKeyOf = (request: FastifyRequest, header: string | undefined): string =>
+  (header && readTrustedHeader(request, header)?.limitKey) ?? 'all'

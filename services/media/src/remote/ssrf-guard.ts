@@ -96,7 +96,10 @@ export function createGuard(options: GuardOptions = {}): Guard {
 /** Host without brackets, and the port with the scheme's default filled in. */
 function targetOf(url: URL): Target {
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
-  return { hostname: hostname.replace(/\.+$/, ''), port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) }
+  return {
+    hostname: hostname.replace(/(?<!\.)\.+$/, ''),
+    port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
+  }
 }
 
 /** A name is one service whatever the port; behind an address and on the machine itself others may listen. */
@@ -107,7 +110,7 @@ function isSame(self: Target, { hostname, port }: Target): boolean {
 
 function isOrdinaryName(hostname: string): boolean {
   if (isIP(hostname)) return true
-  const name = hostname.toLowerCase().replace(/\.+$/, '')
+  const name = hostname.toLowerCase().replace(/(?<!\.)\.+$/, '')
   return name.includes('.') && !PRIVATE_SUFFIXES.some((suffix) => name.endsWith(suffix))
 }
 

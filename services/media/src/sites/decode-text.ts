@@ -24,4 +24,4 @@ function charsetOfPage(bytes: Buffer): string | undefined {
   return charset && /^utf-?16/i.test(charset) ? undefined : charset
 }
 
-const charsetIn = (text: string) => /charset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(text)?.[1]
+const charsetIn = (text: string) => /charset\s*=\s*(?:["']\s*)?([\w.:-]{1,40})/i.exec(text)?.[1]

@@ -35,7 +35,7 @@ export const tenor = defineSite<string>({
 function readStore({ data, url }: Page): Found | undefined {
   const store = parseJson(data.find(({ id }) => id === 'store-cache')?.text ?? '')
   const gifs = at(store, 'gifs', 'byId')
-  const id = /(\d+)$/.exec(url.pathname)?.[1] ?? ''
+  const id = /(?<!\d)(\d+)$/.exec(url.pathname)?.[1] ?? ''
   const entry = at(gifs, id) ?? Object.values(gifs ?? {})[0]
   const [gif] = listAt(entry, 'results')
   const sources = FORMATS.flatMap((format): Source[] => {

@@ -12,7 +12,7 @@ const MEANINGS: readonly [RegExp, Meaning][] = [
     /Unsupported URL|No suitable extractor|[Nn]o (video|media)\b|There('s| is) no video|Requested format is not available/,
     'none',
   ],
-  [/does not pass filter \(.*duration/, 'long'],
+  [/does not pass filter \(.{0,500}duration/, 'long'],
   [/larger than max-filesize/, 'large'],
   [/HTTP Error 5\d\d/, '5xx'],
   [/HTTP Error 4\d\d|does not exist|not found|deleted|removed|unavailable/i, '4xx'],

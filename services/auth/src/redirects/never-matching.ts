@@ -1,0 +1,60 @@
+import { type Glob, setExpression } from './allow-list.ts'
+import { expandGlob, type GlobPart } from './glob-parts.ts'
+import { judgeTarget } from './redirect-rules.ts'
+
+/** A site that no web address is on, so that the allow list alone decides. */
+const NO_SITE = 'none://none'
+
+/** Texts in place of wildcards, such that some make an address of any pattern that can match one: letters, ports, schemes. */
+const RUNS = ['a', '', '1', 'https', 'https://a', 'app://a']
+const STARS = ['1', 'a', '', 's', 'https']
+const ONES = ['a', '1', 's']
+/** Every character that a set may list: from `!` to `~`. */
+const PRINTABLE = Array.from({ length: 94 }, (_, index) => String.fromCharCode(0x21 + index))
+
+/** A sentence for each pattern that permits no target, with its place in the list. */
+export function neverMatching(allowList: readonly Glob[]): string[] {
+  return allowList.flatMap((glob, index) => {
+    const reason = reasonAgainst(glob)
+    return reason === undefined ? [] : [`AUTH_URI_ALLOW_LIST: pattern ${index + 1} can never match: ${reason}`]
+  })
+}
+
+/** Why the first target made of the pattern is refused; undefined if any is permitted. */
+function reasonAgainst(glob: Glob): string | undefined {
+  let first = glob.pattern.includes('#') ? 'targets are compared without their fragment' : undefined
+  for (const target of examplesOf(glob.pattern)) {
+    const judgement = judgeTarget(target, { siteUrl: NO_SITE, allowList: [glob] })
+    if ('rule' in judgement) return undefined
+    first ??= judgement.reason
+  }
+  return first
+}
+
+function* examplesOf(pattern: string): Generator<string> {
+  // An address that is listed literally, where `?` begins its query.
+  if (!pattern.includes('*')) yield pattern
+  for (const parts of expandGlob(pattern)) {
+    for (const run of RUNS) {
+      for (const star of STARS) {
+        for (const one of ONES) yield parts.map((part) => exampleOf(part, { run, star, one })).join('')
+      }
+    }
+  }
+}
+
+function exampleOf(part: GlobPart, { run, star, one }: { run: string; star: string; one: string }): string {
+  switch (part.kind) {
+    case 'run':
+      return run
+    case 'star':
+      return star
+    case 'one':
+      return one
+    case 'set':
+      if (part.members === '::1') return '[::1]'
+      return [one, ...PRINTABLE].find((character) => setExpression(part).test(character)) ?? one
+    case 'text':
+      return part.text
+  }
+}

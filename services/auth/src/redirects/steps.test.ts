@@ -1,0 +1,63 @@
+import { HOSTILE_SEED } from '@services/common/testing/hostile-run'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { mostAlive, type Step, takesAll } from './steps.ts'
+
+const one = (text: string): Step => ({ takes: (character) => character === text, repeats: false, text })
+const anyOf = (characters: string, repeats: boolean): Step => ({
+  takes: (character) => characters.includes(character),
+  repeats,
+})
+
+/** Steps over two letters and a dot, as patterns have them: a `*` stops at the dot, a `**` does not. */
+const step = fc.constantFrom(one('a'), one('b'), one('.'), anyOf('ab', true), anyOf('ab.', true), anyOf('ab', false))
+const text = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 12 })
+
+/** Tries one way after the other. */
+function triesAll([step, ...others]: readonly Step[], text: string): boolean {
+  if (!step) return text === ''
+  if (step.repeats && triesAll(others, text)) return true
+  return (
+    text !== '' && step.takes(text[0] as string) && triesAll(step.repeats ? [step, ...others] : others, text.slice(1))
+  )
+}
+
+/** The steps, and how often one was looked at. */
+function counted(steps: readonly Step[]) {
+  let looks = 0
+  const counting = steps.map((step) => ({
+    ...step,
+    takes: (character: string) => {
+      looks++
+      return step.takes(character)
+    },
+  }))
+  return { counting, looks: () => looks }
+}
+
+test('steps take what a matcher takes that tries one way after the other', () => {
+  const property = fc.property(fc.array(step, { maxLength: 8 }), text, (steps, text) => {
+    expect(takesAll(steps, text)).toBe(triesAll(steps, text))
+  })
+  fc.assert(property, { seed: HOSTILE_SEED, numRuns: 3000 })
+})
+
+test('a character costs no more looks than the most positions that can be alive', () => {
+  const texts = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 60 })
+  const property = fc.property(fc.array(step, { maxLength: 20 }), texts, (steps, text) => {
+    const { counting, looks } = counted(steps)
+    takesAll(counting, text)
+    expect(looks()).toBeLessThanOrEqual(mostAlive(steps) * text.length)
+    expect(mostAlive(steps)).toBeLessThanOrEqual(Math.max(2, steps.length + 1))
+  })
+  fc.assert(property, { seed: HOSTILE_SEED, numRuns: 3000 })
+})
+
+test('the longest target costs a pattern of wildcards alone one look for each step and character', () => {
+  const { counting, looks } = counted(
+    Array.from({ length: 500 }, (_, index) => (index % 2 ? one('a') : anyOf('ab.', true))),
+  )
+  expect(takesAll(counting, `${'a'.repeat(2047)}b`)).toBe(false)
+  expect(looks()).toBeGreaterThan(2048)
+  expect(looks()).toBeLessThanOrEqual(500 * 2048)
+})
