@@ -27,6 +27,7 @@ import type { Address } from '../users/address.ts'
 import { applyEmailChange, applyPhoneChange, refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { mergedMetadata, requireModestMetadata } from '../users/metadata.ts'
+import { provenUser, withoutFacts } from '../users/proven-addresses.ts'
 import { isHeldUnproven } from '../users/unproven-holder.store.ts'
 import { findUserById, lockUser, setPassword, touchUser, type User } from '../users/users.store.ts'
 
@@ -63,10 +64,12 @@ export async function updateAccount(
   asked: AccountChanges,
 ): Promise<User> {
   const { user, session } = caller
+  const proven = provenUser(user)
   const changes: AccountChanges = {
     ...asked,
-    email: asked.email === user.email ? undefined : asked.email,
-    phone: asked.phone === user.phone ? undefined : asked.phone,
+    email: asked.email === proven.email ? undefined : asked.email,
+    phone: asked.phone === proven.phone ? undefined : asked.phone,
+    data: asked.data && withoutFacts(asked.data),
   }
   // Before anything is looked up: the answer tells whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
@@ -172,7 +175,7 @@ async function changePassword(
 async function changeEmail(deps: Deps, trx: Transaction<DB>, user: User, email: string, order: AccountChanges) {
   const now = deps.now()
   if (changesEmailAtOnce(deps, user)) {
-    await applyEmailChange(trx, user.id, email, now)
+    await applyEmailChange(trx, user.id, email, 'assumed', now)
     await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
     await refreshProviders(trx, user.id, now)
     return
@@ -190,7 +193,7 @@ async function changePhone(
 ) {
   const now = deps.now()
   if (deps.config.sms.autoconfirm) {
-    await applyPhoneChange(trx, user.id, phone, now)
+    await applyPhoneChange(trx, user.id, phone, 'assumed', now)
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone, now } as const
     const isNew = await putProvenIdentity(trx, identity)
     await refreshProviders(trx, user.id, now)

@@ -6,7 +6,7 @@ import { apiError } from '../errors.ts'
 import { adminOf } from '../http/admin-only.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { errorResponses } from '../http/shapes.ts'
-import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { createUser } from './create-user.ts'
 import { readUserFields, UserFields } from './user-fields.ts'
 
@@ -65,6 +65,6 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       passwordHash: body.password_hash,
       ...readUserFields(body),
     })
-    return toUserBody(user)
+    return toRegisteredBody(user)
   }
 }

@@ -14,6 +14,7 @@ import { blankUser } from '../users/blank-user.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { parsePhone } from '../users/phone-number.ts'
+import { withoutFacts } from '../users/proven-addresses.ts'
 import { findUserById, insertUser, type User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { parseName, refuseOversizedPassword } from './user-input.ts'
@@ -82,7 +83,10 @@ async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user
     email_confirmed_at: isEmailConfirmed ? now : null,
     phone_confirmed_at: phone && input.phoneConfirm ? now : null,
     app_metadata: withoutNulls({ provider: providers[0], providers, ...input.appMetadata }),
-    user_metadata: withoutNulls({ ...input.userMetadata, ...(isEmailConfirmed ? { email_verified: true } : {}) }),
+    user_metadata: withoutNulls({
+      ...withoutFacts(input.userMetadata ?? {}),
+      ...(isEmailConfirmed ? { email_verified: true } : {}),
+    }),
     banned_until: input.banDuration ? bannedUntil(input.banDuration, now) : null,
   }
   requireModestMetadata(user.user_metadata)

@@ -9,7 +9,7 @@ import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { isPermitted } from '../redirects/redirect-rules.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { FreeForm } from '../users/metadata.ts'
-import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { GENERATED_TYPES, type GeneratedType, generateLink } from './generate-link.ts'
 
 const GeneratedLink = Type.Object({
@@ -58,7 +58,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         audience: requestAudience(request, config.jwt.audience),
         context: isPermitted(asked, rules) ? { ...context, redirectTo: asked } : context,
       })
-      return { ...toUserBody(link.user), ...link.properties }
+      return { ...toRegisteredBody(link.user), ...link.properties }
     },
   })
 }

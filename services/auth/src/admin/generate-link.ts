@@ -17,6 +17,8 @@ import { refuseTakenEmail } from '../users/addresses.store.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
+import { withoutFacts } from '../users/proven-addresses.ts'
+import { releaseAddress } from '../users/unproven-holder.store.ts'
 import {
   findUserByEmail,
   findUserById,
@@ -72,6 +74,7 @@ interface Made {
 /** Makes a link and code as a mail would carry them, without sending; a magic link for an unknown address signs up. */
 export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, order: LinkOrder): Promise<GeneratedLink> {
   requireModestMetadata(order.data)
+  await releaseAddress(deps.db, { channel: 'email', value: order.email }, order.audience, deps.now())
   const known = await findUserByEmail(deps.db, order.email, order.audience)
   const type = order.type === 'magiclink' && !known ? 'signup' : order.type
   const passwordHash = await passwordOf(deps, order, type, known !== undefined)
@@ -123,7 +126,7 @@ type Maker = (
 const MAKERS: Record<GeneratedType, Maker> = {
   signup: async (deps, trx, _log, _admin, order, passwordHash) => {
     const { user, isNew } = await lockUnproven(deps, trx, order, passwordHash)
-    if (!isNew) await mergeUserMetadata(trx, user.id, order.data, deps.now())
+    if (!isNew) await mergeUserMetadata(trx, user.id, withoutFacts(order.data), deps.now())
     await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
     const { purpose } = LINK_KINDS.confirmation
     return { kind: 'confirmation', purpose, relatesTo: order.email, user, password: { hash: passwordHash } }

@@ -7,7 +7,7 @@ import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { FreeForm } from '../users/metadata.ts'
-import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { inviteUser } from './invite-user.ts'
 
 /** POST /invite: an account for an address, and a mail with the link to take it over. */
@@ -31,7 +31,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         audience: requestAudience(request, deps.config.jwt.audience),
         context: mailContextOf(request, deps.config),
       })
-      return toUserBody(user)
+      return toRegisteredBody(user)
     },
   })
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { command, UsageError } from '@services/common/cli'
 import { listUsersAfter, type UserPlace } from '../users/list-users.store.ts'
-import { toUserBody } from '../users/user-shape.ts'
+import { toRegisteredBody } from '../users/user-shape.ts'
 import type { User } from '../users/users.store.ts'
 import { onUsers } from './command-line.ts'
 import { parseFilter } from './user-input.ts'
@@ -26,7 +26,7 @@ export const usersList = command({
       let after: UserPlace | undefined
       do {
         const page = await listUsersAfter(db, search, { direction: 'desc', limit: Math.min(left, PAGE), after })
-        for (const user of page) await print(json ? JSON.stringify(toUserBody(user)) : tableRow(cellsOf(user)))
+        for (const user of page) await print(json ? JSON.stringify(toRegisteredBody(user)) : tableRow(cellsOf(user)))
         left -= page.length
         after = page.length === PAGE ? page.at(-1)?.place : undefined
       } while (after && left > 0)

@@ -6,7 +6,7 @@ import { requestAudience } from '../http/authenticate.ts'
 import { linkTo, PageQuery, pageHeaders, parseLimit, parsePage } from '../http/paging.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../users/list-users.store.ts'
-import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { formatCursor, parseCursor } from './user-cursor.ts'
 import { parseFilter } from './user-input.ts'
 
@@ -50,12 +50,12 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       if (byCursor && !query.page && !query.per_page) {
         const { users, pagination } = await walk(search, direction ?? 'asc', parseLimit(query.limit), query.cursor)
         if (pagination.next_cursor) reply.header('link', linkTo(url, { cursor: pagination.next_cursor }, 'next'))
-        return { users: users.map(toUserBody), aud: search.aud, pagination }
+        return { users: users.map(toRegisteredBody), aud: search.aud, pagination }
       }
       const page = parsePage(query)
       const { users, total } = await listUsers(deps.db, search, { direction: direction ?? 'desc', ...page })
       reply.headers(pageHeaders(url, page, total))
-      return { users: users.map(toUserBody), aud: search.aud }
+      return { users: users.map(toRegisteredBody), aud: search.aud }
     },
   })
 

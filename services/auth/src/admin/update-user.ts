@@ -17,6 +17,7 @@ import { parseEmail } from '../users/email-address.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { parsePhone } from '../users/phone-number.ts'
+import { withoutFacts } from '../users/proven-addresses.ts'
 import { findUserById, lockAndReadUser, setPassword, type User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
@@ -108,18 +109,25 @@ async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate
   if (phone) await refuseTakenPhone(trx, phone, user.aud, user.id)
   const changes: UserChanges = {}
   if (update.role) changes.role = update.role
-  if (update.emailConfirm && (email ?? user.email)) changes.email_confirmed_at = now
-  if (update.phoneConfirm && (phone ?? user.phone)) changes.phone_confirmed_at = now
+  if (update.emailConfirm && (email ?? user.email))
+    Object.assign(changes, { email_confirmed_at: now, email_assumed: false })
+  if (update.phoneConfirm && (phone ?? user.phone))
+    Object.assign(changes, { phone_confirmed_at: now, phone_assumed: false })
   // A change the user had begun is over: its tokens end with the address they were sent for.
-  if (email) Object.assign(changes, { email, ...NO_EMAIL_CHANGE })
-  if (phone) Object.assign(changes, { phone, ...NO_PHONE_CHANGE })
+  if (email) Object.assign(changes, { email, email_vouched: true, ...NO_EMAIL_CHANGE })
+  if (phone) Object.assign(changes, { phone, phone_vouched: true, ...NO_PHONE_CHANGE })
   if (changes.email_confirmed_at || changes.phone_confirmed_at) changes.is_anonymous = false
   if (update.bannedUntil !== undefined) changes.banned_until = update.bannedUntil
   await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
 }
 
-const NO_EMAIL_CHANGE = { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 }
-const NO_PHONE_CHANGE = { phone_change: null, phone_change_sent_at: null }
+const NO_EMAIL_CHANGE = {
+  email_assumed: false,
+  email_change: null,
+  email_change_sent_at: null,
+  email_change_confirm_status: 0,
+}
+const NO_PHONE_CHANGE = { phone_assumed: false, phone_change: null, phone_change_sent_at: null }
 
 /** The identity of an address follows it; what was verified of the old one says nothing of the new one. */
 async function changeIdentities(
@@ -152,7 +160,7 @@ async function changeMetadata(trx: Transaction<DB>, user: User, update: CheckedU
     await mergeUserMetadata(trx, user.id, { email_verified: true }, now)
   }
   if (update.appMetadata) await mergeAppMetadata(trx, user.id, update.appMetadata, now)
-  if (update.userMetadata) await mergeUserMetadata(trx, user.id, update.userMetadata, now)
+  if (update.userMetadata) await mergeUserMetadata(trx, user.id, withoutFacts(update.userMetadata), now)
   // After the caller's own keys: which providers there are is a fact, whatever an admin's form sends back.
   await refreshProviders(trx, user.id, now)
 }

@@ -1,5 +1,5 @@
 import { command, printResult, UsageError } from '@services/common/cli'
-import { toUserBody } from '../users/user-shape.ts'
+import { toRegisteredBody } from '../users/user-shape.ts'
 import type { User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { findNamedUser, OPERATOR, onUsers, USER_OPERAND } from './command-line.ts'
@@ -131,4 +131,4 @@ function changeNamed(json: boolean, name: string, update: UserUpdate, describe: 
   })
 }
 
-const printUser = (json: boolean, user: User, text: string) => printResult(json, toUserBody(user), text)
+const printUser = (json: boolean, user: User, text: string) => printResult(json, toRegisteredBody(user), text)

@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts'
 import { adminOf } from '../http/admin-only.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { subjectOf } from '../http/subject.ts'
-import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { deleteUser } from './delete-user.ts'
 import { updateUser } from './update-user.ts'
 import { readUserFields, UserFields } from './user-fields.ts'
@@ -25,7 +25,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       params,
       response: { 200: UserShape, ...errorResponses(401, 403, 404) },
     },
-    handler: async (request) => toUserBody(subjectOf(request)),
+    handler: async (request) => toRegisteredBody(subjectOf(request)),
   })
 
   app.route({
@@ -42,7 +42,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     },
     handler: async (request) => {
       const update = readUserFields(request.body)
-      return toUserBody(await updateUser(deps, request.log, adminOf(request), subjectOf(request).id, update))
+      return toRegisteredBody(await updateUser(deps, request.log, adminOf(request), subjectOf(request).id, update))
     },
   })
 

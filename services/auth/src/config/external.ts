@@ -7,7 +7,7 @@ export const externalVariables = {
   EXTERNAL_IOS_BUNDLE_ID: text('Bundle id of an iOS application whose Apple id_tokens are accepted.'),
   SECURITY_MANUAL_LINKING_ENABLED: boolean('Users may link and unlink accounts at providers.', { default: 'false' }),
   MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: boolean(
-    'Who signs in at a provider need not have a verified address, there or here.',
+    "Who signs in at a provider need not have a verified address, there or here; an unverified one is not the user's until they prove it.",
     { default: 'false' },
   ),
   ENCRYPTION_KEY: parsed(

@@ -50,7 +50,10 @@ export const mailVariables = {
   MAILER_SECURE_EMAIL_CHANGE_ENABLED: boolean('The old and the new address must both agree to a change of address.', {
     default: 'true',
   }),
-  MAILER_AUTOCONFIRM: boolean('E-mail addresses count as confirmed at sign-up.', { default: 'false' }),
+  MAILER_AUTOCONFIRM: boolean(
+    'E-mail addresses count as confirmed at sign-up; the first proof of one takes its account.',
+    { default: 'false' },
+  ),
   MAILER_OTP_EXP: duration('Validity of mail links and codes.', { default: '3600', positive: true }),
   MAILER_INVITE_EXP: duration('Validity of invitations.', { default: '168h', positive: true }),
   MAILER_OTP_LENGTH: integer('Digits of mailed codes.', { default: '6', min: 6, max: 10 }),

@@ -6,7 +6,9 @@ import { parseMoment, parseTestNumbers } from '../sms/test-numbers.ts'
 import type { limitVariables } from './limits.ts'
 
 export const smsVariables = {
-  SMS_AUTOCONFIRM: boolean('Phone numbers count as confirmed at sign-up.', { default: 'false' }),
+  SMS_AUTOCONFIRM: boolean('Phone numbers count as confirmed at sign-up; the first proof of one takes its account.', {
+    default: 'false',
+  }),
   SMS_MAX_FREQUENCY: duration('Least time between codes to one number.', { default: '60' }),
   SMS_OTP_EXP: duration('Validity of SMS codes.', { default: '600', positive: true }),
   SMS_OTP_LENGTH: integer('Digits of SMS codes.', { default: '6', min: 6, max: 10 }),

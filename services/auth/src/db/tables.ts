@@ -61,6 +61,12 @@ export interface UsersTable {
   user_metadata: MetadataColumn
   is_anonymous: Generated<boolean>
   made_by_admin: Generated<boolean>
+  /** Confirmed by a setting, not by a proof. */
+  email_assumed: Generated<boolean>
+  phone_assumed: Generated<boolean>
+  /** Given to the account by an admin. */
+  email_vouched: Generated<boolean>
+  phone_vouched: Generated<boolean>
   banned_until: MaybeTime
   deleted_at: MaybeTime
   created_at: Date

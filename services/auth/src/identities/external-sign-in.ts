@@ -5,12 +5,16 @@ import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { countSignUp } from '../metrics.ts'
+import { sendEmailChange, wishForEmail } from '../one-time-messages/address-change.ts'
 import { sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { LinkMailDeps, MailContext } from '../one-time-messages/link-mail.ts'
 import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
+import { isEmailTaken } from '../users/addresses.store.ts'
 import { isBanned } from '../users/is-banned.ts'
+import { isPending } from '../users/proven-addresses.ts'
+import { isHeldUnproven } from '../users/unproven-holder.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
 import { lockExternalAccount } from './external-user.store.ts'
 import {
@@ -48,16 +52,23 @@ export async function signInExternally<Admitted>(
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
     throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
   }
-  const { user, isNew, isAnother, admitted } = await deps.db.transaction().execute(async (trx) => {
+  const { user, isNew, isAnother, toldEmail, admitted } = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
+    if (found.toldEmail) await wishForEmail(deps, trx, found.user, found.toldEmail)
     if (!found.isAnother && isBanned(found.user, deps.now())) throw apiError('user_banned')
     return { ...found, admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user) } }
   })
   if (isNew) countSignUp(provider.name)
-  if (admitted) return admitted.value
   // Whether somebody has the address, nobody is told: for who has confirmed it all is done but the mail.
-  const email = (isAnother && primaryEmail(account)?.email) || (user.email as string)
-  const isMailed = await isConfirmationSent(deps, log, { userId: user.id, email, context })
+  const isMailed = toldEmail
+    ? await isChangeSent(deps, { userId: user.id, email: toldEmail, context })
+    : !admitted &&
+      (await isConfirmationSent(deps, log, {
+        userId: user.id,
+        email: (isAnother && primaryEmail(account)?.email) || (user.email as string),
+        context,
+      }))
+  if (admitted) return admitted.value
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
 
@@ -71,38 +82,59 @@ async function findUser(
   // Before any user is: linking and signing in by one account at once would wait for each other.
   await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
   if (shown.linking) {
-    return { ...(await linkIdentity(deps, trx, log, signIn, shown.linking)), isNew: false, isAnother: false }
+    const linked = await linkIdentity(deps, trx, log, signIn, shown.linking)
+    const awaitsProof = linked.toldEmail !== undefined && !deps.config.external.allowUnverifiedEmail
+    return { ...linked, isNew: false, isAnother: false, awaitsProof }
   }
   if (shown.inviteTokenHash) {
     const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)
     return { user, isNew: false, isAnother: false, awaitsProof: false }
   }
   const found = await findOrCreateExternalUser(deps, trx, log, signIn)
-  const { user } = found
-  const isUnproven = shown.account.emails.length > 0 && user.email !== null && !user.email_confirmed_at
-  return { ...found, awaitsProof: found.isAnother || (isUnproven && !deps.config.external.allowUnverifiedEmail) }
+  const { user, isAnother, toldEmail } = found
+  // Whatever this sign-in brought: a pending account accepts none.
+  const awaitsProof =
+    isAnother || isPending(user) || (toldEmail !== undefined && !deps.config.external.allowUnverifiedEmail)
+  return { ...found, awaitsProof }
 }
 
-/** After the account was made, because limits are not counted inside a transaction. A refusal means that none is sent. */
-async function isConfirmationSent(
-  deps: Deps,
-  log: AuditLog,
-  { userId, email, context }: { userId: string; email: string; context: MailContext },
-): Promise<boolean> {
-  const address = { channel: 'email', value: email } as const
-  const send = () =>
+interface AddressMail {
+  userId: string
+  email: string
+  context: MailContext
+}
+
+/** Sends the link that confirms a pending account. */
+const isConfirmationSent = (deps: Deps, log: AuditLog, { userId, email, context }: AddressMail): Promise<boolean> =>
+  isSent(deps, email, () =>
     deps.db.transaction().execute(async (trx) => {
+      const address = { channel: 'email', value: email } as const
       const holder = await lockAndReadUser(trx, userId)
       if (!holder) return
       const { isPending } = await sendConfirmation(deps, trx, holder, { address, context })
       if (!isPending) return
       const traits = { provider: 'email' }
       await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })
-    })
+    }),
+  )
+
+/** Sends the link by which an account in use gets the told address. */
+const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail): Promise<boolean> =>
+  isSent(deps, email, () =>
+    deps.db.transaction().execute(async (trx) => {
+      const user = await lockAndReadUser(trx, userId)
+      if (user?.email_change !== email) return
+      const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
+      const isPretended = (await isEmailTaken(trx, email, user.aud, userId)) && !(await isHeldUnproven(trx, held))
+      await sendEmailChange(deps, trx, user, email, { context, isPretended })
+    }),
+  )
+
+/** Runs after the account was made, because limits are not counted inside a transaction. False: a limit refused the mail. */
+async function isSent(deps: Deps, email: string, send: () => Promise<void>): Promise<boolean> {
   try {
-    await withinGaps(deps, [{ kind: 'confirmation', key: address.value }], () =>
-      withMessagesCounted(deps, [address], send),
-    )
+    const address = { channel: 'email', value: email } as const
+    await withinGaps(deps, [{ kind: 'confirmation', key: email }], () => withMessagesCounted(deps, [address], send))
     return true
   } catch (error) {
     if (error instanceof ApiError) return false

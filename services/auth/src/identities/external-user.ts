@@ -10,13 +10,21 @@ import { type NotifyDeps, notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
 import type { ExternalEmail } from '../providers/provider.ts'
-import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
+import { applyEmailChange, confirmAddress, findUserIdsByEmails, isEmailTaken } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
-import { deleteUserRow } from '../users/change-user.store.ts'
+import { changeUser } from '../users/change-user.store.ts'
+import { displace, displaceHolder } from '../users/displace-holder.ts'
 import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { isModestMetadata } from '../users/metadata.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
-import { dropAddress, lockUnprovenHolder } from '../users/unproven-holder.store.ts'
+import { isPending } from '../users/proven-addresses.ts'
+import {
+  dropAddress,
+  lockUnprovenHolder,
+  releaseAddress,
+  type UnprovenHolder,
+  withdrawEmail,
+} from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, lockAndReadUser, type User } from '../users/users.store.ts'
 import { findIdentity, forgetUnprovenOwner, refreshIdentity } from './external-user.store.ts'
 import { insertIdentity } from './identities.store.ts'
@@ -35,16 +43,16 @@ export interface ExternalSignIn {
   acceptLanguage: string | undefined
 }
 
-type Squatter = Pick<User, 'id' | 'email' | 'phone'>
-
 export interface ExternalUser {
   user: User
   isNew: boolean
   /** Somebody else, who has the address: it is not verified, so there is no account for who showed it. */
   isAnother: boolean
+  /** Address that the provider told and has not verified: a wanted one, and never the account's before its proof. */
+  toldEmail?: string | undefined
 }
 
-type Found = { userId: string; isNew: boolean; isAnother: boolean }
+type Found = Omit<ExternalUser, 'user'> & { userId: string }
 
 /**
  * The user of an account at a provider, which the caller has locked: theirs already, linked to it now, or new. Throws as the
@@ -58,7 +66,7 @@ export async function findOrCreateExternalUser(
 ): Promise<ExternalUser> {
   const { provider, account } = signIn
   const identity = await findIdentity(trx, provider.name, account.sub)
-  const found = identity ? await signInAgain(deps, trx, signIn, identity) : await joinOrCreate(deps, trx, log, signIn)
+  const found = await (identity ? signInAgain(deps, trx, log, signIn, identity) : joinOrCreate(deps, trx, log, signIn))
   if (!found.isAnother) await refreshProviders(trx, found.userId, deps.now())
   const user = (await findUserById(trx, found.userId)) as User
   if (found.isNew) {
@@ -70,16 +78,41 @@ export async function findOrCreateExternalUser(
 async function signInAgain(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
+  log: AuditLog,
   { account }: ExternalSignIn,
   identity: { id: string; user_id: string },
-) {
+): Promise<Found> {
   const user = (await lockAndReadUser(trx, identity.user_id)) ?? refuseVanishedAccount()
   const email = primaryEmail(account)
   const data = identityData(account, email)
   await refreshIdentity(trx, identity.id, data, deps.now())
   await mergeIfItFits(deps, trx, user, data)
-  if (email?.verified && email.email === user.email) await confirmAddress(trx, user.id, 'email', deps.now())
-  return { userId: user.id, isNew: false, isAnother: false }
+  const found = { userId: user.id, isNew: false, isAnother: false }
+  if (email?.verified) await takeVerified(deps, trx, log, user, email.email)
+  // Made while such sign-ins were refused.
+  else if (isPending(user) && deps.config.external.allowUnverifiedEmail) await withdrawEmail(trx, user.id, deps.now())
+  if (!user.is_anonymous) return found
+  // An anonymous user linked it, and the told address still waits for its proof.
+  const toldEmail = email && !email.verified ? email.email : undefined
+  if (!toldEmail || deps.config.external.allowUnverifiedEmail) {
+    await changeUser(trx, user.id, { is_anonymous: false }, deps.now())
+  }
+  return { ...found, toldEmail }
+}
+
+/** Confirms the address of an account, or gives it this one where it has none that is confirmed and nobody else has it. */
+async function takeVerified(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  user: User,
+  email: string,
+): Promise<void> {
+  const now = deps.now()
+  if (user.email === email) return confirmAddress(trx, user.id, 'email', now)
+  if (user.email_confirmed_at || (user.email && !(await withdrawEmail(trx, user.id, now)))) return
+  await displaceHolder(deps, trx, log, user, { channel: 'email', value: email })
+  if (!(await isEmailTaken(trx, email, user.aud, user.id))) await applyEmailChange(trx, user.id, email, 'proven', now)
 }
 
 async function joinOrCreate(
@@ -90,6 +123,9 @@ async function joinOrCreate(
 ): Promise<Found> {
   const { provider, account, audience } = signIn
   const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
+  for (const value of account.emails.map(({ email }) => email).toSorted()) {
+    await releaseAddress(trx, { channel: 'email', value }, audience, deps.now())
+  }
   const squatters = await lockSquatters(deps, trx, audience, verified)
   const holders = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
   const [owner, another] = holders.filter((id) => !squatters.has(id))
@@ -105,28 +141,49 @@ async function joinOrCreate(
     // Somebody has come by the address in this very moment, and can be seen by now.
     return found ?? joinOrCreate(deps, trx, log, signIn)
   }
-  if (provider.settings.linking === 'never') throw apiError('email_exists')
+  if (provider.settings.linking === 'never') {
+    if (owner) throw apiError('email_exists')
+    return createInsteadOf(deps, trx, log, signIn, squatters)
+  }
   await link(deps, trx, log, signIn, { userId: holder, squatters })
   return { userId: holder, isNew: false, isAnother: false }
 }
 
+/** Takes the addresses from squatters and creates an account, for a provider that may not link. */
+async function createInsteadOf(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  signIn: ExternalSignIn,
+  squatters: ReadonlyMap<string, UnprovenHolder>,
+): Promise<Found> {
+  const displaced = []
+  for (const target of squatters.values()) displaced.push({ target, action: await displaceSquatter(deps, trx, target) })
+  const found = (await createUser(deps, trx, signIn)) ?? refuseVanishedAccount()
+  const actor = (await findUserById(trx, found.userId)) as User
+  for (const event of displaced) await audit(deps, trx, log, { ...event, actor })
+  return found
+}
+
+const displaceSquatter = (deps: ExternalSignInDeps, trx: Transaction<DB>, squatter: UnprovenHolder) =>
+  displace(trx, squatter, { channel: 'email', value: squatter.email ?? '' }, deps.now())
+
 /**
- * Accounts that have one of the addresses and never proved it, by their ids. One that can be signed in to by a number gives
- * the address back instead: linked to, its number would be a way in for whoever made it. In the same order for whoever has
- * the same addresses: two at once would wait for each other.
+ * Accounts that have one of the addresses and never proved it, by their ids. One whose number is proven is that number's owner's
+ * and gives the address back. In the same order for whoever has the same addresses: two at once would wait for each other.
  */
 async function lockSquatters(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   audience: string,
   addresses: readonly string[],
-): Promise<Map<string, Squatter>> {
-  const squatters = new Map<string, Squatter>()
+): Promise<Map<string, UnprovenHolder>> {
+  const squatters = new Map<string, UnprovenHolder>()
   for (const value of addresses.toSorted()) {
     const address = { channel: 'email', value } as const
     const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
     if (!holder) continue
-    if (holder.phone) {
+    if (holder.phone_confirmed_at && !holder.phone_assumed) {
       await dropAddress(trx, holder.id, address, deps.now())
       await refreshProviders(trx, holder.id, deps.now())
     } else squatters.set(holder.id, holder)
@@ -140,7 +197,7 @@ async function link(
   trx: Transaction<DB>,
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
-  { userId, squatters }: { userId: string; squatters: ReadonlyMap<string, Squatter> },
+  { userId, squatters }: { userId: string; squatters: ReadonlyMap<string, UnprovenHolder> },
 ): Promise<void> {
   const now = deps.now()
   const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
@@ -148,19 +205,21 @@ async function link(
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
-  if (squatters.has(userId)) await forgetUnprovenOwner(trx, userId, { identityId, data, now })
-  else {
+  if (squatters.has(userId)) {
+    await forgetUnprovenOwner(trx, userId, { identityId, data, now })
+    await changeUser(trx, userId, { phone: null, phone_confirmed_at: null, phone_assumed: false }, now)
+  } else {
     if (user.invited_at) await forgetBeforeInvitation(trx, user, identityId, now)
     await mergeIfItFits(deps, trx, user, data)
   }
-  if (email && !user.email_confirmed_at) {
+  if (email && (!user.email_confirmed_at || user.email_assumed)) {
     await endTokens(trx, userId, 'all', now)
     await confirmAddress(trx, userId, 'email', now)
   }
   for (const target of squatters.values()) {
     if (target.id === userId) continue
-    await audit(deps, trx, log, { action: 'user_deleted', actor: user, target })
-    await deleteUserRow(trx, target.id)
+    const action = await displaceSquatter(deps, trx, target)
+    await audit(deps, trx, log, { action, actor: user, target })
   }
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
   await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
@@ -186,15 +245,20 @@ async function createUser(
   if (holder && email?.verified) return undefined
   // It is only told to be theirs.
   if (holder && !config.external.allowUnverifiedEmail) return { userId: holder, isNew: false, isAnother: true }
-  const ownEmail = holder ? undefined : email
-  const isProven = ownEmail?.verified || config.mail.autoconfirm
+  // The account is let in without it; the answer is the same whether the address is taken.
+  const toldEmail = config.external.allowUnverifiedEmail && !email?.verified ? email?.email : undefined
+  const ownEmail = toldEmail || holder ? undefined : email
+  const isAssumed = ownEmail !== undefined && !ownEmail.verified && config.mail.autoconfirm
   const data = identityData(account, email)
   const id = deps.newId()
   const { identities: _none, confirmed_at: _generated, ...row } = blankUser(id, audience, config.jwt.defaultRole, now)
   const isInserted = await insertUser(trx, {
     ...row,
     email: ownEmail?.email ?? null,
-    email_confirmed_at: ownEmail && isProven ? now : null,
+    email_confirmed_at: ownEmail?.verified || isAssumed ? now : null,
+    email_assumed: isAssumed,
+    email_change: toldEmail ?? null,
+    email_change_sent_at: toldEmail ? now : null,
     app_metadata: { provider: provider.name, providers: [provider.name] },
     user_metadata: data,
   })
@@ -207,7 +271,7 @@ async function createUser(
     data,
     now,
   })
-  return { userId: id, isNew: true, isAnother: false }
+  return { userId: id, isNew: true, isAnother: false, toldEmail }
 }
 
 /** The refusal of an address nobody has verified; `isLinked`: its account was linked to one that had none. */

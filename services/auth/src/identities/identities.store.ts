@@ -120,6 +120,11 @@ export async function deleteIdentity(trx: Transaction<DB>, id: string): Promise<
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
+/** All identities of a user but that of one provider. */
+export async function deleteIdentitiesExcept(trx: Transaction<DB>, userId: string, provider: string): Promise<void> {
+  await trx.deleteFrom('identities').where('user_id', '=', userId).where('provider', '!=', provider).execute()
+}
+
 /** Accounts at providers; false where there was none. */
 export async function deleteProviderIdentities(trx: Transaction<DB>, userId: string): Promise<boolean> {
   const { numDeletedRows } = await trx

@@ -10,9 +10,9 @@ import { findUserIdByLinkHash, takeByLinkHash } from '../one-time-tokens/one-tim
 import { primaryEmail } from '../providers/clean-account.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
 import { findCaller } from '../sessions/sessions.store.ts'
-import { refuseTakenAddress } from '../users/address-taken.ts'
 import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
+import { displaceHolder } from '../users/displace-holder.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
 import { findIdentity } from './external-user.store.ts'
@@ -63,9 +63,10 @@ export async function acceptInvitation(
 }
 
 /**
- * The account of who is signed in gets the one at the provider, whatever addresses either has. Of an account without an
- * address the provider's becomes its own: proven, or to be proven where it has no number either. Throws
- * identity_already_exists and email_exists, and what a request without a live session is told where it has ended meanwhile.
+ * The account of who is signed in gets the one at the provider, whatever addresses either has. An account without an address
+ * gets the provider's where that is verified; one that is only told it may want to have (`toldEmail`), where it has no number
+ * either. Throws identity_already_exists and email_exists, and what a request without a live session is told where it has ended
+ * meanwhile.
  */
 export async function linkIdentity(
   deps: ExternalSignInDeps,
@@ -73,7 +74,7 @@ export async function linkIdentity(
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
   linking: Linking,
-): Promise<{ user: User; awaitsProof: boolean }> {
+): Promise<{ user: User; toldEmail: string | undefined }> {
   const now = deps.now()
   const { userId } = linking
   const before = await lockAndReadUser(trx, userId)
@@ -81,21 +82,21 @@ export async function linkIdentity(
   await requireStillLinkable(deps, trx, before, linking)
   await addIdentity(deps, trx, userId, { provider, account })
   const email = primaryEmail(account)
-  // One that is only told waits for its proof at an anonymous account, which the owner may take over. What can be signed in to
-  // by a number could not be: its owner would confirm the address of somebody else's account.
-  if (!before.email && email && (email.verified || !before.phone)) {
+  if (!before.email && email?.verified) {
+    await displaceHolder(deps, trx, log, before, { channel: 'email', value: email.email })
     await refuseTakenEmail(trx, email.email, before.aud, userId)
-    if (email.verified) await applyEmailChange(trx, userId, email.email, now)
-    else await changeUser(trx, userId, { email: email.email }, now).catch(refuseTakenAddress)
+    await applyEmailChange(trx, userId, email.email, 'proven', now)
   }
   // Who can come back by it is not anonymous any more.
-  if (before.is_anonymous && (!email || email.verified)) await changeUser(trx, userId, { is_anonymous: false }, now)
+  const letsIn = !email || email.verified || deps.config.external.allowUnverifiedEmail
+  if (before.is_anonymous && letsIn) await changeUser(trx, userId, { is_anonymous: false }, now)
   await refreshProviders(trx, userId, now)
   const user = (await findUserById(trx, userId)) as User
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
   // To an address that was the user's before: the new one may be anybody's.
   await notify(deps, trx, before, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
-  return { user, awaitsProof: !before.email && user.email !== null && !user.email_confirmed_at }
+  const isTold = !before.email && !before.phone && email && !email.verified
+  return { user, toldEmail: isTold ? email.email : undefined }
 }
 
 /** Between asking and the provider's answer a thief may have been logged out, or a second factor enrolled. */

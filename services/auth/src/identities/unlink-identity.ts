@@ -4,16 +4,15 @@ import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
-import { isEmailTaken } from '../users/addresses.store.ts'
-import { changeUser, type UserChanges } from '../users/change-user.store.ts'
+import { changeUser } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
 import type { ExternalSignInDeps } from './external-user.ts'
 import { deleteIdentity } from './identities.store.ts'
 
 /**
- * Takes an identity from its user. An address that came with it goes too, and that of another identity takes its place
- * (contract/auth-external.md 3). Throws single_identity_not_deletable, identity_not_found and
+ * Takes an identity from its user. The e-mail address of the account stays: it moves to another one by a change of address alone,
+ * to which both addresses agree. A number goes with its identity. Throws single_identity_not_deletable, identity_not_found and
  * email_conflict_identity_not_deletable.
  */
 export async function unlinkIdentity(
@@ -28,17 +27,15 @@ export async function unlinkIdentity(
   const identity = user.identities.find(({ id }) => id === identityId.toLowerCase())
   if (user.identities.length <= 1) throw apiError('single_identity_not_deletable')
   if (!identity) throw apiError('identity_not_found')
-  const rest = user.identities.filter(({ id }) => id !== identity.id)
-  const changes = changesWithout(user, identity, rest, deps.config.mail.autoconfirm, now)
-  if (changes?.email && (await isEmailTaken(trx, changes.email, user.aud, user.id))) {
-    throw apiError('email_conflict_identity_not_deletable')
+  if (carriesAddress(user, identity)) {
+    throw apiError('email_conflict_identity_not_deletable', {
+      message: 'Unable to unlink the identity of the email address of the user; change the address first',
+    })
   }
   await deleteIdentity(trx, identity.id)
-  if (changes) {
-    await changeUser(trx, userId, changes, now).catch((cause: unknown) => {
-      throw apiError('email_conflict_identity_not_deletable', { cause })
-    })
-    // What was sent to an address that is not the user's any more is worth nothing.
+  if (identity.provider === 'phone') {
+    await changeUser(trx, userId, { phone: null, phone_confirmed_at: null, phone_assumed: false }, now)
+    // What was sent to a number that is not the user's any more is worth nothing.
     await endTokens(trx, userId, 'all', now)
   }
   await refreshProviders(trx, userId, now)
@@ -51,19 +48,12 @@ export async function unlinkIdentity(
   await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider }, { acceptLanguage })
 }
 
-/** The addresses the user has without the identity; undefined: the same. */
-function changesWithout(
-  user: User,
-  identity: IdentityJson,
-  rest: readonly IdentityJson[],
-  autoconfirm: boolean,
-  now: Date,
-): UserChanges | undefined {
-  if (identity.provider === 'phone') return { phone: null, phone_confirmed_at: null }
-  if (!user.email || identity.email !== user.email || rest.some(({ email }) => email === user.email)) return undefined
-  const next = rest.find((other) => other.email && isVerified(other)) ?? rest.find((other) => other.email)
-  const isProven = next && (isVerified(next) || autoconfirm)
-  return { email: next?.email ?? null, email_confirmed_at: isProven ? now : null }
-}
-
-const isVerified = ({ identity_data }: IdentityJson) => identity_data.email_verified === true
+/** Whether the account has its confirmed address by this identity alone. */
+const carriesAddress = (
+  { email, email_confirmed_at, identities }: User,
+  { id, email: carried }: IdentityJson,
+): boolean =>
+  email !== null &&
+  email_confirmed_at !== null &&
+  carried === email &&
+  !identities.some((other) => other.id !== id && other.email === email)

@@ -21,7 +21,7 @@ const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change
  */
 export function withChangesCounted<Result>(
   deps: BudgetDeps & SendGapDeps,
-  user: Pick<User, 'id' | 'email'>,
+  user: Pick<User, 'id' | 'email' | 'email_confirmed_at'>,
   wanted: readonly Address[],
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -32,7 +32,7 @@ export function withChangesCounted<Result>(
 /** Whoever gets a message for changes to the wanted addresses: those, and the current one where it must agree too. */
 export const askedAddresses = (
   deps: { config: Pick<Config, 'mail'> },
-  user: Pick<User, 'email'>,
+  user: Pick<User, 'email' | 'email_confirmed_at'>,
   wanted: readonly Address[],
 ): Address[] =>
   wanted.flatMap((to) =>
@@ -47,6 +47,8 @@ export interface EmailChangeOrder {
   context: MailContext
   pkce?: Pkce | undefined
   messageId?: string | undefined
+  /** The same work is done and no mail leaves: the address is another account's, which no answer reveals. */
+  isPretended?: boolean | undefined
 }
 
 /**
@@ -58,10 +60,10 @@ export async function sendEmailChange(
   trx: Transaction<DB>,
   user: User,
   newEmail: string,
-  { context, pkce, messageId }: EmailChangeOrder,
+  { context, pkce, messageId, isPretended }: EmailChangeOrder,
 ): Promise<void> {
   await wishForEmail(deps, trx, user, newEmail)
-  const mail = { ...context, kind: 'email_change', user, newEmail, pkce } as const
+  const mail = { ...context, kind: 'email_change', user, newEmail, pkce, isPretended } as const
   await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
   if (needsBothAddresses(deps, user)) {
     await sendLinkMail(deps, trx, { ...mail, to: user.email as string, purpose: 'email_change_current' })
@@ -81,11 +83,11 @@ export async function wishForEmail(
   await requestEmailChange(trx, user.id, newEmail, deps.now())
 }
 
-/** Whether a change of address waits for two confirmations. */
+/** Whether a change of address waits for two confirmations: an address that was never confirmed has no say. */
 export const needsBothAddresses = (
   { config: { mail } }: { config: Pick<Config, 'mail'> },
-  user: { email: string | null },
-): boolean => mail.secureEmailChange && !mail.autoconfirm && Boolean(user.email)
+  user: Pick<User, 'email' | 'email_confirmed_at'>,
+): boolean => mail.secureEmailChange && !mail.autoconfirm && Boolean(user.email && user.email_confirmed_at)
 
 /** Sends a code to the new number, which stays pending until it is typed in. */
 export async function sendPhoneChange(

@@ -10,11 +10,13 @@ import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmati
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
 import { confirmed, insertAccount, newAccount } from '../users/new-account.ts'
+import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../users/users.store.ts'
 
 export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address } = request
   const isNew = await deps.db.transaction().execute(async (trx) => {
+    await releaseAddress(trx, address, request.audience, deps.now())
     const known = await lockExisting(trx, request)
     const user = known ?? (await register(deps, trx, log, request))
     if (!user) return false

@@ -2,6 +2,7 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
 
 /**
@@ -11,6 +12,7 @@ import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId } = request
   await deps.db.transaction().execute(async (trx) => {
+    await releaseAddress(trx, address, audience, deps.now())
     const user = await findUserByEmail(trx, address.value, audience)
     if (!user || !(await lockUser(trx, user.id))) return
     const password = user.email_confirmed_at ? undefined : { hash: null }

@@ -9,11 +9,13 @@ import { isChange, type MessageRequest } from '../one-time-messages/message-requ
 import { CHANGE_PURPOSES } from '../one-time-tokens/end-tokens.ts'
 import { hasLiveToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Address } from '../users/address.ts'
+import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByAddress, lockAndReadUser, type User } from '../users/users.store.ts'
 
 /** The worker's half of POST /resend: sends again what is still pending; nothing where nothing is. */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
+  await releaseAddress(deps.db, address, audience, deps.now())
   const found = await findUserByAddress(deps.db, address, audience)
   if (!found) return
   try {

@@ -1,5 +1,6 @@
 import type { Aal, AmrEntry } from '../db/tables.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
+import { provenUser } from '../users/proven-addresses.ts'
 import type { User } from '../users/users.store.ts'
 
 export interface AccessTokenDeps {
@@ -15,7 +16,10 @@ export interface SignedAccessToken {
   expiresAt: number
 }
 
-/** The token applications verify. `amr` is newest first; every token has a random `jti`, so that no two are alike. */
+/**
+ * The token applications verify: `email` and `phone` are there once they are confirmed. `amr` is newest first; every token has
+ * a random `jti`, so that no two are alike.
+ */
 export async function signAccessToken(
   { keys, now, newId, config: { jwt } }: AccessTokenDeps,
   user: User,
@@ -23,6 +27,7 @@ export async function signAccessToken(
 ): Promise<SignedAccessToken> {
   const issuedAt = Math.floor(now().getTime() / 1000)
   const expiresAt = issuedAt + jwt.lifetimeSeconds
+  const { email, phone, user_metadata } = provenUser(user)
   const token = await keys.sign({
     iss: jwt.issuer,
     sub: user.id,
@@ -30,10 +35,10 @@ export async function signAccessToken(
     exp: expiresAt,
     iat: issuedAt,
     jti: newId(),
-    email: user.email ?? '',
-    phone: user.phone ?? '',
+    email: email ?? '',
+    phone: phone ?? '',
     app_metadata: user.app_metadata,
-    user_metadata: user.user_metadata,
+    user_metadata,
     role: user.role,
     aal: session.aal,
     amr: session.amr.toSorted((a, b) => b.timestamp - a.timestamp),

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely'
 import type { PendingAudit } from '../audit/audit.ts'
 import type { AmrEntry, DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { isPending } from '../users/proven-addresses.ts'
 import type { User } from '../users/users.store.ts'
 import { answerSession, type SessionDeps } from './answer-session.ts'
 import type { SessionBody } from './session-shape.ts'
@@ -16,7 +17,8 @@ export interface Client {
 
 /**
  * Signs a user in: a new session, its first refresh token and an access token; `audited` is stored with the session. With
- * `verifiedHash` the user must still have that password. Throws invalid_credentials when the user has gone or changed it.
+ * `verifiedHash` the user must still have that password. Throws invalid_credentials when the user has gone or changed it, and
+ * email_not_confirmed or phone_not_confirmed for an account whose address waits for its proof, whatever the flow.
  */
 export async function startSession(
   deps: SessionDeps & { newRowId: () => string },
@@ -27,6 +29,7 @@ export async function startSession(
   audited: PendingAudit | null = null,
   verifiedHash?: string,
 ): Promise<SessionBody> {
+  if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed')
   const now = deps.now()
   const sessionId = deps.newRowId()
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]

@@ -6,6 +6,7 @@ import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import { blankUser } from '../users/blank-user.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
+import { withoutFacts } from '../users/proven-addresses.ts'
 import { insertUser } from '../users/users.store.ts'
 
 /** A user without any address, to be made permanent later; signed in at once. The caller has checked that there may be some. */
@@ -16,7 +17,7 @@ export async function signUpAnonymously(
   if (deps.config.signup.disabled) throw apiError('signup_disabled')
   requireModestMetadata(data)
   const blank = blankUser(deps.newId(), audience, deps.config.jwt.defaultRole, deps.now())
-  const user = { ...blank, is_anonymous: true, user_metadata: data }
+  const user = { ...blank, is_anonymous: true, user_metadata: withoutFacts(data) }
   const session = await deps.db.transaction().execute(async (trx) => {
     const { identities: _none, confirmed_at: _generated, ...row } = user
     await insertUser(trx, { ...row, password_hash: null })

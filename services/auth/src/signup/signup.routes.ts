@@ -13,7 +13,7 @@ import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
 import { FreeForm } from '../users/metadata.ts'
-import { toUserBody, UserShape } from '../users/user-shape.ts'
+import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { signUp } from './signup.ts'
 import { signUpAnonymously } from './signup-anonymously.ts'
 
@@ -77,7 +77,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         pkce,
         smsChannel: channel,
       })
-      return 'session' in result ? result.session : toUserBody(result.user)
+      return 'session' in result ? result.session : toRegisteredBody(result.user)
     },
   })
 }

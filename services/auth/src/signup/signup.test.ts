@@ -151,9 +151,9 @@ describe('with autoconfirm', () => {
   })
 
   test('a pending account is not handed to whoever signs up with its address', async ({ autoconfirm }) => {
-    const { db } = autoconfirm.deps
-    await autoconfirm.post('/signup', { email: 'victim@example.com', password })
-    await db.updateTable('users').set({ email_confirmed_at: null }).where('email', '=', 'victim@example.com').execute()
+    const careful = await autoconfirm.with({ AUTH_MAILER_AUTOCONFIRM: 'false' })
+    await careful.post('/signup', { email: 'victim@example.com', password })
+    await careful.close()
     const { status, body } = await autoconfirm.post('/signup', { email: 'victim@example.com', password: 'their horse' })
     expect([status, body.access_token]).toEqual([400, undefined])
   })

@@ -73,14 +73,24 @@ export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, no
   return numUpdatedRows > 0n
 }
 
-/** The wanted address becomes the user's, proven. Throws email_exists or phone_exists when somebody else has it by now. */
-export async function applyEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
+/** Whether the address was proven by its owner, or counts as confirmed by a setting. */
+export type Confirmation = 'proven' | 'assumed'
+
+/** The wanted address becomes the user's. Throws email_exists or phone_exists when somebody else has it by now. */
+export async function applyEmailChange(
+  trx: Transaction<DB>,
+  id: string,
+  email: string,
+  confirmation: Confirmation,
+  now: Date,
+): Promise<void> {
   await trx
     .updateTable('users')
     .set((eb) => ({
       email,
       email_change: null,
       email_change_confirm_status: 0,
+      email_assumed: confirmation === 'assumed',
       email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
       user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
       is_anonymous: false,
@@ -100,11 +110,17 @@ export async function requestPhoneChange(trx: Transaction<DB>, id: string, phone
 }
 
 /**
- * The wanted number becomes the user's, proven. An address that only a provider told stays behind: who proves it is let in
+ * The wanted number becomes the user's. An address that only a provider told stays behind: who proves it is let in
  * to this account, where the number would go on to let in somebody else. Throws email_exists or phone_exists when somebody
  * else has it by now.
  */
-export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
+export async function applyPhoneChange(
+  trx: Transaction<DB>,
+  id: string,
+  phone: string,
+  confirmation: Confirmation,
+  now: Date,
+): Promise<void> {
   await trx
     .updateTable('users')
     .set((column) => ({
@@ -116,6 +132,7 @@ export async function applyPhoneChange(trx: Transaction<DB>, id: string, phone: 
       phone,
       phone_change: null,
       phone_confirmed_at: now,
+      phone_assumed: confirmation === 'assumed',
       user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
       is_anonymous: false,
       updated_at: now,
@@ -184,6 +201,7 @@ export async function confirmAddress(
     .updateTable('users')
     .set((eb) => ({
       [column]: eb.fn.coalesce(column, eb.val(now)),
+      [`${channel}_assumed`]: false,
       user_metadata: sql`user_metadata || ${verified}::jsonb`,
       is_anonymous: false,
       updated_at: now,

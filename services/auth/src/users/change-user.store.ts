@@ -8,6 +8,10 @@ export interface UserChanges {
   phone?: string | null
   email_confirmed_at?: Date | null
   phone_confirmed_at?: Date | null
+  email_assumed?: boolean
+  phone_assumed?: boolean
+  email_vouched?: boolean
+  phone_vouched?: boolean
   email_change?: string | null
   email_change_sent_at?: Date | null
   email_change_confirm_status?: number

@@ -5,6 +5,8 @@ import { apiError } from '../errors.ts'
 import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
 import { blankUser } from './blank-user.ts'
+import { withoutFacts } from './proven-addresses.ts'
+import { releaseAddress } from './unproven-holder.store.ts'
 import { findUserByAddress, insertUser, type User } from './users.store.ts'
 
 export interface Account {
@@ -25,8 +27,13 @@ export function newAccount(
   const { channel, value } = address
   const now = deps.now()
   const id = deps.newId()
-  const { sub: _sub, email: _email, phone: _phone, ...ownData } = data
-  const identityData = { ...ownData, sub: id, [channel]: value, email_verified: false, phone_verified: false }
+  const identityData = {
+    ...withoutFacts(data),
+    sub: id,
+    [channel]: value,
+    email_verified: false,
+    phone_verified: false,
+  }
   const user = {
     ...blankUser(id, audience, deps.config.jwt.defaultRole, now),
     [channel]: value,
@@ -49,7 +56,7 @@ export function newAccount(
   return { user, address, passwordHash }
 }
 
-/** The same account with its address taken as proven (autoconfirm). */
+/** The same account with an address that counts as confirmed (autoconfirm). */
 export function confirmed({ user, address, passwordHash }: Account): Account {
   const verified = { [`${address.channel}_verified`]: true }
   return {
@@ -67,17 +74,23 @@ export function confirmed({ user, address, passwordHash }: Account): Account {
   }
 }
 
-/** Whose address it is now: the new user's, or that of the account that has it, as its own or through an identity. */
+/**
+ * Whose address it is now: the new user's, or that of the account that has it, as its own or through an identity. An address that
+ * is confirmed already is so by a setting, and stored as assumed.
+ */
 export async function insertAccount(
   deps: { now: () => Date },
   trx: Transaction<DB>,
   account: Account,
 ): Promise<string> {
   const { user, address, passwordHash } = account
+  await releaseAddress(trx, address, user.aud, deps.now())
   const holder = await holderOf(trx, address, user.aud)
   if (holder) return holder
   const { identities, confirmed_at: _generated, ...row } = user
-  if (!(await insertUser(trx, { ...row, password_hash: passwordHash }))) {
+  const isAssumed = user[`${address.channel}_confirmed_at`] !== null
+  const inserted = { ...row, password_hash: passwordHash, [`${address.channel}_assumed`]: isAssumed }
+  if (!(await insertUser(trx, inserted))) {
     return (await ownerOf(trx, address, user.aud)) ?? refuseVanishedAccount()
   }
   for (const identity of identities) {

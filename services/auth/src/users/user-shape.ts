@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { FactorShape, toFactorBody } from '../factors/factor-shape.ts'
 import { FreeForm } from './metadata.ts'
+import { provenUser, registeredUser } from './proven-addresses.ts'
 import type { IdentityJson, User } from './users.store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
@@ -22,15 +23,18 @@ export const UserShape = Type.Object({
   id: Type.String({ format: 'uuid' }),
   aud: Type.String(),
   role: Type.String(),
-  email: Type.String(),
+  email: Type.String({
+    description:
+      'Confirmed, or `""`; answers to admins and to a sign-up also have an address without email_confirmed_at.',
+  }),
   email_confirmed_at: Type.Optional(Timestamp),
   invited_at: Type.Optional(Timestamp),
-  phone: Type.String({ description: 'Digits without the leading +.' }),
+  phone: Type.String({ description: 'Digits without the leading +; confirmed as `email` is.' }),
   phone_confirmed_at: Type.Optional(Timestamp),
   confirmation_sent_at: Type.Optional(Timestamp),
   confirmed_at: Type.Optional(Timestamp),
   recovery_sent_at: Type.Optional(Timestamp),
-  new_email: Type.Optional(Type.String()),
+  new_email: Type.Optional(Type.String({ description: 'Told by the user or a provider, and not confirmed yet.' })),
   email_change_sent_at: Type.Optional(Timestamp),
   new_phone: Type.Optional(Type.String()),
   phone_change_sent_at: Type.Optional(Timestamp),
@@ -49,7 +53,13 @@ export const UserShape = Type.Object({
 
 export type UserBody = Type.Static<typeof UserShape>
 
-export function toUserBody(user: User): UserBody {
+/** The user's own answer, which applications believe: proven addresses alone. */
+export const toUserBody = (user: User): UserBody => bodyOf(provenUser(user))
+
+/** The answer to admins and to a sign-up: addresses that wait for their proof are in it too. */
+export const toRegisteredBody = (user: User): UserBody => bodyOf(registeredUser(user))
+
+function bodyOf(user: User): UserBody {
   return {
     id: user.id,
     aud: user.aud,

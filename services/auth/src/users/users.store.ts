@@ -47,9 +47,7 @@ export interface IdentityJson {
   email: string | null
 }
 
-export type User = Omit<Selectable<UsersTable>, 'password_hash' | 'email_change_confirm_status' | 'made_by_admin'> & {
-  identities: IdentityJson[]
-}
+export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> & { identities: IdentityJson[] }
 export type UserWithPassword = User & { password_hash: string | null }
 
 /**
@@ -166,6 +164,8 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
       'password_hash',
       'email_confirmed_at',
       'phone_confirmed_at',
+      'email_assumed',
+      'phone_assumed',
       'email_change',
       'phone_change',
       'email_change_confirm_status',
@@ -179,11 +179,16 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
 
 export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
 
+/** A locked user with all columns of answers. An assumed address is confirmed by a setting alone. */
+export type LockedAccount = UserWithPassword & Pick<LockedUser, 'email_assumed' | 'phone_assumed'>
+
 /** Locks the row and reads all of the user, in this order: what a concurrent flow has just written is in it. */
-export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise<UserWithPassword | undefined> {
+export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise<LockedAccount | undefined> {
   const locked = await lockUser(trx, id)
   const user = locked && (await findUserById(trx, id))
-  return user && { ...user, password_hash: locked.password_hash }
+  if (!user) return undefined
+  const { password_hash, email_assumed, phone_assumed } = locked
+  return { ...user, password_hash, email_assumed, phone_assumed }
 }
 
 /** Inserts the user unless the address is taken in this audience; the new id tells who won. */

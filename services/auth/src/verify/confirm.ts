@@ -23,9 +23,10 @@ import {
   refuseTakenEmail,
   refuseTakenPhone,
 } from '../users/addresses.store.ts'
+import { displaceHolder } from '../users/displace-holder.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, type LockedUser, setPassword, type User } from '../users/users.store.ts'
-import { displaceHolder } from './displace-holder.ts'
+import { takeOver } from './take-over.ts'
 
 export interface Redemption {
   user: LockedUser
@@ -41,6 +42,8 @@ export interface Redemption {
 interface Effect {
   action: AuditAction
   traits?: Metadata
+  /** Whose account the proof is for, where it is not the one the token was sent for. */
+  userId?: string
 }
 
 type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption, log: AuditLog) => Promise<Effect | undefined>
@@ -59,10 +62,11 @@ export async function confirm(
   const { user } = redemption
   const effect = await EFFECTS[redemption.token.purpose](deps, trx, redemption, log)
   if (!effect) return undefined
+  const { userId = user.id, ...event } = effect
   await endTokens(trx, user.id, 'all', deps.now())
-  await refreshProviders(trx, user.id, deps.now())
-  const confirmed = (await findUserById(trx, user.id)) as User
-  await audit(deps, trx, log, { ...effect, actor: confirmed })
+  await refreshProviders(trx, userId, deps.now())
+  const confirmed = (await findUserById(trx, userId)) as User
+  await audit(deps, trx, log, { ...event, actor: confirmed })
   return confirmed
 }
 
@@ -83,10 +87,15 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     return { action: 'user_signedup', traits: { provider: 'email' } }
   },
 
-  recovery: async (deps, trx, redemption) => {
+  recovery: async (deps, trx, redemption, log) => {
     const { user, token } = redemption
     requireOwnAddress(user.email, token)
-    if (user.email_confirmed_at) return { action: 'login', traits: { provider: 'email' } }
+    const login = { action: 'login', traits: { provider: 'email' } } as const
+    if (user.email_assumed) {
+      const address = { channel: 'email', value: token.relates_to } as const
+      return { ...login, userId: await takeOver(deps, trx, log, user, address) }
+    }
+    if (user.email_confirmed_at) return login
     await setRequestedPassword(deps, trx, redemption)
     await forgetProviders(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', deps.now())
@@ -97,10 +106,14 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
   email_change_current: changeEmail,
   email_change_new: changeEmail,
 
-  phone_confirmation: async (deps, trx, redemption) => {
+  phone_confirmation: async (deps, trx, redemption, log) => {
     const { user, token } = redemption
     requireOwnAddress(user.phone, token)
     const traits = { provider: 'phone' }
+    if (user.phone_assumed) {
+      const address = { channel: 'phone', value: token.relates_to } as const
+      return { action: 'login', traits, userId: await takeOver(deps, trx, log, user, address) }
+    }
     if (user.phone_confirmed_at) return { action: 'login', traits }
     await setRequestedPassword(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'phone', deps.now())
@@ -115,7 +128,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     const before = (await findUserById(trx, user.id)) as User
     await displaceHolder(deps, trx, log, before, { channel: 'phone', value: phone })
     await refuseTakenPhone(trx, phone, before.aud, user.id)
-    await applyPhoneChange(trx, user.id, phone, deps.now())
+    await applyPhoneChange(trx, user.id, phone, 'proven', deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
     const isNew = await putProvenIdentity(trx, { ...identity, now: deps.now() })
     await notifyPhoneChange(deps, trx, before, phone, isNew, acceptLanguage)
@@ -143,9 +156,9 @@ async function changeEmail(
   const before = (await findUserById(trx, user.id)) as User
   await displaceHolder(deps, trx, log, before, { channel: 'email', value: email })
   await refuseTakenEmail(trx, email, before.aud, user.id)
-  await applyEmailChange(trx, user.id, email, now)
+  await applyEmailChange(trx, user.id, email, 'proven', now)
   await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
-  if (before.email && before.email !== email) {
+  if (before.email && before.email_confirmed_at && before.email !== email) {
     await notify(
       deps,
       trx,

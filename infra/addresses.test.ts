@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { missingTests, namedTests } from './named-tests.ts'
+
+const document = readFileSync(join(import.meta.dirname, '../docs/addresses.md'), 'utf8').replaceAll(
+  '`addresses`',
+  '`test/addresses.test.ts`',
+)
+const steps = [...document.matchAll(/^\| (none|told|pending|assumed|proven) \| (\w+) \| .* \|$/gm)]
+
+const proofsOf = (text: string) =>
+  namedTests(text).map(({ path, titles }) => ({ path: `services/auth/${path}`, titles }))
+
+test('every step of an address from one state to another names its test', () => {
+  expect(steps.length).toBeGreaterThan(15)
+  for (const [row] of steps)
+    expect(
+      proofsOf(row).flatMap(({ titles }) => titles),
+      row,
+    ).not.toEqual([])
+})
+
+test('every test that the states of an address name is there, in the file they name', () => {
+  expect(proofsOf(document).flatMap(missingTests)).toEqual([])
+})

@@ -1,0 +1,27 @@
+// Tests that a document names as its proof: a file in backquotes, and the titles after it in double quotes.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..')
+
+export interface NamedTests {
+  path: string
+  titles: string[]
+}
+
+/** The files that a text names, with the titles after each of them. */
+export function namedTests(text: string): NamedTests[] {
+  const named: NamedTests[] = []
+  for (const [, path, title] of text.matchAll(/`([\w./-]+\.test\.ts|[\w/-]+-tests\.ts)`|"([^"]+)"/g)) {
+    if (path) named.push({ path, titles: [] })
+    else if (title) named.at(-1)?.titles.push(title)
+  }
+  return named
+}
+
+/** What is not there of a file below the repository, and of its titles. */
+export function missingTests({ path, titles }: NamedTests): string[] {
+  if (!existsSync(join(ROOT, path))) return [path]
+  const source = readFileSync(join(ROOT, path), 'utf8')
+  return titles.filter((title) => !source.includes(title)).map((title) => `${path}: ${title}`)
+}

@@ -1,0 +1,42 @@
+import type { Transaction } from 'kysely'
+import { type AuditDeps, type AuditEvent, type AuditLog, audit } from '../audit/audit.ts'
+import type { DB } from '../db/tables.ts'
+import type { Address } from './address.ts'
+import { deleteUserRow } from './change-user.store.ts'
+import { refreshProviders } from './metadata.store.ts'
+import { otherChannel } from './proven-addresses.ts'
+import { dropAddress, lockUnprovenHolder, type UnprovenHolder } from './unproven-holder.store.ts'
+import type { User } from './users.store.ts'
+
+/**
+ * Takes an address from an account that never proved it, for `owner`, who just did. As with a sign-up, whoever proves the
+ * address has it, not whoever was first.
+ */
+export async function displaceHolder(
+  deps: AuditDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  owner: User,
+  address: Address,
+): Promise<void> {
+  const holder = await lockUnprovenHolder(trx, { address, audience: owner.aud, exceptId: owner.id })
+  if (!holder) return
+  const action = await displace(trx, holder, address, deps.now())
+  await audit(deps, trx, log, { action, actor: owner, target: holder })
+}
+
+/** Does the same for a locked holder. An account that was never used and has nothing else is deleted with the address. */
+export async function displace(
+  trx: Transaction<DB>,
+  holder: UnprovenHolder,
+  address: Address,
+  now: Date,
+): Promise<AuditEvent['action']> {
+  if (holder[otherChannel(address.channel)] || holder.last_sign_in_at) {
+    await dropAddress(trx, holder.id, address, now)
+    await refreshProviders(trx, holder.id, now)
+    return 'user_modified'
+  }
+  await deleteUserRow(trx, holder.id)
+  return 'user_deleted'
+}

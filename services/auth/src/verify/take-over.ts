@@ -1,0 +1,76 @@
+// The first proof of an address that counted as confirmed by a setting. Its registrant may be a stranger, so the proof is no sign-in
+// to what the registrant made. The rule: ../users/proven-addresses.ts.
+import type { Transaction } from 'kysely'
+import { type AuditLog, audit } from '../audit/audit.ts'
+import type { DB } from '../db/tables.ts'
+import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
+import { deleteAllFactors } from '../factors/factors.store.ts'
+import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
+import { deleteIdentitiesExcept, putProvenIdentity } from '../identities/identities.store.ts'
+import { endSessions } from '../sessions/sessions.store.ts'
+import type { Address } from '../users/address.ts'
+import { confirmAddress } from '../users/addresses.store.ts'
+import { changeUser } from '../users/change-user.store.ts'
+import { refreshProviders } from '../users/metadata.store.ts'
+import { insertAccount, newAccount } from '../users/new-account.ts'
+import { otherChannel } from '../users/proven-addresses.ts'
+import { dropAddress } from '../users/unproven-holder.store.ts'
+import { findUserById, type LockedUser, setPassword, type User } from '../users/users.store.ts'
+
+/**
+ * Returns the id of the account that an assumed address opens once it is proven. An account without another proven address is
+ * taken over: no way in of its registrant is left. One with another proven address stays its holder's, and the address leaves it
+ * for a new account. Throws signup_disabled where that cannot be made.
+ */
+export async function takeOver(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  holder: LockedUser,
+  address: Address,
+): Promise<string> {
+  const other = otherChannel(address.channel)
+  const isAnothers = holder[`${other}_confirmed_at`] && !holder[`${other}_assumed`]
+  const userId = isAnothers ? await moveToNewAccount(deps, trx, log, holder, address) : holder.id
+  if (!isAnothers) await stripAccount(trx, holder.id, address.channel, deps.now())
+  await confirmAddress(trx, userId, address.channel, deps.now())
+  const identity = { id: deps.newId(), userId, provider: address.channel, address: address.value }
+  await putProvenIdentity(trx, { ...identity, now: deps.now() })
+  return userId
+}
+
+async function moveToNewAccount(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  holder: LockedUser,
+  address: Address,
+): Promise<string> {
+  if (deps.config.signup.disabled) throw apiError('signup_disabled')
+  const before = (await findUserById(trx, holder.id)) as User
+  await dropAddress(trx, holder.id, address, deps.now())
+  await refreshProviders(trx, holder.id, deps.now())
+  const account = newAccount(deps, { address, data: {}, audience: before.aud }, null)
+  const { user } = account
+  await insertAccount(deps, trx, account)
+  await audit(deps, trx, log, { action: 'user_modified', actor: user, target: before })
+  await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: address.channel } })
+  return user.id
+}
+
+/** Leaves an account its data and the address that was proven. */
+async function stripAccount(
+  trx: Transaction<DB>,
+  userId: string,
+  proven: Address['channel'],
+  now: Date,
+): Promise<void> {
+  const other = otherChannel(proven)
+  await deleteIdentitiesExcept(trx, userId, proven)
+  await endSessions(trx, userId, 'global', '')
+  await deleteAllFactors(trx, userId)
+  await deleteRecoveryCodes(trx, userId)
+  await setPassword(trx, userId, null, now)
+  await changeUser(trx, userId, { [other]: null, [`${other}_confirmed_at`]: null, [`${other}_assumed`]: false }, now)
+}
