@@ -10,6 +10,7 @@ import type { LinkMailDeps, MailContext } from '../one-time-messages/link-mail.t
 import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/message-budget.ts'
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
+import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
 import { lockExternalAccount } from './external-user.store.ts'
@@ -44,7 +45,7 @@ export async function signInExternally<Admitted>(
   shown: ShownAccount,
   admit: (trx: Transaction<DB>, user: User) => Promise<Admitted>,
 ): Promise<Admitted> {
-  const { provider, account, context } = shown
+  const { provider, account } = shown
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
     throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
   }
@@ -57,7 +58,7 @@ export async function signInExternally<Admitted>(
   if (admitted) return admitted.value
   // Whether somebody has the address, nobody is told: for who has confirmed it all is done but the mail.
   const email = (isAnother && primaryEmail(account)?.email) || (user.email as string)
-  const isMailed = await isConfirmationSent(deps, log, { userId: user.id, email, context })
+  const isMailed = await isConfirmationSent(deps, log, { userId: user.id, email, isAnother }, shown)
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
 
@@ -87,14 +88,18 @@ async function findUser(
 async function isConfirmationSent(
   deps: Deps,
   log: AuditLog,
-  { userId, email, context }: { userId: string; email: string; context: MailContext },
+  { userId, email, isAnother }: { userId: string; email: string; isAnother: boolean },
+  { audience, context }: ShownAccount,
 ): Promise<boolean> {
   const address = { channel: 'email', value: email } as const
+  const claim = claimOf(deps, { address, audience, passwordHash: null, data: {} })
+  // Of an account that another request made nothing is left with the confirmation, also when the limits refuse the mail.
+  if (isAnother) await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   const send = () =>
     deps.db.transaction().execute(async (trx) => {
       const holder = await lockAndReadUser(trx, userId)
       if (!holder) return
-      const { isPending } = await sendConfirmation(deps, trx, holder, { address, context })
+      const { isPending } = await sendConfirmation(deps, trx, holder, { address, context, isClaim: isAnother })
       if (!isPending) return
       const traits = { provider: 'email' }
       await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })

@@ -3,6 +3,7 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 import { actionLink } from '../mail/action-link.ts'
+import type { PasswordState } from '../mail/kinds.ts'
 import { pickLocale } from '../mail/locale.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
@@ -39,7 +40,9 @@ export interface LinkMail extends MailContext {
   /** email_change only: the address that is to become the user's. */
   newEmail?: string
   pkce?: Pkce | undefined
-  password?: { hash: string | null } | undefined
+  isClaim?: boolean
+  /** confirmation only. */
+  password?: PasswordState
   /** The same work is done and no mail leaves: for accounts whose existence an answer must not tell. */
   isPretended?: boolean
   /** Id of the message, where it was promised to a caller before. */
@@ -62,7 +65,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     codeLength: config.mail.codeLength,
     lifetimeSeconds,
     pkce: mail.pkce,
-    password: mail.password,
+    isClaim: mail.isClaim,
     isPretended: mail.isPretended,
   })
   const variables = {
@@ -77,13 +80,12 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   const { acceptLanguage, messageId } = mail
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
   const message = { userId: user.id, to, lifetimeSeconds, messageId, locale }
-  await (kind === 'email_change'
-    ? queueMail(deps, trx, {
-        ...message,
-        kind,
-        variables: { ...variables, NewEmail: mail.newEmail ?? to, SendingTo: to },
-      })
-    : queueMail(deps, trx, { ...message, kind, variables }))
+  if (kind === 'email_change') {
+    const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
+    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
+  } else if (kind === 'confirmation') {
+    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, Password: mail.password ?? '' } })
+  } else await queueMail(deps, trx, { ...message, kind, variables })
   return token
 }
 

@@ -9,6 +9,7 @@ import type { OutboxDeps } from '../messages/outbox.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
+import { claimOf, noteClaim } from '../users/claims.store.ts'
 import type { MailContext } from './link-mail.ts'
 import { type BudgetDeps, isTestNumber, withMessagesCounted, withResendCounted } from './message-budget.ts'
 import { type GapKind, type SendGapDeps, withinGaps } from './send-gap.ts'
@@ -58,7 +59,12 @@ export async function requestMessage(
   deps: BudgetDeps & SendGapDeps & OutboxDeps,
   request: Omit<MessageRequest, 'messageId'>,
 ): Promise<string> {
-  const { address } = request
+  const { address, type, audience, data = {} } = request
+  // Before anything that may refuse: a refused request of the owner takes away what a stranger registered all the same.
+  if (type === 'sign_in' || type === 'recovery') {
+    const claim = claimOf(deps, { address, audience, passwordHash: null, data: type === 'sign_in' ? data : {} })
+    await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
+  }
   const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
   const messageId = deps.newId()
   const note = () => {

@@ -9,7 +9,7 @@ import { isChange, type MessageRequest } from '../one-time-messages/message-requ
 import { CHANGE_PURPOSES } from '../one-time-tokens/end-tokens.ts'
 import { hasLiveToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Address } from '../users/address.ts'
-import { findUserByAddress, lockAndReadUser, type User } from '../users/users.store.ts'
+import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 
 /** The worker's half of POST /resend: sends again what is still pending; nothing where nothing is. */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
@@ -48,7 +48,13 @@ async function pendingAddress(
   return { channel: type === 'email_change' ? 'email' : 'phone', value }
 }
 
-type Sender = (deps: Deps, trx: Transaction<DB>, log: AuditLog, user: User, request: MessageRequest) => Promise<void>
+type Sender = (
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  user: LockedAccount,
+  request: MessageRequest,
+) => Promise<void>
 
 const SENDERS: Partial<Record<MessageRequest['type'], Sender>> = {
   confirmation: async (deps, trx, log, user, request) => {

@@ -184,6 +184,7 @@ export async function confirmAddress(
     .updateTable('users')
     .set((eb) => ({
       [column]: eb.fn.coalesce(column, eb.val(now)),
+      claim: null,
       user_metadata: sql`user_metadata || ${verified}::jsonb`,
       is_anonymous: false,
       updated_at: now,

@@ -47,10 +47,16 @@ export interface IdentityJson {
   email: string | null
 }
 
-export type User = Omit<Selectable<UsersTable>, 'password_hash' | 'email_change_confirm_status' | 'made_by_admin'> & {
+export type User = Omit<
+  Selectable<UsersTable>,
+  'password_hash' | 'email_change_confirm_status' | 'made_by_admin' | 'claim'
+> & {
   identities: IdentityJson[]
+  /** Absent in a user that was not read. */
+  has_password?: boolean
 }
 export type UserWithPassword = User & { password_hash: string | null }
+export type LockedAccount = UserWithPassword & Pick<Selectable<UsersTable>, 'claim' | 'made_by_admin'>
 
 /**
  * The user with their identities, oldest first, as one JSON column; `toUser` reads it. PostgreSQL writes it, and
@@ -76,7 +82,8 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
       .orderBy('identities.provider'),
   )
   const columns = Object.fromEntries(USER_COLUMNS.map((column) => [column, eb.ref(`users.${column}`)]))
-  return jsonBuildObject({ ...columns, identities })
+  const hasPassword = eb('users.password_hash', 'is not', null)
+  return jsonBuildObject({ ...columns, has_password: hasPassword, identities })
     .$castTo<UserJson>()
     .as('user')
 }
@@ -171,6 +178,8 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
       'email_change_confirm_status',
       'invited_at',
       'banned_until',
+      'made_by_admin',
+      'claim',
     ])
     .where('id', '=', id)
     .forUpdate()
@@ -180,10 +189,12 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
 export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
 
 /** Locks the row and reads all of the user, in this order: what a concurrent flow has just written is in it. */
-export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise<UserWithPassword | undefined> {
+export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise<LockedAccount | undefined> {
   const locked = await lockUser(trx, id)
   const user = locked && (await findUserById(trx, id))
-  return user && { ...user, password_hash: locked.password_hash }
+  return (
+    user && { ...user, password_hash: locked.password_hash, claim: locked.claim, made_by_admin: locked.made_by_admin }
+  )
 }
 
 /** Inserts the user unless the address is taken in this audience; the new id tells who won. */
