@@ -26,7 +26,7 @@ export async function inviteUser(
   { email, data, audience, context }: Invitation,
 ): Promise<User> {
   requireModestMetadata(data)
-  return withMessagesCounted(deps, [{ channel: 'email', value: email }], () =>
+  return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
     deps.db.transaction().execute(async (trx) => {
       const user = await lockInvited(deps, trx, { email, data, audience })
       await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })

@@ -41,6 +41,8 @@ export interface LinkMail extends MailContext {
   newEmail?: string
   pkce?: Pkce | undefined
   isClaim?: boolean
+  /** A code that nobody can guess, however many mails there are. */
+  hasLongCode?: boolean | undefined
   /** confirmation only. */
   password?: PasswordState
   /** The same work is done and no mail leaves: for accounts whose existence an answer must not tell. */
@@ -53,6 +55,12 @@ export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
   config: Pick<Config, 'mail' | 'siteUrl'>
 }
 
+/**
+ * More digits for mails beyond the cap: one a minute with five attempts each is a chance of one in a million a day at six
+ * digits and these.
+ */
+const LONG_CODE_DIGITS = 4
+
 /** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
 export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<OneTimeToken> {
   const { config } = deps
@@ -62,7 +70,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     userId: user.id,
     purpose: mail.purpose ?? LINK_KINDS[kind].purpose,
     relatesTo: to,
-    codeLength: config.mail.codeLength,
+    codeLength: config.mail.codeLength + (mail.hasLongCode ? LONG_CODE_DIGITS : 0),
     lifetimeSeconds,
     pkce: mail.pkce,
     isClaim: mail.isClaim,

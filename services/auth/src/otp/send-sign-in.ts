@@ -19,6 +19,7 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
     const { data = {} } = request
     const claim = await noteClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
     const known = await lockExisting(trx, request)
+    if (request.isOverCap && (!known || isUnconfirmed(known, address))) return false
     const user = known ?? (await register(deps, trx, log, request, claim))
     if (!user) return false
     if (isUnconfirmed(user, address)) {
@@ -36,12 +37,12 @@ async function sendToConfirmed(
   trx: Transaction<DB>,
   log: AuditLog,
   user: User,
-  { address, context, pkce, smsChannel = 'sms', messageId }: MessageRequest,
+  { address, context, pkce, smsChannel = 'sms', messageId, isOverCap }: MessageRequest,
 ): Promise<void> {
   const message = { user, to: address.value, messageId }
   if (address.channel === 'email') {
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-    await sendLinkMail(deps, trx, { ...message, ...context, kind: 'magic_link', pkce })
+    await sendLinkMail(deps, trx, { ...message, ...context, kind: 'magic_link', pkce, hasLongCode: isOverCap })
     await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   } else {
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user, traits: { channel: smsChannel } })

@@ -10,14 +10,24 @@ import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
  * was never confirmed takes away what it was registered with, which somebody else may have chosen.
  */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
-  const { address, audience, context, pkce, messageId } = request
+  const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {
     await noteClaim(trx, claimOf(deps, { address, audience, passwordHash: null, data: {} }))
     const user = await findUserByEmail(trx, address.value, audience)
     if (!user || !(await lockUser(trx, user.id))) return
     const isClaim = !user.email_confirmed_at
+    if (isOverCap && isClaim) return
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-    await sendLinkMail(deps, trx, { kind: 'recovery', to: address.value, user, pkce, isClaim, messageId, ...context })
+    await sendLinkMail(deps, trx, {
+      kind: 'recovery',
+      to: address.value,
+      user,
+      pkce,
+      isClaim,
+      messageId,
+      hasLongCode: isOverCap,
+      ...context,
+    })
     await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   })
 }

@@ -18,7 +18,7 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
   if (!found) return
   try {
     const recipient = await pendingAddress(deps, deps.db, found, request)
-    await withChangesCounted(deps, found, recipient ? [recipient] : [], () =>
+    await withChangesCounted(deps, found, recipient ? [recipient] : [], 'anybody', () =>
       deps.db.transaction().execute(async (trx) => {
         const user = await lockAndReadUser(trx, found.id)
         // Another change was asked for in this very moment; its message is on its way.
