@@ -12,6 +12,7 @@ import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
 import { deleteExpiredSessions, deleteInactiveSessions, type SessionPlace } from './sessions/sessions.store.ts'
 import { forgetExpiredWishes } from './users/addresses.store.ts'
 import { deleteIdleAnonymousUsers, type UserPlace } from './users/anonymous-users.store.ts'
+import { deleteExpiredClaims } from './users/claims.store.ts'
 
 /** Failed messages wait this long for an admin. */
 const KEEP_FAILED_SECONDS = 30 * 86_400
@@ -60,6 +61,7 @@ export async function deleteExpired(
   const steps: Record<string, () => Promise<number>> = {
     'wishes for another address': () => forgetExpiredWishes(db, before, now(), BATCH),
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
+    'claims of addresses': () => deleteExpiredClaims(db, now(), BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
     'sign-ins at providers': () => deleteExpiredFlowStates(db, before, BATCH),
     'challenges to second factors': () => deleteExpiredChallenges(db, before, BATCH),

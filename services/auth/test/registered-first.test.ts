@@ -1,5 +1,6 @@
 // Addresses and numbers that a stranger registers before their owners come: whoever proves them has them, and nothing of the stranger's.
 import { describe, expect } from 'vitest'
+import { deleteExpired } from '../src/housekeeping.ts'
 import { startSmsGateways } from './far-sides/sms-gateways.ts'
 import { codeIn, linkPath, startTestService, type TestService, test, tokenIn } from './service.ts'
 
@@ -254,4 +255,274 @@ test('a stranger who signs up a number does not kill the code its owner waits fo
   expect((await service.post('/verify', { type: 'sms', phone, token })).status).toBe(200)
   await service.close()
   await gateways.close()
+})
+
+describe('what somebody else put on an address does not survive its proof', () => {
+  const EVIL = { tenant: 'evil-corp', role: 'owner', locale: 'de' }
+  const userOf = async (service: TestService, email: string) =>
+    (await service.get(`/admin/users?filter=${email}`, service.admin)).body.users[0]
+
+  /** Nothing of the stranger's: neither password nor data, in the user, the identity and the token. */
+  const expectNothingOfStrangers = async (service: TestService, email: string) => {
+    expect((await signIn(service, email, STRANGERS)).body.error_code).toBe('invalid_credentials')
+    const user = await userOf(service, email)
+    for (const data of [user.user_metadata, ...user.identities.map(dataOf)]) {
+      expect(data).not.toHaveProperty('tenant')
+      expect(data).not.toHaveProperty('role')
+    }
+    return user
+  }
+  const dataOf = ({ identity_data }: { identity_data: object }) => identity_data
+
+  const doors: Record<string, (service: TestService, email: string) => Promise<unknown>> = {
+    signup: (service, email) => service.post('/signup', { email, password: OWNERS, data: { name: 'Victoria' } }),
+    otp: (service, email) => service.post('/otp', { email }),
+    'otp that makes no account': (service, email) => service.post('/otp', { email, create_user: false }),
+    magiclink: (service, email) => service.post('/magiclink', { email }),
+    recover: (service, email) => service.post('/recover', { email }),
+  }
+
+  test.for(Object.keys(doors))(
+    'when the owner comes by /%s within the gap and follows the first mail there is',
+    async (door, { service }) => {
+      const email = `${door.replaceAll(' ', '-')}-at-once@example.com`
+      await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+      const first = await service.mailbox.waitFor(email)
+      await doors[door]?.(service, email)
+      // The mail of a sign-in replaces the first link; a refused sign-up and a recovery leave it as it is.
+      const isFirstGood = ['signup', 'recover'].includes(door)
+      const { text } = isFirstGood ? first : await service.mailbox.waitFor(email, { after: first })
+      await service.settled()
+      expect((await service.get(linkPath(text))).headers.location).toContain('access_token')
+      const user = await expectNothingOfStrangers(service, email)
+      expect(user).toMatchObject({ has_password: false, user_metadata: { sub: user.id, email, email_verified: true } })
+    },
+  )
+
+  test('as found: a sign-up that is refused within the gap voids the password of the pending one', async ({
+    service,
+  }) => {
+    const email = 'as-found@example.com'
+    await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    const { text } = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 300 })
+    expect((await service.post('/signup', { email, password: OWNERS })).status).toBe(429)
+    const { body } = await service.post('/verify', { type: 'signup', token_hash: tokenIn(text) })
+    expect(body.user.has_password).toBe(false)
+    await expectNothingOfStrangers(service, email)
+    expect((await signIn(service, email, OWNERS)).status).toBe(400)
+    const auth = { authorization: `Bearer ${body.access_token}` }
+    expect((await service.put('/user', { password: OWNERS }, auth)).body.has_password).toBe(true)
+    expect((await signIn(service, email, OWNERS)).status).toBe(200)
+  })
+
+  test('nor when it is repeated every gap, by whoever', async ({ service }) => {
+    const email = 'kept-open@example.com'
+    const stranger = () => service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    await stranger()
+    const first = await service.mailbox.waitFor(email)
+    await service.post('/signup', { email, password: OWNERS })
+    service.clock.advance({ seconds: 901 })
+    expect((await stranger()).status).toBe(200)
+    const second = await service.mailbox.waitFor(email, { after: first })
+    await service.get(linkPath(second.text))
+    await expectNothingOfStrangers(service, email)
+  })
+
+  test('nor when a cap or the budget of all refuses the owner', async ({ service }) => {
+    const capped = await service.with({ AUTH_RATE_LIMIT_EMAIL_SENT: '0' })
+    const email = 'no-mail-left@example.com'
+    await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    const { text } = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 901 })
+    expect((await capped.post('/signup', { email, password: OWNERS })).status).toBe(429)
+    await service.get(linkPath(text))
+    await expectNothingOfStrangers(service, email)
+    await capped.close()
+  })
+
+  test('nor when the stranger comes second, while the owner waits for a mail that was refused', async ({ service }) => {
+    const email = 'waits-for-a-mail@example.com'
+    await service.post('/otp', { email, create_user: false })
+    expect((await service.post('/otp', { email })).status).toBe(429)
+    await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    const { text } = await service.mailbox.waitFor(email)
+    await service.get(linkPath(text))
+    await expectNothingOfStrangers(service, email)
+  })
+
+  test('nor of two sign-ups at once at two replicas, whichever of them sends the mail', async ({ service }) => {
+    const other = await service.with({})
+    for (const index of [1, 2, 3, 4]) {
+      const email = `at-once-${index}@example.com`
+      const owner = () => service.post('/signup', { email, password: OWNERS, data: { name: 'Victoria' } })
+      const stranger = () => other.post('/signup', { email, password: STRANGERS, data: EVIL })
+      const answers = await Promise.all(index % 2 ? [owner(), stranger()] : [stranger(), owner()])
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429])
+      const { text } = await service.mailbox.waitFor(email)
+      await service.get(linkPath(text))
+      await expectNothingOfStrangers(service, email)
+    }
+    await other.close()
+  })
+
+  test('nor by an invitation, whose data the account gets', async ({ service }) => {
+    const email = 'invited-late@example.com'
+    await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    const first = await service.mailbox.waitFor(email)
+    const { body } = await service.post('/invite', { email, data: { team: 1 } }, service.admin)
+    expect(body.user_metadata).toEqual({ team: 1 })
+    const { text } = await service.mailbox.waitFor(email, { after: first })
+    await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    await service.get(linkPath(text))
+    const user = await expectNothingOfStrangers(service, email)
+    expect(user.user_metadata).toEqual({ team: 1, email_verified: true })
+  })
+
+  test('nor by a link that an admin generates', async ({ service }) => {
+    for (const type of ['magiclink', 'recovery', 'signup', 'invite']) {
+      const email = `admin-${type}@example.com`
+      await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+      const link = await generate(service, { type, email, ...(type === 'signup' ? { password: OWNERS } : {}) })
+      await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+      await followLink(service, link)
+      await expectNothingOfStrangers(service, email)
+    }
+  })
+
+  test('nor by an admin who confirms the account', async ({ service }) => {
+    const email = 'confirmed-by-hand@example.com'
+    await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    await service.post('/signup', { email, password: OWNERS })
+    const { id } = await userOf(service, email)
+    await service.put(`/admin/users/${id}`, { email_confirm: true }, service.admin)
+    await expectNothingOfStrangers(service, email)
+  })
+
+  test('nor after a link expired and the owner has another one sent', async ({ service }) => {
+    const email = 'much-later@example.com'
+    await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    const first = await service.mailbox.waitFor(email)
+    await service.post('/signup', { email, password: OWNERS })
+    service.clock.advance({ seconds: 3 * 86_400 })
+    await deleteExpired(service.deps, service.deps.log)
+    await service.post('/resend', { type: 'signup', email })
+    const { text } = await service.mailbox.waitFor(email, { after: first })
+    await service.get(linkPath(text))
+    await expectNothingOfStrangers(service, email)
+  })
+
+  test('nor where a number is proven, and the code has arrived already', async () => {
+    const gateways = await startSmsGateways()
+    const service = await startTestService(gateways.settings('twilio'))
+    const phone = '4915100000041'
+    await service.post('/signup', { phone, password: STRANGERS, data: EVIL })
+    const token = /\d{6}/.exec((await gateways.waitFor(phone)).text)?.[0]
+    expect((await service.post('/signup', { phone, password: OWNERS })).status).toBe(429)
+    const { body } = await service.post('/verify', { type: 'sms', phone, token })
+    expect(body.user).toMatchObject({ has_password: false, user_metadata: { sub: body.user.id, phone } })
+    expect(body.user.user_metadata).not.toHaveProperty('tenant')
+    const stranger = await service.post('/token?grant_type=password', { phone, password: STRANGERS })
+    expect(stranger.body.error_code).toBe('invalid_credentials')
+    await service.close()
+    await gateways.close()
+  })
+
+  test('nor is it shown to the owner: in answers, or in the words and language of the mail', async () => {
+    const service = await startTestService({ AUTH_MAILER_SUBJECTS_CONFIRMATION: 'Confirm {{ .Data.tenant }}.' })
+    const email = 'sees-nothing@example.com'
+    await service.post('/signup', { email, password: STRANGERS, data: EVIL })
+    const first = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 901 })
+    const { body } = await service.post('/signup', { email, password: OWNERS, data: { name: 'Victoria' } })
+    expect(JSON.stringify(body)).not.toContain('evil-corp')
+    const second = await service.mailbox.waitFor(email, { after: first })
+    expect([first.subject, second.subject]).toEqual(['Confirm evil-corp.', 'Confirm .'])
+    expect(first.text).toContain('Passwort')
+    expect(second.text).toContain('More than one password was given')
+    await service.close()
+  })
+})
+
+describe("an owner's own password", () => {
+  test.for(['once', 'twice at once', 'twice, a link apart'])(
+    'signed up %s is kept, with the data',
+    async (how, { service }) => {
+      const email = `${how.replaceAll(/[ ,]+/g, '-')}@example.com`
+      const ask = () => service.post('/signup', { email, password: OWNERS, data: { name: 'Victoria' } })
+      await Promise.all(how === 'twice at once' ? [ask(), ask()] : [ask()])
+      const first = await service.mailbox.waitFor(email)
+      expect(first.text).toContain('registered with a password')
+      let { text } = first
+      if (how.endsWith('apart')) {
+        service.clock.advance({ seconds: 3601 })
+        await ask()
+        text = (await service.mailbox.waitFor(email, { after: first })).text
+      }
+      const { body } = await service.post('/verify', { type: 'signup', token_hash: tokenIn(text) })
+      expect(body.user).toMatchObject({ has_password: true, user_metadata: { name: 'Victoria' } })
+      expect((await signIn(service, email, OWNERS)).status).toBe(200)
+    },
+  )
+
+  test('survives a link that somebody asked for before, once that can no longer be followed', async ({ service }) => {
+    const email = 'link-not-followed@example.com'
+    await service.post('/otp', { email })
+    const first = await service.mailbox.waitFor(email)
+    service.clock.advance({ seconds: 3601 })
+    await service.post('/signup', { email, password: OWNERS, data: { name: 'Victoria' } })
+    const { text } = await service.mailbox.waitFor(email, { after: first })
+    await service.get(linkPath(text))
+    expect((await signIn(service, email, OWNERS)).body.user).toMatchObject({ user_metadata: { name: 'Victoria' } })
+  })
+
+  test('is dropped beside such a link, which mail and answer tell', async ({ service }) => {
+    const email = 'link-still-good@example.com'
+    await service.post('/otp', { email })
+    const first = await service.mailbox.waitFor(email)
+    await service.post('/signup', { email, password: OWNERS })
+    const { text } = await service.mailbox.waitFor(email, { after: first })
+    expect(text).toContain('so none is set: choose one after confirming')
+    const { body } = await service.post('/verify', { type: 'signup', token_hash: tokenIn(text) })
+    expect(body.user.has_password).toBe(false)
+  })
+
+  test.for(['created with', 'given later'])(
+    'that an admin %s survives a magic link and sign-ups of others',
+    async (how, { service }) => {
+      const email = `${how.replace(' ', '-')}@example.com`
+      const data = { user_metadata: { team: 1 } }
+      if (how === 'created with')
+        await service.post('/admin/users', { email, password: OWNERS, ...data }, service.admin)
+      else {
+        const { body } = await service.post('/signup', { email, password: STRANGERS })
+        await service.mailbox.waitFor(email)
+        await service.put(`/admin/users/${body.id}`, { password: OWNERS, ...data }, service.admin)
+        service.clock.advance({ seconds: 901 })
+      }
+      await service.post('/signup', { email, password: STRANGERS, data: { team: 2 } })
+      const signUp = await service.mailbox.waitFor(email)
+      await service.post('/otp', { email })
+      const { text } = await service.mailbox.waitFor(email, { after: signUp })
+      await service.get(linkPath(text))
+      expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+      expect((await signIn(service, email, OWNERS)).body.user).toMatchObject({ user_metadata: { team: 1 } })
+    },
+  )
+})
+
+test('a sign-up that is refused writes the same, whether the address is pending, confirmed or unknown', async ({
+  service,
+}) => {
+  await service.signedIn('refused-confirmed@example.com')
+  await service.post('/signup', { email: 'refused-pending@example.com', password: STRANGERS })
+  const claims = async () =>
+    (await service.deps.pool.query('select array_agg(xmin::text) as rows from address_claims')).rows[0].rows ?? []
+  for (const name of ['pending', 'confirmed', 'unknown']) {
+    const email = `refused-${name}@example.com`
+    await service.post('/resend', { type: 'signup', email })
+    const before = await claims()
+    expect((await service.post('/signup', { email, password: OWNERS })).status).toBe(429)
+    expect((await claims()).filter((row: string) => !before.includes(row))).toHaveLength(1)
+  }
 })

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { startSmsGateways } from './far-sides/sms-gateways.ts'
-import { type Answer, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
+import { type Answer, codeIn, linkPath, queryOf, startTestService, type TestService, test, tokenIn } from './service.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
@@ -236,42 +236,126 @@ test('a guess at a code writes once, whether or not there is one at the address'
   expect((await service.deps.pool.query('select count(*) from send_gaps')).rows).toEqual(rows)
 })
 
-describe('mails with codes to one address are capped', () => {
+describe('a mailbox that has had its share of mails with codes', () => {
   const settings = { AUTH_MAILER_MAX_PER_ADDRESS: '3/24h', AUTH_MAILER_SIGN_IN_LINK_MAX_FREQUENCY: '0' }
+  const capped = async () => {
+    const service = await startTestService(settings)
+    /** Asks as often as the cap allows, and some more. */
+    const useUp = async (email: string, times = 5) => {
+      for (let i = 0; i < times; i++) {
+        service.clock.advance({ seconds: 61 })
+        await service.post('/otp', { email, create_user: false })
+      }
+      await service.settled()
+      service.mailbox.clear()
+      service.clock.advance({ seconds: 61 })
+    }
+    return { service, useUp }
+  }
 
-  test.for(['known', 'unknown'])('alike when it is %s, in all replicas together', async (kind) => {
-    const one = await startTestService(settings)
-    const two = await startTestService({
-      ...settings,
-      AUTH_DATABASE_URL: one.deps.config.database.url,
-      AUTH_WORKERS_ENABLED: 'false',
-    })
-    const email = `${kind}-guessed-at@example.com`
-    if (kind === 'known') {
-      await one.post('/admin/users', { email, email_confirm: true, password: OWNERS }, one.admin)
+  test('as found: after twenty requests of a stranger the owner recovers, signs in and changes the account', async ({
+    service,
+  }) => {
+    const email = 'loved@example.com'
+    const { auth } = await service.signedIn(email)
+    for (let i = 0; i < 25; i++) {
+      service.clock.advance({ seconds: 61 })
+      expect((await service.post('/otp', { email })).status).toBe(200)
     }
-    const statuses = []
-    for (let i = 0; i < 5; i++) {
-      one.clock.advance({ seconds: 61 })
-      two.clock.advance({ seconds: 61 })
-      statuses.push((await (i % 2 ? one : two).post('/recover', { email })).status)
-    }
-    expect(statuses).toEqual([200, 200, 200, 429, 429])
-    const refused = await one.post('/otp', { email, create_user: false })
-    expect(refused).toMatchObject({ status: 429, body: { error_code: 'over_email_send_rate_limit' } })
-    expect((await one.post('/recover', { email: `other-${email}` })).status).toBe(200)
-    await two.close()
-    await one.close()
+    await service.settled()
+    service.mailbox.clear()
+    service.clock.advance({ seconds: 61 })
+    expect((await service.post('/recover', { email })).status).toBe(200)
+    const recovery = await service.mailbox.waitFor(email)
+    expect((await service.get(linkPath(recovery.text))).headers.location).toContain('type=recovery')
+    expect((await service.get('/reauthenticate', auth)).status).toBe(200)
+    expect((await service.put('/user', { email: 'loved-elsewhere@example.com' }, auth)).status).toBe(200)
+    service.clock.advance({ seconds: 61 })
+    await service.settled()
+    service.mailbox.clear()
+    expect((await service.post('/otp', { email })).status).toBe(200)
+    const token = codeIn((await service.mailbox.waitFor(email)).text)
+    expect((await service.post('/verify', { type: 'email', email, token })).status).toBe(200)
   })
 
-  test('and what is refused uses up nothing of the budget of all', async () => {
-    const service = await startTestService({ ...settings, AUTH_RATE_LIMIT_EMAIL_SENT: '4' })
-    for (let i = 0; i < 8; i++) {
+  test('gets longer codes, whatever the replica', async () => {
+    const { service, useUp } = await capped()
+    const email = 'guessed-at@example.com'
+    await service.signedIn(email)
+    const other = await service.with({})
+    await useUp(email)
+    await other.post('/recover', { email })
+    expect(codeIn((await service.mailbox.waitFor(email)).text)).toHaveLength(10)
+    await other.close()
+    await service.close()
+  })
+
+  test('gets one mail a minute at most, under whatever label, and none to an address that is not proven', async () => {
+    const { service, useUp } = await capped()
+    await service.signedIn('box@example.com')
+    await service.signedIn('box+shop@example.com')
+    await service.post('/signup', { email: 'box+pending@example.com', password: OWNERS })
+    await useUp('box+first@example.com')
+    const ask = async (email: string) => (await service.post('/otp', { email })).status
+    expect(await ask('box@example.com')).toBe(200)
+    expect(await ask('box+shop@example.com')).toBe(429)
+    service.clock.advance({ seconds: 61 })
+    expect(await ask('box+shop@example.com')).toBe(200)
+    for (const label of ['pending', 'unknown']) {
       service.clock.advance({ seconds: 61 })
-      await service.post('/recover', { email: 'loud@example.com' })
+      expect(await ask(`box+${label}@example.com`)).toBe(200)
     }
-    expect((await service.post('/recover', { email: 'quiet@example.com' })).status).toBe(200)
-    expect((await service.post('/recover', { email: 'too-late@example.com' })).status).toBe(429)
+    await service.settled()
+    const got = service.mailbox.messages().map(({ to }) => to)
+    expect(got.flat().map(String).toSorted()).toEqual(['box+shop@example.com', 'box@example.com'])
+    await service.close()
+  })
+
+  test('is asked alike when it is known and unknown, and refuses registrations alike', async () => {
+    const { service, useUp } = await capped()
+    await service.signedIn('known@example.com')
+    for (const name of ['known', 'unknown']) {
+      const email = `${name}@example.com`
+      await useUp(email)
+      expect((await service.post('/recover', { email })).status).toBe(200)
+      expect((await service.post('/otp', { email })).status).toBe(429)
+      service.clock.advance({ seconds: 901 })
+      const signUp = await service.post('/signup', { email, password: OWNERS })
+      expect(signUp).toMatchObject({ status: 429, body: { error_code: 'over_email_send_rate_limit' } })
+    }
+    await service.close()
+  })
+
+  test('is invited all the same', async () => {
+    const { service, useUp } = await capped()
+    await useUp('guest@example.com')
+    expect((await service.post('/invite', { email: 'guest@example.com' }, service.admin)).status).toBe(200)
+    await service.close()
+  })
+
+  test('of a live session keeps a share of its own, which is capped too', async () => {
+    const { service, useUp } = await capped()
+    const { auth } = await service.signedIn('own-share@example.com')
+    await useUp('own-share@example.com')
+    const statuses = []
+    for (let i = 0; i < 4; i++) {
+      statuses.push((await service.get('/reauthenticate', auth)).status)
+      service.clock.advance({ seconds: 61 })
+    }
+    expect(statuses).toEqual([200, 200, 200, 429])
+    await service.close()
+  })
+
+  test('counts against the budget of all with whatever is sent', async () => {
+    const { service } = await capped()
+    const own = await service.with({ AUTH_RATE_LIMIT_EMAIL_SENT: '5' })
+    const statuses = []
+    for (let i = 0; i < 6; i++) {
+      service.clock.advance({ seconds: 61 })
+      statuses.push((await own.post('/recover', { email: 'loud@example.com' })).status)
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+    await own.close()
     await service.close()
   })
 })

@@ -74,7 +74,7 @@ export async function updateAccount(
   // Before anything is looked up: the answer tells whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
   await checkChanges(deps, caller, changes)
-  return withChangesCounted(deps, user, addressesToProve(deps, user, changes), async () => {
+  return withChangesCounted(deps, user, addressesToProve(deps, user, changes), { userId: user.id }, async () => {
     // Last of all that may refuse, because its refusal tells of the password in use.
     const password = await checkPasswords(deps, caller, changes)
     const updated = await deps.db.transaction().execute(async (trx) => {

@@ -36,7 +36,7 @@ describe('POST /admin/generate_link', () => {
       password: 'correct horse',
       data: { plan: 'pro' },
     })
-    expect(body).toMatchObject({ verification_type: 'signup', user_metadata: { plan: 'pro' } })
+    expect([body.verification_type, body.user_metadata]).toEqual(['signup', { plan: 'pro' }])
     await follow(service, body)
     expect((await service.post('/token?grant_type=password', { email, password: 'correct horse' })).status).toBe(200)
     expect(await generate(service, { type: 'signup', email, password: 'correct horse' })).toMatchObject({
@@ -45,17 +45,31 @@ describe('POST /admin/generate_link', () => {
     })
   })
 
-  test('signup of an account that waits merges data into it; its password becomes the one given here', async ({
+  test('signup of an account that waits replaces what it was registered with; a second one adds data', async ({
     service,
   }) => {
     const email = 'waiting@example.com'
     const first = await service.post('/signup', { email, password: 'correct horse', data: { a: 1, b: 1 } })
     expect(first.status).toBe(200)
     const { body } = await generate(service, { type: 'signup', email, password: 'another horse', data: { b: 2 } })
-    expect(body).toMatchObject({ verification_type: 'signup', user_metadata: { a: 1, b: 2 } })
-    await follow(service, body)
+    expect([body.verification_type, body.user_metadata]).toEqual(['signup', { b: 2 }])
+    const second = await generate(service, { type: 'signup', email, data: { c: 3 } })
+    expect(second.body.user_metadata).toEqual({ b: 2, c: 3 })
+    await follow(service, second.body)
     const signIn = (password: string) => service.post('/token?grant_type=password', { email, password })
     expect([(await signIn('correct horse')).status, (await signIn('another horse')).status]).toEqual([400, 200])
+  })
+
+  test('a target stands in the link as it was given, but for what would end or change it', async ({ service }) => {
+    const own = await service.with({ AUTH_URI_ALLOW_LIST: 'http://localhost:9999/**' })
+    const linkTo = async (redirect_to: string) =>
+      (await generate(own, { type: 'magiclink', email: 'targets@example.com', redirect_to })).body.action_link
+    expect(await linkTo('http://localhost:9999/welcome')).toMatch(/&redirect_to=http:\/\/localhost:9999\/welcome$/)
+    const hostile = 'http://localhost:9999/a?b=1&type=recovery%26x+y'
+    const link = new URL(await linkTo(hostile))
+    expect([...link.searchParams.keys()]).toEqual(['token', 'type', 'redirect_to'])
+    expect(link.searchParams.get('redirect_to')).toBe(hostile)
+    await own.close()
   })
 
   test('magiclink for nobody signs up', async ({ service }) => {

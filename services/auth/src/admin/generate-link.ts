@@ -14,20 +14,22 @@ import {
 import { issueToken } from '../one-time-tokens/issue-token.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { refuseTakenEmail } from '../users/addresses.store.ts'
+import { claimOf, noteAdminClaim, noteClaim, setAdminClaim } from '../users/claims.store.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { mergeUserMetadata } from '../users/metadata.store.ts'
-import { requireModestMetadata } from '../users/metadata.ts'
+import { mergedMetadata, requireModestMetadata } from '../users/metadata.ts'
 import { withoutFacts } from '../users/proven-addresses.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import {
   findUserByEmail,
   findUserById,
+  type LockedAccount,
   lockAndReadUser,
-  setInvited,
+  setPassword,
   setSentAt,
   type User,
 } from '../users/users.store.ts'
-import { auditInvitation, lockUnproven } from './invite-user.ts'
+import { auditInvitation, isProven, isVouchedFor, lockInvited, lockUnproven } from './invite-user.ts'
 
 export const GENERATED_TYPES = [
   'signup',
@@ -68,11 +70,12 @@ interface Made {
   purpose: TokenPurpose
   relatesTo: string
   user: User
-  password?: { hash: string | null }
+  isClaim?: boolean
 }
 
 /** Makes a link and code as a mail would carry them, without sending; a magic link for an unknown address signs up. */
-export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, order: LinkOrder): Promise<GeneratedLink> {
+export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, asked: LinkOrder): Promise<GeneratedLink> {
+  const order = { ...asked, data: withoutFacts(asked.data) }
   requireModestMetadata(order.data)
   await releaseAddress(deps.db, { channel: 'email', value: order.email }, order.audience, deps.now())
   const known = await findUserByEmail(deps.db, order.email, order.audience)
@@ -86,7 +89,7 @@ export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, orde
       relatesTo: made.relatesTo,
       codeLength: deps.config.mail.codeLength,
       lifetimeSeconds: linkLifetime(deps.config, made.kind),
-      ...(made.password ? { password: made.password } : {}),
+      isClaim: made.isClaim,
     })
     const user = await findUserById(trx, made.user.id)
     if (!user) throw apiError('user_not_found', { status: 404 })
@@ -125,18 +128,23 @@ type Maker = (
 
 const MAKERS: Record<GeneratedType, Maker> = {
   signup: async (deps, trx, _log, _admin, order, passwordHash) => {
-    const { user, isNew } = await lockUnproven(deps, trx, order, passwordHash)
-    if (!isNew) await mergeUserMetadata(trx, user.id, withoutFacts(order.data), deps.now())
+    // Before the account: that is the order of locks.
+    await noteAdminClaim(trx, emailClaim(deps, order, passwordHash, order.data))
+    const user = await lockUnproven(deps, trx, order)
+    await claimForAdmin(deps, trx, user, order, passwordHash)
     await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
-    const { purpose } = LINK_KINDS.confirmation
-    return { kind: 'confirmation', purpose, relatesTo: order.email, user, password: { hash: passwordHash } }
+    return {
+      kind: 'confirmation',
+      purpose: LINK_KINDS.confirmation.purpose,
+      relatesTo: order.email,
+      user,
+      isClaim: true,
+    }
   },
   invite: async (deps, trx, log, admin, order) => {
-    const { user } = await lockUnproven(deps, trx, order, null)
-    await setInvited(trx, user.id, deps.now())
+    const user = await lockInvited(deps, trx, order)
     await auditInvitation(deps, trx, log, admin, user)
-    const { purpose } = LINK_KINDS.invite
-    return { kind: 'invite', purpose, relatesTo: order.email, user, password: { hash: null } }
+    return { kind: 'invite', purpose: LINK_KINDS.invite.purpose, relatesTo: order.email, user, isClaim: true }
   },
   magiclink: (...order) => makeSignInLink('magic_link', ...order),
   recovery: (...order) => makeSignInLink('recovery', ...order),
@@ -144,16 +152,43 @@ const MAKERS: Record<GeneratedType, Maker> = {
   email_change_new: (...order) => makeEmailChange('email_change_new', ...order),
 }
 
+/**
+ * A generated sign-up is an admin's word against whatever was registered before; requests that come after it are claims as
+ * ever. To what admins gave before, their data is added.
+ */
+async function claimForAdmin(
+  deps: Deps,
+  trx: Transaction<DB>,
+  user: LockedAccount,
+  { data }: LinkOrder,
+  passwordHash: string | null,
+): Promise<void> {
+  const now = deps.now()
+  if (isProven(user) || isVouchedFor(user)) {
+    await mergeUserMetadata(trx, user.id, data, now)
+    if (passwordHash && !isProven(user)) await setPassword(trx, user.id, passwordHash, now)
+    return
+  }
+  const before = user.claim?.by_admin ? user.claim : { password_hash: null, data: {} }
+  await setAdminClaim(trx, user.id, {
+    password_hash: passwordHash ?? before.password_hash,
+    data: mergedMetadata(before.data, data),
+  })
+}
+
+const emailClaim = (deps: Deps, { email, audience }: LinkOrder, passwordHash: string | null, data: Metadata) =>
+  claimOf(deps, { address: { channel: 'email', value: email }, audience, passwordHash, data })
+
 async function makeSignInLink(
   kind: 'magic_link' | 'recovery',
   ...[deps, trx, log, _admin, order]: Parameters<Maker>
 ): Promise<Made> {
+  // Another request may have registered the address and chosen a password: the link proves the address, that one did not.
+  await noteClaim(trx, emailClaim(deps, order, null, {}))
   const user = await lockKnown(trx, order)
   await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-  // A stranger may have registered the address and chosen a password: whoever follows the link proves it, they did not.
-  const password = user.email_confirmed_at ? {} : { password: { hash: null } }
-  return { kind, purpose: LINK_KINDS[kind].purpose, relatesTo: order.email, user, ...password }
+  return { kind, purpose: LINK_KINDS[kind].purpose, relatesTo: order.email, user, isClaim: !user.email_confirmed_at }
 }
 
 async function makeEmailChange(

@@ -5,9 +5,12 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { type MailContext, sendLinkMail } from '../one-time-messages/link-mail.ts'
 import { withMessagesCounted } from '../one-time-messages/message-budget.ts'
+import { applyClaim } from '../users/claims.store.ts'
+import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
-import { findUserById, lockAndReadUser, setInvited, type User } from '../users/users.store.ts'
+import { withoutFacts } from '../users/proven-addresses.ts'
+import { findUserById, type LockedAccount, lockAndReadUser, setInvited, type User } from '../users/users.store.ts'
 
 export interface Invitation {
   email: string
@@ -24,30 +27,49 @@ export async function inviteUser(
   { email, data, audience, context }: Invitation,
 ): Promise<User> {
   requireModestMetadata(data)
-  return withMessagesCounted(deps, [{ channel: 'email', value: email }], () =>
+  return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
     deps.db.transaction().execute(async (trx) => {
-      const { user } = await lockUnproven(deps, trx, { email, data, audience }, null)
-      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, password: { hash: null }, ...context })
-      await setInvited(trx, user.id, deps.now())
+      const user = await lockInvited(deps, trx, { email, data, audience })
+      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
       await auditInvitation(deps, trx, log, admin, user)
       return (await findUserById(trx, user.id)) as User
     }),
   )
 }
 
-/** The unconfirmed account of the address, made if need be with this password. Throws email_exists when somebody has proven it. */
+/**
+ * The account of an invited address. What the address was registered with before is gone; to what an admin gave it the data is
+ * added. Throws as lockUnproven.
+ */
+export async function lockInvited(deps: Deps, trx: Transaction<DB>, asked: Omit<Invitation, 'context'>): Promise<User> {
+  const invitation = { ...asked, data: withoutFacts(asked.data) }
+  const { data } = invitation
+  const user = await lockUnproven(deps, trx, invitation)
+  const { id } = user
+  if (isVouchedFor(user)) await mergeUserMetadata(trx, id, data, deps.now())
+  else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
+  await setInvited(trx, id, deps.now())
+  const invited = (await findUserById(trx, id)) as User
+  requireModestMetadata(invited.user_metadata)
+  return invited
+}
+
+/** The unconfirmed account of the address, made if need be without a password. Throws email_exists when somebody has proven it. */
 export async function lockUnproven(
   deps: Deps,
   trx: Transaction<DB>,
   { email, data, audience }: Omit<Invitation, 'context'>,
-  passwordHash: string | null,
-): Promise<{ user: User; isNew: boolean }> {
-  const account = newAccount(deps, { address: { channel: 'email', value: email }, data, audience }, passwordHash)
-  const id = await insertAccount(deps, trx, account)
-  const user = await lockAndReadUser(trx, id)
+): Promise<LockedAccount> {
+  const account = newAccount(deps, { address: { channel: 'email', value: email }, data: {}, audience }, null)
+  // An admin's data stands as it is; a sign-up's gets the address beside it.
+  const made = { ...account, user: { ...account.user, user_metadata: data } }
+  const user = await lockAndReadUser(trx, await insertAccount(deps, trx, made))
   if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')
-  return { user, isNew: id === account.user.id }
+  return user
 }
+
+export const isVouchedFor = (user: LockedAccount) => user.made_by_admin || user.invited_at !== null
+export const isProven = (user: User) => user.email_confirmed_at !== null || user.phone_confirmed_at !== null
 
 export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, user: User) =>
   audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })

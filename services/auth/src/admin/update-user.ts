@@ -13,6 +13,7 @@ import { endSessions } from '../sessions/sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../users/change-user.store.ts'
+import { applyClaim, vouchFor } from '../users/claims.store.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
@@ -65,10 +66,14 @@ export async function updateUser(
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     if (user.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
+    // What an admin confirms, or gives a password, is the admin's word: nothing of what was disputed before stays.
+    const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
+    if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
     await changeRow(trx, user, checked, now)
     await changeIdentities(deps, trx, user, checked, now)
     if (checked.passwordHash) {
       await setPassword(trx, userId, checked.passwordHash, now)
+      await vouchFor(trx, userId)
       await endSessions(trx, userId, 'global', '')
     }
     if (checked.passwordHash || changesAddress(user, checked) || checked.emailConfirm || checked.phoneConfirm) {

@@ -40,10 +40,10 @@ export const mailVariables = {
     default: '60',
   }),
   // Each code may be guessed at five times: 50 mails are 250 guesses a day at a million codes. Who waits for a mail asks
-  // for it a few times, a minute apart at least; a lower cap would only help whoever wants to keep them from signing in.
+  // for it a few times, a minute apart at least; beyond the cap codes are longer.
   MAILER_MAX_PER_ADDRESS: parsed(
     'rates',
-    'Mails with a link or code to one address, known or not.',
+    'Mails with a link or code that anybody asks for to one mailbox; beyond, sign-in mails have longer codes.',
     { default: '20/1h,50/24h' },
     parseRates,
   ),

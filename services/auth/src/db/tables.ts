@@ -15,6 +15,7 @@ export interface DB {
   factors: FactorsTable
   factor_challenges: FactorChallengesTable
   recovery_codes: RecoveryCodesTable
+  address_claims: AddressClaimsTable
 }
 
 export const TABLES = [
@@ -31,6 +32,7 @@ export const TABLES = [
   'factors',
   'factor_challenges',
   'recovery_codes',
+  'address_claims',
 ] as const satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
@@ -73,6 +75,16 @@ export interface UsersTable {
   updated_at: Date
   /** Written by factors/factors.store.ts alone. */
   factors: ColumnType<FactorJson[] | null, never, RawBuilder<FactorJson[] | null>>
+  /** What the account gets with the proof of its address, in place of what it was registered with; see users/claims.store.ts. */
+  claim: ColumnType<Claim | null, unknown, unknown>
+}
+
+export interface Claim {
+  password_hash: string | null
+  /** As the request gave it. */
+  data: Metadata
+  /** An admin gave it: the account's metadata is this and nothing else. */
+  by_admin?: boolean
 }
 
 export type FactorType = 'totp' | 'phone' | 'webauthn'
@@ -147,8 +159,8 @@ interface OneTimeTokensTable {
   attempts: Generated<number>
   code_challenge: string | null
   code_challenge_method: ChallengeMethod | null
+  /** Sent for a request that is a claim (users/claims.store.ts). */
   sets_password: Generated<boolean>
-  new_password_hash: string | null
   expires_at: Date
   created_at: Date
 }
@@ -271,4 +283,13 @@ interface RecoveryCodesTable {
   set_id: string
   used_at: MaybeTime
   created_at: Date
+}
+
+interface AddressClaimsTable {
+  key: Buffer
+  password_tag: Buffer
+  data_tag: Buffer
+  password_differs: Generated<boolean>
+  data_differs: Generated<boolean>
+  expires_at: Date
 }

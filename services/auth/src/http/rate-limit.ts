@@ -1,12 +1,14 @@
+import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
-import { countGuarded, type Guard } from '../limits/guards.ts'
-import { consume, type GiveBack, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { countGuarded, type Guard, type MailShare } from '../limits/guards.ts'
+import { consume, countAll, type GiveBack, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
 import { createPasswordTries, type PasswordTries } from '../limits/password-tries.ts'
 import type { Rate } from '../limits/rate.ts'
+import { mailboxOf } from '../users/email-address.ts'
 import { limitKeyOf } from './client.ts'
 
 /**
@@ -16,8 +18,10 @@ import { limitKeyOf } from './client.ts'
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
-  /** Counts a mail against what its address may get, known or not, and the budget of all users. */
-  mailSent(to: string): Promise<GiveBack>
+  /** Counts a mail against a share of what may go to its mailbox, known or not, and the budget of all users. */
+  mailSent(to: string, share: MailShare): Promise<GiveBack>
+  /** The same for a mail to sign in or recover by, which a full mailbox does not refuse. */
+  signInMailSent(to: string): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
   /** Counts a stranger's wish that a change of address be sent again: each waits in the database until a worker has looked. */
   changeResent(): Promise<GiveBack>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
@@ -76,10 +80,19 @@ export function createLimits(
   }
   const passwordTries = createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords })
   const changesResent = open('resend-changes', limits.mailsSent)
-  const mails: Guard[] = [
-    ...mail.maxPerAddress.map((rate) => ({ limiter: open(`mail-address-${rate.seconds}`, rate), keyFor: keyOf })),
-    { limiter: open('mails', limits.mailsSent), keyFor: () => 'all' },
-  ]
+  const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>
+    mail.maxPerAddress.map((rate) => ({ limiter: open(`${name}-${rate.seconds}`, rate), keyFor }))
+  const perMailbox = capsOf('mail-address', (address) => keyOf(mailboxOf(address)))
+  const perUser = capsOf('mail-user', (userId) => userId)
+  const mails = open('mails', limits.mailsSent)
+  const overBudget = 'over_email_send_rate_limit'
+  const inBudget = () => consume(mails, 'all', overBudget)
+  const inShare = (to: string, share: MailShare) => {
+    if (share === 'admins') return []
+    const count = () =>
+      share === 'anybody' ? countGuarded(perMailbox, to, overBudget) : countGuarded(perUser, share.userId, overBudget)
+    return [count]
+  }
   const perFactor = open('factor', factorTries)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
@@ -88,7 +101,20 @@ export function createLimits(
       const address = limitKeyOf(request, config)
       if (address) await consume(perAddress[limit], keyOf(address), 'over_request_rate_limit')
     },
-    mailSent: (to) => countGuarded(mails, to, 'over_email_send_rate_limit'),
+    mailSent: (to, share) => countAll([...inShare(to, share), inBudget]),
+    async signInMailSent(to) {
+      let isOverCap = false
+      const giveBack = await countAll([
+        () =>
+          countGuarded(perMailbox, to, overBudget).catch((error: unknown) => {
+            if (!(error instanceof ApiError)) throw error
+            isOverCap = true
+            return async () => {}
+          }),
+        inBudget,
+      ])
+      return { isOverCap, giveBack }
+    },
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')

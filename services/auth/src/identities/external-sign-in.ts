@@ -12,6 +12,7 @@ import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/messa
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
 import { isEmailTaken } from '../users/addresses.store.ts'
+import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import { isHeldUnproven } from '../users/unproven-holder.store.ts'
@@ -63,11 +64,12 @@ export async function signInExternally<Admitted>(
   const isMailed = toldEmail
     ? await isChangeSent(deps, { userId: user.id, email: toldEmail, context })
     : !admitted &&
-      (await isConfirmationSent(deps, log, {
-        userId: user.id,
-        email: (isAnother && primaryEmail(account)?.email) || (user.email as string),
-        context,
-      }))
+      (await isConfirmationSent(
+        deps,
+        log,
+        { userId: user.id, email: (isAnother && primaryEmail(account)?.email) || (user.email as string), context },
+        { isAnother, audience: shown.audience },
+      ))
   if (admitted) return admitted.value
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
@@ -104,19 +106,29 @@ interface AddressMail {
   context: MailContext
 }
 
-/** Sends the link that confirms a pending account. */
-const isConfirmationSent = (deps: Deps, log: AuditLog, { userId, email, context }: AddressMail): Promise<boolean> =>
-  isSent(deps, email, () =>
+/** Sends the link that confirms a pending account; of one that another request made nothing is left with its confirmation. */
+async function isConfirmationSent(
+  deps: Deps,
+  log: AuditLog,
+  { userId, email, context }: AddressMail,
+  { isAnother, audience }: { isAnother: boolean; audience: string },
+): Promise<boolean> {
+  const claimed = { channel: 'email', value: email } as const
+  const claim = claimOf(deps, { address: claimed, audience, passwordHash: null, data: {} })
+  // Also where the limits refuse the mail.
+  if (isAnother) await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
+  return isSent(deps, email, () =>
     deps.db.transaction().execute(async (trx) => {
       const address = { channel: 'email', value: email } as const
       const holder = await lockAndReadUser(trx, userId)
       if (!holder) return
-      const { isPending } = await sendConfirmation(deps, trx, holder, { address, context })
+      const { isPending } = await sendConfirmation(deps, trx, holder, { address, context, isClaim: isAnother })
       if (!isPending) return
       const traits = { provider: 'email' }
       await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })
     }),
   )
+}
 
 /** Sends the link by which an account in use gets the told address. */
 const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail): Promise<boolean> =>

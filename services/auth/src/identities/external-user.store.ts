@@ -39,7 +39,7 @@ export async function forgetUnprovenOwner(
   await deleteRecoveryCodes(trx, userId)
   await trx
     .updateTable('users')
-    .set({ password_hash: null, user_metadata: jsonb(data), updated_at: now })
+    .set({ password_hash: null, claim: null, user_metadata: jsonb(data), updated_at: now })
     .where('id', '=', userId)
     .execute()
 }

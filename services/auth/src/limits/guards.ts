@@ -17,3 +17,6 @@ export const countGuarded = (guards: readonly Guard[], address: string, code: Er
           consume(limiter, keyFor(address), code),
     ),
   )
+
+/** Share that a mail is counted in: of requests that anybody can make, of a user with a live session, or of admins, without a cap. */
+export type MailShare = 'anybody' | 'admins' | { userId: string }

@@ -13,6 +13,9 @@ export function actionLink(
   const repeatsBase = basePath !== '' && path.startsWith(`${basePath}/`)
   const joined = `${repeatsBase ? '' : basePath}/${path.replace(/^\//, '')}`
   const url = isWhole ? new URL(path) : new URL(joined, base.origin)
-  url.search = new URLSearchParams({ token: link.token, type: link.type, redirect_to: link.redirectTo }).toString()
+  url.search = `token=${encodeURIComponent(link.token)}&type=${link.type}&redirect_to=${asGiven(link.redirectTo)}`
   return url.href
 }
+
+/** A target in a query, escaped where it would end the parameter or be decoded, and readable elsewhere (RFC 3986 3.4). */
+const asGiven = (target: string) => encodeURIComponent(target).replace(/%(?:3A|2F|40|2C|24)/g, decodeURIComponent)

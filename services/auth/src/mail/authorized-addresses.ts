@@ -1,4 +1,4 @@
-import { parseEmail } from '../users/email-address.ts'
+import { mailboxOf, parseEmail } from '../users/email-address.ts'
 
 /** Addresses in lower case, from a list separated by commas. */
 export function parseAuthorizedAddresses(value: string): string[] {
@@ -21,5 +21,5 @@ export function isAuthorizedAddress(
   address: string,
 ): boolean {
   if (!authorizedAddresses) return true
-  return authorizedAddresses.includes(address) || authorizedAddresses.includes(address.replace(/\+[^@]*@/, '@'))
+  return authorizedAddresses.includes(address) || authorizedAddresses.includes(mailboxOf(address))
 }

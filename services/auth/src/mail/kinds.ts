@@ -54,10 +54,13 @@ export interface LinkVariables extends CommonVariables {
   RedirectTo: string
 }
 
+/** Whether a password comes with a confirmation: chosen at the sign-up, dropped since others chose another one, or none. */
+export type PasswordState = 'chosen' | 'dropped' | ''
+
 /** The template variables of each kind (contract/auth-platform.md 5.1). */
 export interface MailVariables {
   invite: LinkVariables
-  confirmation: LinkVariables
+  confirmation: LinkVariables & { Password: PasswordState }
   recovery: LinkVariables
   magic_link: LinkVariables
   /** `SendingTo`: the address of this mail, the new or the current one. */

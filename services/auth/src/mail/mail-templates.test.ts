@@ -46,7 +46,7 @@ describe('a template file', () => {
     const { html, text } = await mailOf(service, { data: { name: '<b>"Ada"', roles: ['one', 'two & three'] } })
     expect(html).toContain('Hi &lt;b&gt;&quot;Ada&quot;,')
     expect(html).toMatch(
-      /<a href="https:\/\/auth\.example\/verify\?token=[\w-]+&amp;type=signup&amp;redirect_to=https%3A%2F%2Fsite\.example">/,
+      /<a href="https:\/\/auth\.example\/verify\?token=[\w-]+&amp;type=signup&amp;redirect_to=https:\/\/site\.example">/,
     )
     expect(text).toMatch(
       /^Hi <b>"Ada",\n\n- one\n- two & three\n\nConfirm \(https:\/\/auth\.example\/verify\?token=\S+\)$/,

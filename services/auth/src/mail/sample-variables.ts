@@ -1,5 +1,5 @@
 import { actionLink } from './action-link.ts'
-import type { MailKind, MailVariables } from './kinds.ts'
+import type { LinkVariables, MailKind, MailVariables } from './kinds.ts'
 
 const common = {
   SiteURL: 'https://site.example',
@@ -10,7 +10,7 @@ const common = {
 const TOKEN = 'Zm9yLXByZXZpZXctb25seS1ub3QtYS1yZWFsLXRva2Vu'
 const RedirectTo = common.SiteURL
 
-const linkOf = (type: string) => ({
+const linkOf = (type: string): LinkVariables => ({
   ...common,
   ConfirmationURL: actionLink('https://auth.example', '/verify', {
     token: TOKEN,
@@ -25,7 +25,7 @@ const linkOf = (type: string) => ({
 /** What templates are tried with when they are loaded, and what `mail preview` shows. */
 export const SAMPLE_VARIABLES: MailVariables = {
   invite: linkOf('invite'),
-  confirmation: linkOf('signup'),
+  confirmation: { ...linkOf('signup'), Password: 'chosen' as const },
   recovery: linkOf('recovery'),
   magic_link: linkOf('magiclink'),
   email_change: { ...linkOf('email_change'), NewEmail: 'countess@example.com', SendingTo: 'countess@example.com' },

@@ -130,7 +130,7 @@ describe('one try', () => {
           relatesTo: 'a',
           tokenHash: null,
           pkce: undefined,
-          password: undefined,
+          isClaim: false,
           isPretended: false,
           codeHash: hash,
           expiresAt: service.clock.now(),

@@ -300,6 +300,21 @@ describe('an account that has the address', () => {
   })
 })
 
+test('an address that a stranger registered is confirmed without what the stranger put there', async () => {
+  const person = newPerson({ email_verified: false })
+  const planted = { email: person.email, password: 'the stranger knows', data: { planted: true } }
+  await service.post('/signup', planted)
+  const first = await service.mailbox.waitFor(person.email)
+  google.next(person)
+  // Within the gap the mail of the sign-up is all there is.
+  expect(queryOf(await signIn(google, 'google')).error_code).toBe('provider_email_needs_verification')
+  const { access_token } = fragmentOf(await service.get(linkPath(first.text)))
+  const { body } = await service.get('/user', { authorization: `Bearer ${access_token}` })
+  expect(body.user_metadata).not.toHaveProperty('planted')
+  const stranger = await service.post('/token?grant_type=password', planted)
+  expect(stranger.body.error_code).toBe('invalid_credentials')
+})
+
 test('an address nobody has verified is confirmed by mail first, and then it signs in', async () => {
   const person = newPerson({ email_verified: false })
   google.next(person)

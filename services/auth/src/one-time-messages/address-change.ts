@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
+import type { MailShare } from '../limits/guards.ts'
 import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
@@ -9,13 +10,14 @@ import { requestEmailChange, requestPhoneChange } from '../users/addresses.store
 import type { User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
 import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
-import { type BudgetDeps, withMessagesCounted } from './message-budget.ts'
+import { type BudgetDeps, type Recipient, withMessagesCounted } from './message-budget.ts'
 import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
 
 /**
- * Runs `work`, whose transaction asks for changes of address, with their messages counted before: limits have connections
+ * Runs `work`, whose transaction asks for changes of address, with their messages counted before (the one to the present address
+ * in this share, the one to the new address in anybody's): limits have connections
  * of their own. Gaps are kept by who asks and by where it goes: neither may one user write to many addresses, nor many users to
  * one.
  */
@@ -23,10 +25,11 @@ export function withChangesCounted<Result>(
   deps: BudgetDeps & SendGapDeps,
   user: Pick<User, 'id' | 'email' | 'email_confirmed_at'>,
   wanted: readonly Address[],
+  share: MailShare,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const gaps = wanted.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
-  return withinGaps(deps, gaps, () => withMessagesCounted(deps, askedAddresses(deps, user, wanted), work))
+  return withinGaps(deps, gaps, () => withMessagesCounted(deps, askedAddresses(deps, user, wanted, share), work))
 }
 
 /** Whoever gets a message for changes to the wanted addresses: those, and the current one where it must agree too. */
@@ -34,10 +37,11 @@ export const askedAddresses = (
   deps: { config: Pick<Config, 'mail'> },
   user: Pick<User, 'email' | 'email_confirmed_at'>,
   wanted: readonly Address[],
-): Address[] =>
+  share: MailShare = 'anybody',
+): Recipient[] =>
   wanted.flatMap((to) =>
     to.channel === 'email' && user.email && needsBothAddresses(deps, user)
-      ? [to, { channel: 'email', value: user.email }]
+      ? [to, { channel: 'email', value: user.email, share }]
       : [to],
   )
 

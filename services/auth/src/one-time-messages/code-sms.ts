@@ -13,7 +13,7 @@ export interface CodeSms {
   to: string
   purpose: TokenPurpose
   channel: SmsChannel
-  password?: { hash: string | null } | undefined
+  isClaim?: boolean
   /** The same work is done and no message leaves: for accounts whose existence an answer must not tell. */
   isPretended?: boolean
   /** Id of the message, where it was promised to a caller before. */
@@ -24,7 +24,7 @@ export interface CodeSms {
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
-  { user, to, purpose, channel, password, isPretended, messageId }: CodeSms,
+  { user, to, purpose, channel, isClaim, isPretended, messageId }: CodeSms,
 ): Promise<void> {
   const { sms } = deps.config
   const testCode = testCodeOf(sms.testNumbers, to, deps.now())
@@ -36,7 +36,7 @@ export async function sendCodeSms(
     codeLength: sms.codeLength,
     lifetimeSeconds,
     code: testCode,
-    password,
+    isClaim,
     isPretended,
   })
   if (testCode) return

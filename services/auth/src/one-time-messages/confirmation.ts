@@ -2,9 +2,10 @@ import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
+import type { PasswordState } from '../mail/kinds.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
-import { setSentAt, touchUser, type User } from '../users/users.store.ts'
+import { type LockedAccount, setSentAt, touchUser, type User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
 import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
 
@@ -14,8 +15,10 @@ export interface ConfirmationOrder {
   context: MailContext
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
-  /** Becomes the user's with the confirmation, whoever registered the address before; null: none. */
-  passwordHash?: string | null | undefined
+  /** The request says what the account shall have; it was noted as a claim (../users/claims.store.ts). */
+  isClaim?: boolean
+  /** It named a password, which claims of others may have voided. */
+  choosesPassword?: boolean
   messageId?: string | undefined
 }
 
@@ -28,28 +31,28 @@ type ConfirmationDeps = LinkMailDeps & { config: Pick<Config, 'sms'> }
 export async function sendConfirmation(
   deps: ConfirmationDeps,
   trx: Transaction<DB>,
-  holder: User,
+  holder: LockedAccount,
   order: ConfirmationOrder,
 ): Promise<{ isPending: boolean }> {
-  const { address, passwordHash } = order
+  const { address, isClaim } = order
   const isPending = isUnconfirmed(holder, address)
+  // What a stranger registered the address with is not shown to its owner.
+  const user = holder.claim ? { ...holder, user_metadata: holder.claim.data } : holder
   const message = {
-    user: holder,
+    user,
     to: address.value,
     isPretended: !isPending,
     messageId: order.messageId,
-    password: passwordHash === undefined || !isPending ? undefined : { hash: passwordHash },
+    isClaim: isClaim === true && isPending,
   }
   if (address.channel === 'email') {
-    // Who was invited is invited again, whoever asks: their link must not turn into one that demands a password, nor set a
-    // password that somebody else chose.
-    const invitation = holder.invited_at ? ({ kind: 'invite', password: { hash: null } } as const) : undefined
     await sendLinkMail(deps, trx, {
       ...message,
       ...order.context,
-      kind: 'confirmation',
+      // Who was invited is invited again, whoever asks: their link must not turn into one that demands a password.
+      kind: holder.invited_at ? 'invite' : 'confirmation',
       pkce: order.pkce,
-      ...invitation,
+      password: passwordState(holder, order),
     })
   } else {
     await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: order.smsChannel ?? 'sms' })
@@ -57,6 +60,12 @@ export async function sendConfirmation(
   if (isPending) await setSentAt(trx, holder.id, 'confirmation_sent_at', deps.now())
   else await touchUser(trx, holder.id, holder.updated_at)
   return { isPending }
+}
+
+/** What the mail says about the password that comes with the confirmation. */
+function passwordState({ claim, password_hash }: LockedAccount, { choosesPassword }: ConfirmationOrder): PasswordState {
+  if (claim ? claim.password_hash : password_hash) return 'chosen'
+  return choosesPassword ? 'dropped' : ''
 }
 
 /** Whether the address is the account's own, not one it has through an identity, and not proven yet. */

@@ -3,7 +3,7 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 import { actionLink } from '../mail/action-link.ts'
-import type { LinkType } from '../mail/kinds.ts'
+import type { LinkType, PasswordState } from '../mail/kinds.ts'
 import { pickLocale } from '../mail/locale.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
@@ -40,7 +40,11 @@ export interface LinkMail extends MailContext {
   /** email_change only: the address that is to become the user's. */
   newEmail?: string
   pkce?: Pkce | undefined
-  password?: { hash: string | null } | undefined
+  isClaim?: boolean
+  /** A code that nobody can guess, however many mails there are. */
+  hasLongCode?: boolean | undefined
+  /** confirmation only. */
+  password?: PasswordState
   /** The same work is done and no mail leaves: for accounts whose existence an answer must not tell. */
   isPretended?: boolean
   /** Id of the message, where it was promised to a caller before. */
@@ -51,6 +55,12 @@ export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
   config: Pick<Config, 'mail' | 'siteUrl'>
 }
 
+/**
+ * More digits for mails beyond the cap: one a minute with five attempts each is a chance of one in a million a day at six
+ * digits and these.
+ */
+const LONG_CODE_DIGITS = 4
+
 /** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
 export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<OneTimeToken> {
   const { config } = deps
@@ -60,10 +70,10 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
     userId: user.id,
     purpose: mail.purpose ?? LINK_KINDS[kind].purpose,
     relatesTo: to,
-    codeLength: config.mail.codeLength,
+    codeLength: config.mail.codeLength + (mail.hasLongCode ? LONG_CODE_DIGITS : 0),
     lifetimeSeconds,
     pkce: mail.pkce,
-    password: mail.password,
+    isClaim: mail.isClaim,
     isPretended: mail.isPretended,
   })
   const variables = {
@@ -78,13 +88,12 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   const { acceptLanguage, messageId } = mail
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
   const message = { userId: user.id, to, lifetimeSeconds, messageId, locale }
-  await (kind === 'email_change'
-    ? queueMail(deps, trx, {
-        ...message,
-        kind,
-        variables: { ...variables, NewEmail: mail.newEmail ?? to, SendingTo: to },
-      })
-    : queueMail(deps, trx, { ...message, kind, variables }))
+  if (kind === 'email_change') {
+    const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
+    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
+  } else if (kind === 'confirmation') {
+    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, Password: mail.password ?? '' } })
+  } else await queueMail(deps, trx, { ...message, kind, variables })
   return token
 }
 

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
+import type { MailShare } from '../limits/guards.ts'
 import { type GiveBack, whileCounted } from '../limits/limiter.ts'
 import { isAuthorizedAddress } from '../mail/authorized-addresses.ts'
 import { hasMailServer } from '../mail/smtp.ts'
@@ -9,9 +10,18 @@ import type { Address } from '../users/address.ts'
 
 export interface BudgetDeps {
   config: Pick<Config, 'mail' | 'sms' | 'smtp'>
-  limits: { mailSent(to: string): Promise<GiveBack>; changeResent(): Promise<GiveBack> }
+  limits: {
+    mailSent(to: string, share: MailShare): Promise<GiveBack>
+    signInMailSent(to: string): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
+    changeResent(): Promise<GiveBack>
+  }
   smsGuards: SmsGuards
   now: () => Date
+}
+
+export type Recipient = Address & {
+  /** Of a mail; anybody's when left out. */
+  share?: MailShare
 }
 
 /**
@@ -22,19 +32,38 @@ export interface BudgetDeps {
  */
 export function withMessagesCounted<Result>(
   deps: BudgetDeps,
-  recipients: readonly Address[],
+  recipients: readonly Recipient[],
   work: () => Promise<Result>,
 ): Promise<Result> {
   const real = recipients.filter(({ channel, value }) => channel === 'email' || !isTestNumber(deps, value))
   for (const recipient of real) requireWay(deps, recipient)
   return whileCounted(
     real.map(
-      ({ channel, value }) =>
+      ({ channel, value, share = 'anybody' }) =>
         () =>
-          channel === 'email' ? deps.limits.mailSent(value) : deps.smsGuards.allow(value),
+          channel === 'email' ? deps.limits.mailSent(value, share) : deps.smsGuards.allow(value),
     ),
     work,
   )
+}
+
+/**
+ * The same for a mail to sign in or recover by. A mailbox that has had its share is not refused one, or anybody could keep its
+ * owner out: then `work` is told, and what it sends must hold nothing that can be guessed.
+ */
+export async function withSignInMailCounted<Result>(
+  deps: BudgetDeps,
+  recipient: Address,
+  work: (isOverCap: boolean) => Promise<Result>,
+): Promise<Result> {
+  requireWay(deps, recipient)
+  let isOver = false
+  const count = async () => {
+    const { isOverCap, giveBack } = await deps.limits.signInMailSent(recipient.value)
+    isOver = isOverCap
+    return giveBack
+  }
+  return whileCounted([count], () => work(isOver))
 }
 
 /**

@@ -9,8 +9,16 @@ import type { OutboxDeps } from '../messages/outbox.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
+import { claimOf, noteClaim } from '../users/claims.store.ts'
+import { mailboxOf } from '../users/email-address.ts'
 import type { MailContext } from './link-mail.ts'
-import { type BudgetDeps, isTestNumber, withMessagesCounted, withResendCounted } from './message-budget.ts'
+import {
+  type BudgetDeps,
+  isTestNumber,
+  withMessagesCounted,
+  withResendCounted,
+  withSignInMailCounted,
+} from './message-budget.ts'
 import { type GapKind, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 export interface MessageRequest {
@@ -25,6 +33,8 @@ export interface MessageRequest {
   /** sign_in only: whether an unknown address becomes an account, and its user_metadata. */
   createUser?: boolean
   data?: Metadata
+  /** The mailbox has had its share: a mail goes to a proven address alone, with a code too long to be guessed. */
+  isOverCap?: boolean
 }
 
 /** Requests are answered within milliseconds; a worker that dies gives its request to another. */
@@ -58,16 +68,25 @@ export async function requestMessage(
   deps: BudgetDeps & SendGapDeps & OutboxDeps,
   request: Omit<MessageRequest, 'messageId'>,
 ): Promise<string> {
-  const { address } = request
+  const { address, type, audience, data = {} } = request
+  // Before anything that may refuse: a refused request of the owner takes away what a stranger registered all the same.
+  if (type === 'sign_in' || type === 'recovery') {
+    const claim = claimOf(deps, { address, audience, passwordHash: null, data: type === 'sign_in' ? data : {} })
+    await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
+  }
   const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
   const messageId = deps.newId()
-  const note = () => {
-    const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId }) }
+  const note = (isOverCap = false) => {
+    const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId, isOverCap }) }
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
-  await withinGaps(deps, [{ kind: gap, key: address.value }], () =>
-    isChange(request) ? withResendCounted(deps, address, note) : withMessagesCounted(deps, [address], note),
-  )
+  const noteSignIn = (isOverCap: boolean) =>
+    isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: mailboxOf(address.value) }], () => note(true)) : note()
+  await withinGaps(deps, [{ kind: gap, key: address.value }], () => {
+    if (isChange(request)) return withResendCounted(deps, address, note)
+    if (gap === 'sign_in_link') return withSignInMailCounted(deps, address, noteSignIn)
+    return withMessagesCounted(deps, [address], note)
+  })
   return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }
 

@@ -14,6 +14,7 @@ import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts
 export type GapKind =
   | 'confirmation'
   | 'sign_in_link'
+  | 'over_cap'
   | 'email_change'
   | 'reauthentication'
   | 'sms'
@@ -71,9 +72,13 @@ const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
 
 function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
   if (kind === 'second_factor') return mfa.phone.minGapSeconds
+  if (kind === 'over_cap') return Math.max(OVER_CAP_GAP_SECONDS, mail.signInLinkGapSeconds)
   if (channelOf(kind, key) === 'sms') return sms.minGapSeconds
   return SHORT_GAPS.includes(kind) ? mail.signInLinkGapSeconds : mail.minGapSeconds
 }
+
+/** Between mails to a mailbox that has had its share: what bounds a flood. Longer would keep its owner waiting as long. */
+const OVER_CAP_GAP_SECONDS = 60
 
 const SHORT_GAPS: readonly GapKind[] = ['sign_in_link', 'reauthentication', 'resend']
 

@@ -21,7 +21,7 @@ export interface TokenOrder {
   /** A code that is fixed instead of random: a test number's. */
   code?: string | undefined
   pkce?: Pkce | undefined
-  password?: { hash: string | null } | undefined
+  isClaim?: boolean | undefined
   isPretended?: boolean | undefined
 }
 
@@ -45,7 +45,7 @@ export async function issueToken(deps: IssueTokenDeps, trx: Transaction<DB>, ord
     tokenHash: hashLinkToken(linkToken),
     codeHash,
     pkce: order.pkce,
-    password: order.password,
+    isClaim: order.isClaim ?? false,
     isPretended: order.isPretended ?? false,
     expiresAt: new Date(now.getTime() + order.lifetimeSeconds * 1000),
     now,

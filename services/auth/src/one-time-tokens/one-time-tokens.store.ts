@@ -12,8 +12,8 @@ export interface NewOneTimeToken {
   codeHash: Buffer
   /** Following the link gives a code for this challenge instead of a session. */
   pkce: Pkce | undefined
-  /** Set when the token is used; a hash of null takes the password away. */
-  password: { hash: string | null } | undefined
+  /** Sent for a request that says what the account shall have, see ../users/claims.store.ts. */
+  isClaim: boolean
   /** The work is done and nothing changes: there may be a live token. */
   isPretended: boolean
   expiresAt: Date
@@ -29,25 +29,16 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     attempts: 0,
     code_challenge: token.pkce?.challenge ?? null,
     code_challenge_method: token.pkce?.method ?? null,
-    // Asking for another link must not undo what the replaced one would have set.
-    ...(token.password ? { sets_password: true, new_password_hash: token.password.hash } : {}),
+    // Asking for another link must not undo what the replaced one was for.
+    ...(token.isClaim ? { sets_password: true } : {}),
     expires_at: token.expiresAt,
     created_at: token.now,
   }
-  // Once two requests disagreed about the password there is none until the address is proven.
-  const password = token.password
-    ? {
-        new_password_hash: sql<string | null>`case when ${sql.ref('one_time_tokens.sets_password')}
-          and ${sql.ref('one_time_tokens.new_password_hash')} is null then null else excluded.new_password_hash end`,
-      }
-    : {}
   await trx
     .insertInto('one_time_tokens')
     .values({ user_id: token.userId, purpose: token.purpose, ...values })
     .onConflict((conflict) =>
-      conflict
-        .columns(['user_id', 'purpose'])
-        .doUpdateSet(token.isPretended ? { purpose: token.purpose } : { ...values, ...password }),
+      conflict.columns(['user_id', 'purpose']).doUpdateSet(token.isPretended ? { purpose: token.purpose } : values),
     )
     .execute()
 }
@@ -71,7 +62,6 @@ const TAKEN = [
   'code_challenge',
   'code_challenge_method',
   'sets_password',
-  'new_password_hash',
 ] as const
 
 export type TakenToken = Pick<Selectable<DB['one_time_tokens']>, (typeof TAKEN)[number]>

@@ -2,13 +2,14 @@
 // one. An account without a proven address is confirmed by it, and loses a password that somebody else may have chosen.
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
-import type { DB } from '../db/tables.ts'
+import type { Claim, DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { countSignUp } from '../metrics.ts'
 import { sendCodeSms } from '../one-time-messages/code-sms.ts'
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { confirmed, insertAccount, newAccount } from '../users/new-account.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../users/users.store.ts'
@@ -16,12 +17,16 @@ import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../use
 export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address } = request
   const isNew = await deps.db.transaction().execute(async (trx) => {
+    // The claim first: that is the order of locks.
+    const { data = {} } = request
+    const claim = await noteClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
     await releaseAddress(trx, address, request.audience, deps.now())
     const known = await lockExisting(trx, request)
-    const user = known ?? (await register(deps, trx, log, request))
+    if (request.isOverCap && (!known || isUnconfirmed(known, address))) return false
+    const user = known ?? (await register(deps, trx, log, request, claim))
     if (!user) return false
     if (isUnconfirmed(user, address)) {
-      await sendConfirmation(deps, trx, user, { ...request, passwordHash: null })
+      await sendConfirmation(deps, trx, user, { ...request, isClaim: true })
       const traits = { provider: address.channel }
       await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: user, traits })
     } else await sendToConfirmed(deps, trx, log, user, request)
@@ -35,12 +40,12 @@ async function sendToConfirmed(
   trx: Transaction<DB>,
   log: AuditLog,
   user: User,
-  { address, context, pkce, smsChannel = 'sms', messageId }: MessageRequest,
+  { address, context, pkce, smsChannel = 'sms', messageId, isOverCap }: MessageRequest,
 ): Promise<void> {
   const message = { user, to: address.value, messageId }
   if (address.channel === 'email') {
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-    await sendLinkMail(deps, trx, { ...message, ...context, kind: 'magic_link', pkce })
+    await sendLinkMail(deps, trx, { ...message, ...context, kind: 'magic_link', pkce, hasLongCode: isOverCap })
     await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   } else {
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user, traits: { channel: smsChannel } })
@@ -50,17 +55,17 @@ async function sendToConfirmed(
 }
 
 /** The account whose own address it is. */
-async function lockExisting(trx: Transaction<DB>, { address, audience }: MessageRequest): Promise<User | undefined> {
+async function lockExisting(trx: Transaction<DB>, { address, audience }: MessageRequest) {
   const found = await findUserByAddress(trx, address, audience)
   return found && lockAndReadUser(trx, found.id)
 }
 
 /** A new account without a password, where the caller and the settings allow one. */
-async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request: MessageRequest) {
+async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request: MessageRequest, claim: Claim) {
   const { mail, sms, signup } = deps.config
   if (!request.createUser || signup.disabled) return undefined
-  const { address, audience, data = {} } = request
-  const made = newAccount(deps, { address, data, audience }, null)
+  const { address, audience } = request
+  const made = newAccount(deps, { address, data: claim.data, audience }, null)
   const autoconfirm = address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
   const account = autoconfirm ? confirmed(made) : made
   const id = await insertAccount(deps, trx, account)
@@ -70,5 +75,5 @@ async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request
     const traits = { provider: address.channel }
     await audit(deps, trx, log, { action: 'user_signedup', actor: account.user, traits })
   }
-  return account.user
+  return lockAndReadUser(trx, id)
 }

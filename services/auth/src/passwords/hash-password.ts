@@ -11,8 +11,8 @@ export interface HashingSettings {
 }
 
 export interface Passwords {
-  /** `alike`: a hash to make this one with the salt of, so that both are equal when the passwords are. */
-  hash(password: string, alike?: string | null): Promise<string>
+  /** With a `salt`, two hashes are equal when the passwords are. Otherwise it is random. */
+  hash(password: string, salt?: Buffer): Promise<string>
   /**
    * Whether the password belongs to the hash, ours or an imported one; false for a corrupt one. Without a hash (unknown
    * user, no password) it does the same work against a made-up one and answers false, so that time tells nothing. Only
@@ -54,7 +54,7 @@ export async function createPasswords(settings: HashingSettings, longestWaitMs?:
   // Ours is recognised by its parameters alone, whatever the bounds on imported ones are: an operator may choose larger.
   const ours = decoy.slice(0, decoy.lastIndexOf('$', decoy.lastIndexOf('$') - 1) + 1)
   return {
-    hash: (password, alike) => queue.run(() => hash(password, { ...options, ...saltOf(alike, ours) })),
+    hash: (password, salt) => queue.run(() => hash(password, { ...options, ...(salt ? { salt } : {}) })),
     async verify(storedHash, password) {
       const candidate = storedHash || decoy
       const verify = () => queue.run(() => verifyImported(candidate, password))
@@ -64,10 +64,4 @@ export async function createPasswords(settings: HashingSettings, longestWaitMs?:
     },
     needsRehash: (storedHash, password) => !storedHash.startsWith(ours) && !readsOnlyTheBeginning(storedHash, password),
   }
-}
-
-/** The salt of a hash of ours (PHC: `$…$salt$digest`); nothing for others, which no new one can equal. */
-function saltOf(storedHash: string | null | undefined, ours: string): { salt?: Buffer } {
-  if (!storedHash?.startsWith(ours)) return {}
-  return { salt: Buffer.from(storedHash.split('$').at(-2) ?? '', 'base64') }
 }

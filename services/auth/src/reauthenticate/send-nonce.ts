@@ -28,7 +28,7 @@ export async function sendNonce(
       await audit(deps, trx, log, { action: 'user_reauthenticate_requested', actor: user })
     })
   await withinGaps(deps, [{ kind: 'reauthentication', key: address.value }], () =>
-    withMessagesCounted(deps, [address], work),
+    withMessagesCounted(deps, [{ ...address, share: { userId: user.id } }], work),
   )
   return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
 }

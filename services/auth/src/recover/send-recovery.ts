@@ -2,22 +2,34 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
 
 /**
  * The worker's half of POST /recover: a link to the account of the address, if there is one. Using it on an account that
- * was never confirmed takes its password away, which somebody else may have chosen.
+ * was never confirmed takes away what it was registered with, which somebody else may have chosen.
  */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
-  const { address, audience, context, pkce, messageId } = request
+  const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {
+    await noteClaim(trx, claimOf(deps, { address, audience, passwordHash: null, data: {} }))
     await releaseAddress(trx, address, audience, deps.now())
     const user = await findUserByEmail(trx, address.value, audience)
     if (!user || !(await lockUser(trx, user.id))) return
-    const password = user.email_confirmed_at ? undefined : { hash: null }
+    const isClaim = !user.email_confirmed_at
+    if (isOverCap && isClaim) return
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
-    await sendLinkMail(deps, trx, { kind: 'recovery', to: address.value, user, pkce, password, messageId, ...context })
+    await sendLinkMail(deps, trx, {
+      kind: 'recovery',
+      to: address.value,
+      user,
+      pkce,
+      isClaim,
+      messageId,
+      hasLongCode: isOverCap,
+      ...context,
+    })
     await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
   })
 }

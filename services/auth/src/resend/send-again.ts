@@ -10,7 +10,7 @@ import { CHANGE_PURPOSES } from '../one-time-tokens/end-tokens.ts'
 import { hasLiveToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Address } from '../users/address.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
-import { findUserByAddress, lockAndReadUser, type User } from '../users/users.store.ts'
+import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 
 /** The worker's half of POST /resend: sends again what is still pending; nothing where nothing is. */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
@@ -20,7 +20,7 @@ export async function sendAgain(deps: Deps, log: AuditLog, request: MessageReque
   if (!found) return
   try {
     const recipient = await pendingAddress(deps, deps.db, found, request)
-    await withChangesCounted(deps, found, recipient ? [recipient] : [], () =>
+    await withChangesCounted(deps, found, recipient ? [recipient] : [], 'anybody', () =>
       deps.db.transaction().execute(async (trx) => {
         const user = await lockAndReadUser(trx, found.id)
         // Another change was asked for in this very moment; its message is on its way.
@@ -50,7 +50,13 @@ async function pendingAddress(
   return { channel: type === 'email_change' ? 'email' : 'phone', value }
 }
 
-type Sender = (deps: Deps, trx: Transaction<DB>, log: AuditLog, user: User, request: MessageRequest) => Promise<void>
+type Sender = (
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  user: LockedAccount,
+  request: MessageRequest,
+) => Promise<void>
 
 const SENDERS: Partial<Record<MessageRequest['type'], Sender>> = {
   confirmation: async (deps, trx, log, user, request) => {

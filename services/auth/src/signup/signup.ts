@@ -1,5 +1,6 @@
 // Signing up by e-mail or phone and password. The one rule: the answer never tells whether an account existed; the only
 // exception is autoconfirm, where the specification wants an error. Confirmation: ../verify/.
+import { createHmac, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Pkce } from '../auth-codes/pkce.ts'
@@ -15,15 +16,17 @@ import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
+import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
-import { type Account, confirmed, insertAccount, newAccount, refuseVanishedAccount } from '../users/new-account.ts'
 import {
-  findUserByAddress,
-  findUserById,
-  lockAndReadUser,
-  type User,
-  type UserWithPassword,
-} from '../users/users.store.ts'
+  type Account,
+  confirmed,
+  insertAccount,
+  newAccount,
+  refuseVanishedAccount,
+  withClaim,
+} from '../users/new-account.ts'
+import { findUserById, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 
 export interface SignupInput {
   address: Address
@@ -42,8 +45,8 @@ export type SignupResult = { session: SessionBody } | { user: User }
 export async function signUp(deps: Deps, log: AuditLog, input: SignupInput): Promise<SignupResult> {
   requireModestMetadata(input.data)
   // Hashed whether or not the account exists: the time would tell otherwise.
-  const known = await findUserByAddress(deps.db, input.address, input.audience)
-  const account = newAccount(deps, input, await deps.passwords.hash(input.password, known?.password_hash))
+  const passwordHash = await deps.passwords.hash(input.password, saltOf(deps.codeKey, input))
+  const account = newAccount(deps, input, passwordHash)
   const { mail, sms } = deps.config
   const autoconfirm = input.address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
   return autoconfirm
@@ -71,15 +74,18 @@ async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, inpu
 
 async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
   const { user, address } = account
+  const claim = claimOf(deps, { ...input, passwordHash: account.passwordHash })
+  // Before anything that may refuse: a refused request of the owner takes a stranger's password away all the same.
+  await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   const work = () =>
     deps.db.transaction().execute(async (trx) => {
-      const holderId = await insertAccount(deps, trx, account)
-      const holder = holderId === user.id ? { ...user, password_hash: null } : await lockHolder(trx, holderId)
-      // Two passwords for one address: one of them may be a stranger's, and nothing in the mail could tell which. Then whoever
-      // proves the address gets none and chooses one.
-      const passwordHash =
-        holderId === user.id || holder.password_hash === account.passwordHash ? account.passwordHash : null
-      const { isPending } = await sendConfirmation(deps, trx, holder, { ...input, passwordHash })
+      const holderId = await insertAccount(deps, trx, withClaim(account, await noteClaim(trx, claim)))
+      const holder = await lockHolder(trx, holderId)
+      const { isPending } = await sendConfirmation(deps, trx, holder, {
+        ...input,
+        isClaim: true,
+        choosesPassword: true,
+      })
       const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
       await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
       return holderId === user.id
@@ -94,5 +100,12 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
 
 const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
 
-const lockHolder = async (trx: Transaction<DB>, id: string): Promise<UserWithPassword> =>
+const lockHolder = async (trx: Transaction<DB>, id: string): Promise<LockedAccount> =>
   (await lockAndReadUser(trx, id)) ?? refuseVanishedAccount()
+
+/** The same for each sign-up of an address, so that equal passwords have equal hashes; nobody without the key can tell it. */
+const saltOf = (codeKey: KeyObject, { address: { channel, value }, audience }: SignupInput): Buffer =>
+  createHmac('sha256', codeKey).update(`sign-up\0${audience}\0${channel}\0${value}`).digest().subarray(0, SALT_BYTES)
+
+/** RFC 9106 3.1. */
+const SALT_BYTES = 16

@@ -202,6 +202,7 @@ export async function confirmAddress(
     .set((eb) => ({
       [column]: eb.fn.coalesce(column, eb.val(now)),
       [`${channel}_assumed`]: false,
+      claim: null,
       user_metadata: sql`user_metadata || ${verified}::jsonb`,
       is_anonymous: false,
       updated_at: now,

@@ -53,6 +53,7 @@ export async function anonymiseUser(trx: Transaction<DB>, id: string, names: Pse
       phone_change: names.phoneChange,
       email_change_confirm_status: 0,
       password_hash: null,
+      claim: null,
       app_metadata: '{}',
       user_metadata: '{}',
       deleted_at: now,

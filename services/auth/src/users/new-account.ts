@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
-import type { DB, Metadata } from '../db/tables.ts'
+import type { Claim, DB, Metadata } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
@@ -27,13 +27,7 @@ export function newAccount(
   const { channel, value } = address
   const now = deps.now()
   const id = deps.newId()
-  const identityData = {
-    ...withoutFacts(data),
-    sub: id,
-    [channel]: value,
-    email_verified: false,
-    phone_verified: false,
-  }
+  const identityData = registeredData(id, address, data)
   const user = {
     ...blankUser(id, audience, deps.config.jwt.defaultRole, now),
     [channel]: value,
@@ -54,6 +48,18 @@ export function newAccount(
     ],
   }
   return { user, address, passwordHash }
+}
+
+/** What is stored of the data of a sign-up; see newAccount. */
+export function registeredData(id: string, { channel, value }: Address, data: Metadata): Metadata {
+  return { ...withoutFacts(data), sub: id, [channel]: value, email_verified: false, phone_verified: false }
+}
+
+/** The same account with what is left of its claim. */
+export function withClaim({ user, address }: Account, { password_hash: passwordHash, data }: Claim): Account {
+  const identity_data = registeredData(user.id, address, data)
+  const identities = user.identities.map((identity) => ({ ...identity, identity_data }))
+  return { address, passwordHash, user: { ...user, user_metadata: identity_data, identities } }
 }
 
 /** The same account with an address that counts as confirmed (autoconfirm). */

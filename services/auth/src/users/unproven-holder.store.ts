@@ -83,6 +83,7 @@ async function withdraw(
         .set((eb) => ({
           [channel]: null,
           [change]: eb.fn.coalesce(eb.ref(change), eb.ref(channel)),
+          claim: null,
           updated_at: now,
         }))
         .where(channel, 'is not', null)

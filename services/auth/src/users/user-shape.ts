@@ -49,6 +49,12 @@ export const UserShape = Type.Object({
   banned_until: Type.Optional(Timestamp),
   deleted_at: Type.Optional(Timestamp),
   is_anonymous: Type.Boolean(),
+  has_password: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether a password is set, once an address is proven: one of a sign-up is dropped when another request for the address asked for something else.',
+    }),
+  ),
 })
 
 export type UserBody = Type.Static<typeof UserShape>
@@ -87,6 +93,7 @@ function bodyOf(user: User): UserBody {
     banned_until: time(user.banned_until),
     deleted_at: time(user.deleted_at),
     is_anonymous: user.is_anonymous,
+    has_password: user.confirmed_at ? user.has_password : undefined,
   }
 }
 

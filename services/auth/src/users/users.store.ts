@@ -47,7 +47,11 @@ export interface IdentityJson {
   email: string | null
 }
 
-export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> & { identities: IdentityJson[] }
+export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> & {
+  identities: IdentityJson[]
+  /** Absent in a user that was not read. */
+  has_password?: boolean
+}
 export type UserWithPassword = User & { password_hash: string | null }
 
 /**
@@ -74,7 +78,8 @@ export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
       .orderBy('identities.provider'),
   )
   const columns = Object.fromEntries(USER_COLUMNS.map((column) => [column, eb.ref(`users.${column}`)]))
-  return jsonBuildObject({ ...columns, identities })
+  const hasPassword = eb('users.password_hash', 'is not', null)
+  return jsonBuildObject({ ...columns, has_password: hasPassword, identities })
     .$castTo<UserJson>()
     .as('user')
 }
@@ -171,6 +176,8 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
       'email_change_confirm_status',
       'invited_at',
       'banned_until',
+      'made_by_admin',
+      'claim',
     ])
     .where('id', '=', id)
     .forUpdate()
@@ -180,15 +187,16 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
 export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
 
 /** A locked user with all columns of answers. An assumed address is confirmed by a setting alone. */
-export type LockedAccount = UserWithPassword & Pick<LockedUser, 'email_assumed' | 'phone_assumed'>
+export type LockedAccount = UserWithPassword &
+  Pick<LockedUser, 'email_assumed' | 'phone_assumed' | 'claim' | 'made_by_admin'>
 
 /** Locks the row and reads all of the user, in this order: what a concurrent flow has just written is in it. */
 export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise<LockedAccount | undefined> {
   const locked = await lockUser(trx, id)
   const user = locked && (await findUserById(trx, id))
   if (!user) return undefined
-  const { password_hash, email_assumed, phone_assumed } = locked
-  return { ...user, password_hash, email_assumed, phone_assumed }
+  const { password_hash, email_assumed, phone_assumed, claim, made_by_admin } = locked
+  return { ...user, password_hash, email_assumed, phone_assumed, claim, made_by_admin }
 }
 
 /** Inserts the user unless the address is taken in this audience; the new id tells who won. */

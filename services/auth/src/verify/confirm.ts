@@ -23,6 +23,7 @@ import {
   refuseTakenEmail,
   refuseTakenPhone,
 } from '../users/addresses.store.ts'
+import { applyClaim, hasProviderIdentity } from '../users/claims.store.ts'
 import { displaceHolder } from '../users/displace-holder.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, type LockedUser, setPassword, type User } from '../users/users.store.ts'
@@ -75,13 +76,11 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     const { user, token, type, passwordHash } = redemption
     const now = deps.now()
     requireOwnAddress(user.email, token)
-    const hasPassword = user.password_hash && passwordLeft(redemption)
+    const hasPassword = await settleClaim(deps, trx, redemption)
     if (!hasPassword && user.invited_at && type === 'signup' && !passwordHash) {
       throw apiError('validation_failed', { message: 'Invited users must specify a password in the signup type' })
     }
     if (!hasPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
-    else await setRequestedPassword(deps, trx, redemption)
-    await forgetProviders(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', now)
     await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
     return { action: 'user_signedup', traits: { provider: 'email' } }
@@ -96,8 +95,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
       return { ...login, userId: await takeOver(deps, trx, log, user, address) }
     }
     if (user.email_confirmed_at) return login
-    await setRequestedPassword(deps, trx, redemption)
-    await forgetProviders(deps, trx, redemption)
+    await settleClaim(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', deps.now())
     await setIdentityEmailVerified(trx, user.id, token.relates_to, deps.now())
     return { action: 'user_signedup', traits: { provider: 'email' } }
@@ -115,7 +113,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
       return { action: 'login', traits, userId: await takeOver(deps, trx, log, user, address) }
     }
     if (user.phone_confirmed_at) return { action: 'login', traits }
-    await setRequestedPassword(deps, trx, redemption)
+    await settleClaim(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'phone', deps.now())
     const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: user.phone ?? '' } as const
     await putProvenIdentity(trx, { ...identity, now: deps.now() })
@@ -178,31 +176,23 @@ function requireOwnAddress(address: string | null, token: TakenToken): void {
 }
 
 /**
- * The password of the request that sent the token: whoever proves the address decides, not whoever was first. An account
- * that has proven another address before keeps its own.
+ * Gives an account that has proven no address until now what is left of the claims to it, in place of what it was registered
+ * with; whether it has a password then. An account at a provider that was only told the address may be anybody's: it stays
+ * where its own sign-in sent the token, and goes with all that it was a way to where another request did.
  */
-async function setRequestedPassword(deps: Deps, trx: Transaction<DB>, redemption: Redemption): Promise<void> {
-  const { user, token } = redemption
-  if (setsPassword(redemption)) await setPassword(trx, user.id, token.new_password_hash, deps.now())
+async function settleClaim(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<boolean> {
+  const isFirstProof = !user.email_confirmed_at && !user.phone_confirmed_at
+  if (isFirstProof && token.sets_password) await forgetProviders(deps, trx, user.id, token.relates_to)
+  const { claim } = user
+  if (!isFirstProof || !claim || (await hasProviderIdentity(trx, user.id))) return user.password_hash !== null
+  await applyClaim(trx, user, claim, deps.now())
+  return claim.password_hash !== null
 }
 
-/**
- * An account at a provider that was only told the address may be anybody's. It stays where its own sign-in sent the token; of
- * another request for one, a sign-up say, nobody can tell whose it is, and with it goes what it was a way to.
- */
-async function forgetProviders(deps: Deps, trx: Transaction<DB>, redemption: Redemption): Promise<void> {
-  const { user, token } = redemption
-  if (!setsPassword(redemption) || !(await deleteProviderIdentities(trx, user.id))) return
-  await endSessions(trx, user.id, 'global', '')
-  await deleteAllFactors(trx, user.id)
-  await deleteRecoveryCodes(trx, user.id)
-  const identity = { id: deps.newId(), userId: user.id, provider: 'email', address: token.relates_to } as const
-  await putProvenIdentity(trx, { ...identity, now: deps.now() })
+async function forgetProviders(deps: Deps, trx: Transaction<DB>, userId: string, address: string): Promise<void> {
+  if (!(await deleteProviderIdentities(trx, userId))) return
+  await endSessions(trx, userId, 'global', '')
+  await deleteAllFactors(trx, userId)
+  await deleteRecoveryCodes(trx, userId)
+  await putProvenIdentity(trx, { id: deps.newId(), userId, provider: 'email', address, now: deps.now() })
 }
-
-const setsPassword = ({ user, token }: Redemption) =>
-  token.sets_password && !user.email_confirmed_at && !user.phone_confirmed_at
-
-/** The password of the account once the token has done its work. */
-const passwordLeft = (redemption: Redemption) =>
-  setsPassword(redemption) ? redemption.token.new_password_hash : redemption.user.password_hash

@@ -12,11 +12,12 @@ import { endSessions } from '../sessions/sessions.store.ts'
 import type { Address } from '../users/address.ts'
 import { confirmAddress } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
+import { applyClaim } from '../users/claims.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
 import { otherChannel } from '../users/proven-addresses.ts'
 import { dropAddress } from '../users/unproven-holder.store.ts'
-import { findUserById, type LockedUser, setPassword, type User } from '../users/users.store.ts'
+import { findUserById, type LockedUser, type User } from '../users/users.store.ts'
 
 /**
  * Returns the id of the account that an assumed address opens once it is proven. An account without another proven address is
@@ -33,7 +34,7 @@ export async function takeOver(
   const other = otherChannel(address.channel)
   const isAnothers = holder[`${other}_confirmed_at`] && !holder[`${other}_assumed`]
   const userId = isAnothers ? await moveToNewAccount(deps, trx, log, holder, address) : holder.id
-  if (!isAnothers) await stripAccount(trx, holder.id, address.channel, deps.now())
+  if (!isAnothers) await stripAccount(trx, holder.id, address, deps.now())
   await confirmAddress(trx, userId, address.channel, deps.now())
   const identity = { id: deps.newId(), userId, provider: address.channel, address: address.value }
   await putProvenIdentity(trx, { ...identity, now: deps.now() })
@@ -59,18 +60,15 @@ async function moveToNewAccount(
   return user.id
 }
 
-/** Leaves an account its data and the address that was proven. */
-async function stripAccount(
-  trx: Transaction<DB>,
-  userId: string,
-  proven: Address['channel'],
-  now: Date,
-): Promise<void> {
-  const other = otherChannel(proven)
-  await deleteIdentitiesExcept(trx, userId, proven)
+const NOTHING = { password_hash: null, data: {} }
+
+/** Leaves an account nothing but the address that was proven. */
+async function stripAccount(trx: Transaction<DB>, userId: string, proven: Address, now: Date): Promise<void> {
+  const other = otherChannel(proven.channel)
+  await deleteIdentitiesExcept(trx, userId, proven.channel)
   await endSessions(trx, userId, 'global', '')
   await deleteAllFactors(trx, userId)
   await deleteRecoveryCodes(trx, userId)
-  await setPassword(trx, userId, null, now)
+  await applyClaim(trx, { id: userId, email: null, phone: null, [proven.channel]: proven.value }, NOTHING, now)
   await changeUser(trx, userId, { [other]: null, [`${other}_confirmed_at`]: null, [`${other}_assumed`]: false }, now)
 }
