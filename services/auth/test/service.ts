@@ -81,10 +81,14 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
   }).config
 }
 
-/** The whole service on a database of its own, with a real mail server and a clock in the test's hand. */
+/**
+ * The whole service on a database of its own, with a real mail server and a clock in the test's hand. With `machineNow` it keeps
+ * time as in production: by this clock of its machine and the database's.
+ */
 export async function startTestService(
   settings: Record<string, string> = {},
   clock = createTestClock(),
+  machineNow?: () => Date,
 ): Promise<TestService> {
   const [database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
   const read = (more: Record<string, string> = {}) => {
@@ -93,7 +97,8 @@ export async function startTestService(
     return { config, log: createLogger({ name: 'auth', ...config.log }) }
   }
   const { config, log } = read()
-  const overrides = { now: clock.now, connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
+  const time = machineNow ? { machineNow } : { now: clock.now }
+  const overrides = { ...time, connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
   const deps = await openDeps(config, log, overrides)
   const app = await createApp(deps)
   const stopWorker = config.server.workersEnabled ? await startWorker(deps) : async () => {}
@@ -107,7 +112,7 @@ export async function startTestService(
     },
     async with(more) {
       const { config, log } = read(more)
-      const others = await makeDeps(config, log, deps, { now: clock.now })
+      const others = await makeDeps(config, log, deps, { now: deps.now })
       const app = await createApp(others)
       return { ...this, ...doorOf(app, parts), deps: others, close: () => app.close() }
     },
