@@ -35,6 +35,8 @@ export interface TestService {
    * shared, and so is the worker, which knows nothing of the new settings.
    */
   with(settings: Record<string, string>): Promise<TestService>
+  /** From now on nothing is delivered here. */
+  stopWorker(): Promise<void>
   close(): Promise<void>
 }
 
@@ -107,6 +109,7 @@ export async function startTestService(
     ...parts,
     ...doorOf(app, parts),
     deps,
+    stopWorker,
     async settled() {
       for (const name of ['message-requests', 'mail', 'sms']) await expect.poll(() => deps.queue.depth(name)).toBe(0)
     },

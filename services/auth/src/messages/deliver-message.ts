@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely'
 import type { DB, MessageChannel } from '../db/tables.ts'
 import { countMessage, countMessageTry } from '../metrics.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
-import { safeWords } from './failures.ts'
+import { safeWords, TemporaryFailure } from './failures.ts'
 import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
 
@@ -26,8 +26,8 @@ export interface Receipt {
 }
 
 /**
- * Hands a message over. Throws a TemporaryFailure for a retry, a PermanentFailure when no retry can help; the texts of
- * both are shown to admins and must name no address and no code.
+ * Hands a message over. Throws a TemporaryFailure for a retry, also where only a worker with other settings may do better, a
+ * PermanentFailure when no retry can help; the texts of both are shown to admins and must name no address and no code.
  */
 export type Channel = (message: OutgoingMessage) => Promise<Receipt>
 
@@ -65,14 +65,16 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   } catch (error) {
     const isFinal = error instanceof PermanentFailure || job.retryCount >= MESSAGE_QUEUES[message.channel].retryLimit
     await noteFailure(db, message.id, { error: safeWords(error), isFinal, now: now() })
-    if (isFinal) countMessage(message.channel, message.kind, 'failed')
+    if (!isFinal) throw error
+    countMessage(message.channel, message.kind, 'failed')
+    log.error({ reason: safeWords(error) }, 'message given up')
     throw error
   }
 }
 
 function send({ channels }: DeliveryDeps, message: Queued, content: MessageContent): Promise<Receipt> {
   const channel = channels[message.channel]
-  if (!channel) throw new PermanentFailure(`nothing delivers ${message.channel} messages here`)
+  if (!channel) throw new TemporaryFailure(`nothing delivers ${message.channel} messages here`)
   return channel({ ...content, id: message.id, kind: message.kind, userId: message.user_id })
 }
 
@@ -89,10 +91,11 @@ async function isStillWanted({ db, now }: DeliveryDeps, message: Queued, content
   return restartLifetime(db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, expiresAt)
 }
 
+/** What one worker cannot open, another one can while a change of the secret rolls out: it goes back to the queue. */
 function openSealed({ outboxKey }: DeliveryDeps, { sealed }: Queued): MessageContent {
   try {
     return unseal<MessageContent>(outboxKey, sealed ?? '')
   } catch (error) {
-    throw new PermanentFailure('it was sealed under another JWT_SECRET', { cause: error })
+    throw new TemporaryFailure('it was sealed under another JWT_SECRET', { cause: error })
   }
 }

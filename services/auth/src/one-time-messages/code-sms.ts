@@ -5,6 +5,7 @@ import { type OutboxDeps, queueMessage } from '../messages/outbox.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
 import type { SmsVariables } from '../sms/deliver-sms.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
+import { smsText } from '../sms/sms-text.ts'
 import { testCodeOf } from '../sms/test-numbers.ts'
 import type { User } from '../users/users.store.ts'
 
@@ -40,7 +41,7 @@ export async function sendCodeSms(
     isPretended,
   })
   if (testCode) return
-  const variables: SmsVariables = { code, channel }
+  const variables: SmsVariables = { code, channel, text: smsText(sms.template, code) }
   await queueMessage(deps, trx, {
     channel: 'sms',
     kind: purpose,

@@ -1,14 +1,16 @@
 // A message somebody asks for without being signed in. The one rule: the request does the same for every address, known or
 // not; a worker looks the account up and sends what fits it. So neither answer nor time tells who has an account.
 import type { QueueDefinition } from '@services/common/declare-queue'
-import { PermanentFailure } from '@services/common/queue'
 import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
+import type { Config } from '../config.ts'
 import type { Metadata } from '../db/tables.ts'
+import { TemporaryFailure } from '../messages/failures.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
+import { type AskedSettings, settingsAsked } from './asked-settings.ts'
 import type { MailContext } from './link-mail.ts'
 import { type BudgetDeps, isTestNumber, withMessagesCounted, withResendCounted } from './message-budget.ts'
 import { type GapKind, type SendGapDeps, withinGaps } from './send-gap.ts'
@@ -25,6 +27,8 @@ export interface MessageRequest {
   /** sign_in only: whether an unknown address becomes an account, and its user_metadata. */
   createUser?: boolean
   data?: Metadata
+  /** Settings of the instance that was asked; a request of an older version has none. */
+  settings?: AskedSettings
 }
 
 /** Requests are answered within milliseconds; a worker that dies gives its request to another. */
@@ -53,25 +57,31 @@ const GAPS: Record<MessageRequest['type'], GapKind> = {
 /** Goes to another address than the one that was named; the worker, which knows it, counts the message there. */
 export const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
-/** Notes the request for a worker. Throws while the address is within its gap or the budget of all users is used up. */
+/**
+ * Notes the request for a worker; one of a test number is answered at once by `answer`, because its code is known and tried
+ * right after. Throws while the address is within its gap or the budget of all users is used up.
+ */
 export async function requestMessage(
-  deps: BudgetDeps & SendGapDeps & OutboxDeps,
-  request: Omit<MessageRequest, 'messageId'>,
+  deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config },
+  asked: Omit<MessageRequest, 'messageId' | 'settings'>,
+  answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
-  const { address } = request
-  const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
-  const messageId = deps.newId()
+  const { address } = asked
+  const gap = address.channel === 'phone' && !isChange(asked) ? 'sms' : GAPS[asked.type]
+  const request: MessageRequest = { ...asked, messageId: deps.newId(), settings: settingsAsked(deps.config) }
+  const isTest = isTestNumber(deps, address.value)
   const note = () => {
-    const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId }) }
+    if (isTest && answer) return answer(request)
+    const job: MessageRequestJob = { sealed: seal(deps.outboxKey, request) }
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
   await withinGaps(deps, [{ kind: gap, key: address.value }], () =>
     isChange(request) ? withResendCounted(deps, address, note) : withMessagesCounted(deps, [address], note),
   )
-  return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
+  return isTest ? TEST_MESSAGE_ID : request.messageId
 }
 
-/** The request a job holds. */
+/** The request a job holds. Throws a TemporaryFailure for one that only a worker with another secret can open. */
 export function openRequest(
   { outboxKey }: Pick<OutboxDeps, 'outboxKey'>,
   { sealed }: MessageRequestJob,
@@ -79,6 +89,6 @@ export function openRequest(
   try {
     return unseal<MessageRequest>(outboxKey, sealed)
   } catch (error) {
-    throw new PermanentFailure('the request was sealed under another JWT_SECRET', { cause: error })
+    throw new TemporaryFailure('the request was sealed under another JWT_SECRET', { cause: error })
   }
 }
