@@ -16,6 +16,7 @@ import { type Captcha, createCaptcha } from './http/captcha.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import { deriveKey } from './jwks/derive-key.ts'
 import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
+import { randomDelayMs } from './messages/job-delay.ts'
 import { MESSAGE_QUEUES } from './messages/outbox.ts'
 import { startCounters } from './metrics.ts'
 import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
@@ -56,12 +57,14 @@ export interface Deps {
    */
   newRowId: () => string
   random: RandomBytes
+  /** How long the next job waits before it is begun; see messages/job-delay.ts. */
+  delayMs: () => number
   /** True from the moment the process was told to stop. */
   isStopping: () => boolean
 }
 
 /** What a caller may set: the running service whether it is stopping, a test its clock, randomness and patience with the database. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>> &
+export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'delayMs' | 'isStopping'>> &
   Pick<DatabaseOptions, 'connectWithinMs' | 'statementWithinMs'> & {
     /** The clock of this machine, which is corrected by the database's; `now` is taken as it is. */
     machineNow?: () => Date
@@ -168,6 +171,7 @@ export async function makeDeps(
     newId: randomUUID,
     newRowId: randomUUIDv7,
     random: randomBytes,
+    delayMs: randomDelayMs,
     isStopping: () => false,
     ...overrides,
   }

@@ -100,7 +100,7 @@ export async function startTestService(
   }
   const { config, log } = read()
   const time = machineNow ? { machineNow } : { now: clock.now }
-  const overrides = { ...time, connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
+  const overrides = { ...time, delayMs: () => 0, connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
   const deps = await openDeps(config, log, overrides)
   const app = await createApp(deps)
   const stopWorker = config.server.workersEnabled ? await startWorker(deps) : async () => {}
@@ -115,7 +115,7 @@ export async function startTestService(
     },
     async with(more) {
       const { config, log } = read(more)
-      const others = await makeDeps(config, log, deps, { now: deps.now })
+      const others = await makeDeps(config, log, deps, { now: deps.now, delayMs: deps.delayMs })
       const app = await createApp(others)
       return { ...this, ...doorOf(app, parts), deps: others, close: () => app.close() }
     },

@@ -13,13 +13,13 @@ export const mailChannel =
     templates: MailTemplates,
     mailer: Mailer,
   ): Channel =>
-  async ({ id, kind, to, variables, locale }) => {
+  async ({ id, kind, to, variables, locale, isPretended }) => {
     // Only a newer version can have queued a kind that is not known here; its own worker sends it.
     if (!isMailKind(kind)) throw new TemporaryFailure('this version knows no such mail')
     // Queued before the list was set, by the service this database was copied from, or by an instance with another list.
     if (!isAuthorizedAddress(config.mail, to)) throw new TemporaryFailure('mail may not go to this address')
     if (!hasMailServer(config.smtp)) throw new TemporaryFailure('this worker has no mail server')
     const mail = await templates.render(kind, locale, variables)
-    const { messageId } = await mailer.send({ id, kind, to, ...mail })
+    const { messageId } = await mailer.send({ id, kind, to, ...mail, isPretended })
     return { provider: 'smtp', providerMessageId: messageId }
   }

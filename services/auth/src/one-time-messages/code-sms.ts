@@ -17,6 +17,8 @@ export interface CodeSms {
   password?: { hash: string | null } | undefined
   /** The same work is done and no message leaves: for accounts whose existence an answer must not tell. */
   isPretended?: boolean
+  /** Pretended for an address that no account has. */
+  isNobodys?: boolean
   /** Id of the message, where it was promised to a caller before. */
   messageId?: string | undefined
 }
@@ -25,13 +27,14 @@ export interface CodeSms {
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
-  { user, to, purpose, channel, password, isPretended, messageId }: CodeSms,
+  { user, to, purpose, channel, password, isPretended, isNobodys, messageId }: CodeSms,
 ): Promise<void> {
   const { sms } = deps.config
   const testCode = testCodeOf(sms.testNumbers, to, deps.now())
   const lifetimeSeconds = isPretended ? 0 : sms.codeLifetimeSeconds
+  const userId = isNobodys ? null : user.id
   const { code, codeHash } = await issueToken(deps, trx, {
-    userId: user.id,
+    userId,
     purpose,
     relatesTo: to,
     codeLength: sms.codeLength,
@@ -45,7 +48,7 @@ export async function sendCodeSms(
   await queueMessage(deps, trx, {
     channel: 'sms',
     kind: purpose,
-    userId: user.id,
+    userId,
     to,
     variables,
     codeHash,

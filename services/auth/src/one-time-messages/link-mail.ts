@@ -42,6 +42,8 @@ export interface LinkMail extends MailContext {
   password?: { hash: string | null } | undefined
   /** The same work is done and no mail leaves: for accounts whose existence an answer must not tell. */
   isPretended?: boolean
+  /** Pretended for an address that no account has. */
+  isNobodys?: boolean
   /** Id of the message, where it was promised to a caller before. */
   messageId?: string | undefined
 }
@@ -55,8 +57,9 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   const { config } = deps
   const { kind, user, to } = mail
   const lifetimeSeconds = mail.isPretended ? 0 : linkLifetime(config, kind)
+  const userId = mail.isNobodys ? null : user.id
   const token = await issueToken(deps, trx, {
-    userId: user.id,
+    userId,
     purpose: mail.purpose ?? LINK_KINDS[kind].purpose,
     relatesTo: to,
     codeLength: config.mail.codeLength,
@@ -76,7 +79,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   }
   const { acceptLanguage, messageId } = mail
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
-  const message = { userId: user.id, to, lifetimeSeconds, messageId, locale }
+  const message = { userId, to, lifetimeSeconds, messageId, locale }
   await (kind === 'email_change'
     ? queueMail(deps, trx, {
         ...message,

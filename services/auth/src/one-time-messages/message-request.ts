@@ -6,6 +6,7 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { Metadata } from '../db/tables.ts'
 import { TemporaryFailure } from '../messages/failures.ts'
+import { type DelayedJob, notBefore } from '../messages/job-delay.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
@@ -42,7 +43,7 @@ export const MESSAGE_REQUEST_QUEUE: QueueDefinition = {
 }
 
 /** Sealed, because it holds an address. */
-export interface MessageRequestJob {
+export interface MessageRequestJob extends DelayedJob {
   sealed: string
 }
 
@@ -72,7 +73,7 @@ export async function requestMessage(
   const isTest = isTestNumber(deps, address.value)
   const note = () => {
     if (isTest && answer) return answer(request)
-    const job: MessageRequestJob = { sealed: seal(deps.outboxKey, request) }
+    const job: MessageRequestJob = { sealed: seal(deps.outboxKey, request), notBefore: notBefore(deps) }
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
   await withinGaps(deps, [{ kind: gap, key: address.value }], () =>

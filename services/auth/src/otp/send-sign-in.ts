@@ -9,6 +9,7 @@ import { sendCodeSms } from '../one-time-messages/code-sms.ts'
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { lockNobody, nobody, pretendMessage } from '../one-time-messages/nobody.ts'
 import { confirmed, insertAccount, newAccount } from '../users/new-account.ts'
 import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../users/users.store.ts'
 
@@ -17,7 +18,12 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
   const isNew = await deps.db.transaction().execute(async (trx) => {
     const known = await lockExisting(trx, request)
     const user = known ?? (await register(deps, trx, log, request))
-    if (!user) return false
+    if (!user) {
+      const unknown = nobody(deps, request)
+      await lockNobody(trx, unknown)
+      await pretendMessage(deps, trx, log, unknown, 'magic_link', request)
+      return false
+    }
     if (isUnconfirmed(user, address)) {
       await sendConfirmation(deps, trx, user, { ...request, passwordHash: null })
       const traits = { provider: address.channel }

@@ -2,17 +2,21 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { nobody, pretendMessage } from '../one-time-messages/nobody.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
 
 /**
- * The worker's half of POST /recover: a link to the account of the address, if there is one. Using it on an account that
+ * The worker's half of POST /recover: a link to the account of the address, if there is one; the same work if not. Using it on an account that
  * was never confirmed takes its password away, which somebody else may have chosen.
  */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId } = request
   await deps.db.transaction().execute(async (trx) => {
     const user = await findUserByEmail(trx, address.value, audience)
-    if (!user || !(await lockUser(trx, user.id))) return
+    const unknown = nobody(deps, request)
+    if (!(await lockUser(trx, (user ?? unknown).id)) || !user) {
+      return pretendMessage(deps, trx, log, unknown, 'recovery', request)
+    }
     const password = user.email_confirmed_at ? undefined : { hash: null }
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
     await sendLinkMail(deps, trx, { kind: 'recovery', to: address.value, user, pkce, password, messageId, ...context })

@@ -17,16 +17,12 @@ export interface SmsVariables {
 /** The SMS channel of the outbox: fills in the text and hands it to the gateways. */
 export const smsChannel =
   ({ mfa, sms }: Pick<Config, 'mfa' | 'sms'>, sender: SmsSender): Channel =>
-  async ({ id, kind, to, variables }) => {
-    const { code, channel, text } = variables as unknown as SmsVariables
+  async ({ id, kind, to, variables, isPretended }) => {
+    const { code, channel, text: given } = variables as unknown as SmsVariables
     // The worker of an instance with other settings may have one.
     if (!sender.supports(channel)) throw new TemporaryFailure(`no gateway delivers by ${channel}`)
-    const { gateway, providerMessageId } = await sender.send({
-      id,
-      to,
-      text: text ?? smsText(kind === FACTOR_CODE_KIND ? mfa.phone.template : sms.template, code),
-      code,
-      channel,
-    })
+    const text = given ?? smsText(kind === FACTOR_CODE_KIND ? mfa.phone.template : sms.template, code)
+    if (isPretended) return { provider: 'pretended', providerMessageId: null }
+    const { gateway, providerMessageId } = await sender.send({ id, to, text, code, channel })
     return { provider: gateway, providerMessageId: providerMessageId ?? null }
   }
