@@ -125,17 +125,18 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       work: WorkOptions,
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
-      const workOptions = {
-        localConcurrency: 1,
-        batchSize: work.batchSize ?? 1,
-        perJobResults: true,
-        // LISTEN wakes workers at once; polling only covers a lost notification.
-        pollingIntervalSeconds: work.pollSeconds ?? 2,
-        notifyPollingIntervalSeconds: work.pollSeconds ?? 5,
-      } as const
+      const workOptions = () =>
+        ({
+          localConcurrency: 1,
+          batchSize: work.batchSize ?? 1,
+          perJobResults: true,
+          // LISTEN wakes workers at once; polling covers lost notifications, and jobs that are to be tried again.
+          pollingIntervalSeconds: work.pollSeconds ?? 2,
+          notifyPollingIntervalSeconds: spread(work.pollSeconds ?? 5),
+        }) as const
       const openSlot = async () => {
         let id: string | undefined
-        id = await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
+        id = await boss.work(name, workOptions(), async (jobs: Job<Data>[]) => {
           const results = await Promise.all(
             jobs.map((job) => settle(job, handle, log.child({ queue: name, jobId: job.id }))),
           )
@@ -168,6 +169,9 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
   }
 }
+
+/** Longer by up to a half: in step, the same process would come first each time, also to jobs that only another one can do. */
+const spread = (seconds: number) => seconds * (1 + Math.random() / 2)
 
 /** A job that no retry can save; it goes to the dead-letter queue at once. */
 export class PermanentFailure extends Error {

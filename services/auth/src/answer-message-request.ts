@@ -1,8 +1,15 @@
-import type { QueueJob } from '@services/common/queue'
+import { PermanentFailure, type QueueJob } from '@services/common/queue'
 import type { AuditLog } from './audit/audit.ts'
 import type { Deps } from './deps.ts'
+import { TemporaryFailure } from './messages/failures.ts'
 import { messageExists } from './messages/messages.store.ts'
-import { type MessageRequest, type MessageRequestJob, openRequest } from './one-time-messages/message-request.ts'
+import { withSettingsAsked } from './one-time-messages/asked-settings.ts'
+import {
+  MESSAGE_REQUEST_QUEUE,
+  type MessageRequest,
+  type MessageRequestJob,
+  openRequest,
+} from './one-time-messages/message-request.ts'
 import { sendSignIn } from './otp/send-sign-in.ts'
 import { sendRecovery } from './recover/send-recovery.ts'
 import { sendAgain } from './resend/send-again.ts'
@@ -17,10 +24,25 @@ const ANSWERS: Record<MessageRequest['type'], Answer> = {
   phone_change: sendAgain,
 }
 
-/** The worker's half of POST /otp, /recover and /resend: finds the flow that knows what fits the address. */
+/**
+ * The worker's half of POST /otp, /recover and /resend: finds the flow that knows what fits the address, and decides as the
+ * instance that was asked would have.
+ */
 export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequestJob>): Promise<void> {
-  const request = openRequest(deps, job.data)
+  const request = openUnlessLast(deps, job)
   // A worker that died after its commit: the message is there, and nothing is left to do.
   if (await messageExists(deps.db, request.messageId)) return
-  await ANSWERS[request.type](deps, deps.log.child({ jobId: job.id }), request)
+  const { settings } = request
+  const asked = settings ? { ...deps, config: withSettingsAsked(deps.config, settings) } : deps
+  await ANSWERS[request.type](asked, deps.log.child({ jobId: job.id }), request)
+}
+
+/** A request that no worker could open in all its time is an error in the log; until then it is given back to the others. */
+function openUnlessLast(deps: Deps, { data, retryCount }: QueueJob<MessageRequestJob>): MessageRequest {
+  try {
+    return openRequest(deps, data)
+  } catch (error) {
+    if (!(error instanceof TemporaryFailure) || retryCount < MESSAGE_REQUEST_QUEUE.retryLimit) throw error
+    throw new PermanentFailure(error.message, { cause: error.cause })
+  }
 }

@@ -10,11 +10,13 @@ import { together } from '@services/common/together'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
+import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { type Captcha, createCaptcha } from './http/captcha.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import { deriveKey } from './jwks/derive-key.ts'
 import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
+import { randomDelayMs } from './messages/job-delay.ts'
 import { MESSAGE_QUEUES } from './messages/outbox.ts'
 import { startCounters } from './metrics.ts'
 import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
@@ -55,13 +57,18 @@ export interface Deps {
    */
   newRowId: () => string
   random: RandomBytes
+  /** How long the next job waits before it is begun; see messages/job-delay.ts. */
+  delayMs: () => number
   /** True from the moment the process was told to stop. */
   isStopping: () => boolean
 }
 
 /** What a caller may set: the running service whether it is stopping, a test its clock, randomness and patience with the database. */
-export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'isStopping'>> &
-  Pick<DatabaseOptions, 'connectWithinMs' | 'statementWithinMs'>
+export type Overrides = Partial<Pick<Deps, 'now' | 'newId' | 'random' | 'delayMs' | 'isStopping'>> &
+  Pick<DatabaseOptions, 'connectWithinMs' | 'statementWithinMs'> & {
+    /** The clock of this machine, which is corrected by the database's; `now` is taken as it is. */
+    machineNow?: () => Date
+  }
 
 /** Read by one statement. */
 const MOST_CALLERS = 32
@@ -102,7 +109,7 @@ const openAuthQueue = ({ database }: Config, log: Logger, how: { migrate: boolea
 export async function openDeps(
   config: Config,
   log: Logger,
-  { connectWithinMs, statementWithinMs, ...overrides }: Overrides = {},
+  { connectWithinMs, statementWithinMs, machineNow, ...overrides }: Overrides = {},
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database } = config
   const patience = { connectWithinMs, statementWithinMs }
@@ -117,10 +124,11 @@ export async function openDeps(
     await waitForDatabase(pool, log)
     if (database.migrateOnStart) await migrateAll(config, log)
     const queue = await openAuthQueue(config, log, { migrate: false, supervise: config.server.workersEnabled })
-    const deps = await makeDeps(config, log, { db, pool, queue }, overrides)
+    const clock = overrides.now ? undefined : await followDatabaseClock(pool, log, machineNow)
+    const deps = await makeDeps(config, log, { db, pool, queue }, clock ? { ...overrides, now: clock.now } : overrides)
     const stopObserving = config.telemetry.metrics ? observeService('auth', { pool, queue }) : () => {}
     if (config.telemetry.metrics) startCounters()
-    return { ...deps, close: () => inOrder(log, [stopObserving, () => queue.stop(5_000), close]) }
+    return { ...deps, close: () => inOrder(log, [stopObserving, () => clock?.stop(), () => queue.stop(5_000), close]) }
   } catch (error) {
     await close()
     throw error
@@ -163,6 +171,7 @@ export async function makeDeps(
     newId: randomUUID,
     newRowId: randomUUIDv7,
     random: randomBytes,
+    delayMs: randomDelayMs,
     isStopping: () => false,
     ...overrides,
   }

@@ -7,6 +7,7 @@ import { mailChannel } from './mail/deliver-mail.ts'
 import { openMailTemplates } from './mail/mail-templates.ts'
 import { createMailer } from './mail/smtp.ts'
 import { type Channels, deliverMessage } from './messages/deliver-message.ts'
+import { waitForMoment } from './messages/job-delay.ts'
 import { MESSAGE_QUEUES, type MessageJob } from './messages/outbox.ts'
 import { MESSAGE_REQUEST_QUEUE, type MessageRequestJob } from './one-time-messages/message-request.ts'
 import { smsChannel } from './sms/deliver-sms.ts'
@@ -26,13 +27,15 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
   }
   void templates.loadRemote()
   for (const channel of Object.keys(channels) as MessageChannel[]) {
-    await queue.work<MessageJob>(MESSAGE_QUEUES[channel].name, { concurrency: CONCURRENCY }, (job) =>
-      deliverMessage({ ...deps, channels }, job),
-    )
+    await queue.work<MessageJob>(MESSAGE_QUEUES[channel].name, { concurrency: CONCURRENCY }, async (job) => {
+      await waitForMoment(deps, job)
+      await deliverMessage({ ...deps, channels }, job)
+    })
   }
-  await queue.work<MessageRequestJob>(MESSAGE_REQUEST_QUEUE.name, { concurrency: CONCURRENCY }, (job) =>
-    answerMessageRequest(deps, job),
-  )
+  await queue.work<MessageRequestJob>(MESSAGE_REQUEST_QUEUE.name, { concurrency: CONCURRENCY }, async (job) => {
+    await waitForMoment(deps, job)
+    await answerMessageRequest(deps, job)
+  })
   const stopHousekeeping = startHousekeeping(deps, log)
   return () => inOrder(log, [stopHousekeeping, () => queue.stop(5_000), mailer.close])
 }

@@ -271,6 +271,31 @@ test('a test number gets nothing and signs in with its fixed code, once it was a
   await phone.close()
 })
 
+test("a test number's code is there when /otp or /resend has answered, whatever the worker does", async () => {
+  const number = '491700000001'
+  const phone = await open({ AUTH_SMS_TEST_OTP: `${number}:123456`, AUTH_WORKERS_ENABLED: 'false' })
+  const { service } = phone
+  const verify = () => service.post('/verify', { type: 'sms', phone: number, token: '123456' })
+  expect(await service.post('/otp', { phone: number })).toMatchObject({ body: { message_id: 'test-otp' } })
+  service.clock.advance({ seconds: 61 })
+  expect((await service.post('/resend', { type: 'sms', phone: number })).status).toBe(200)
+  expect(await verify()).toMatchObject({ status: 200, body: { user: { phone: number } } })
+  service.clock.advance({ seconds: 61 })
+  expect((await service.post('/otp', { phone: number, create_user: false })).status).toBe(200)
+  expect((await verify()).status).toBe(200)
+  await phone.close()
+})
+
+test('/otp by phone answers the id of its message, by mail nothing', async ({ phone }) => {
+  const number = freshPhone()
+  const { status, body } = await phone.service.post('/otp', { phone: number })
+  expect(status).toBe(200)
+  await codeFor(phone, number)
+  const listed = await phone.service.get('/admin/messages?channel=sms&per_page=200', phone.service.admin)
+  expect(listed.body.messages.map(({ id }: { id: string }) => id)).toContain(body.message_id)
+  expect((await phone.service.post('/otp', { email: 'by-mail@example.com' })).body).toEqual({})
+})
+
 test('an anonymous user becomes permanent with the confirmation of a number', async () => {
   const phone = await open({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
   const { body } = await phone.service.post('/signup', {})

@@ -35,6 +35,8 @@ export interface TestService {
    * shared, and so is the worker, which knows nothing of the new settings.
    */
   with(settings: Record<string, string>): Promise<TestService>
+  /** From now on nothing is delivered here. */
+  stopWorker(): Promise<void>
   close(): Promise<void>
 }
 
@@ -81,10 +83,14 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
   }).config
 }
 
-/** The whole service on a database of its own, with a real mail server and a clock in the test's hand. */
+/**
+ * The whole service on a database of its own, with a real mail server and a clock in the test's hand. With `machineNow` it keeps
+ * time as in production: by this clock of its machine and the database's.
+ */
 export async function startTestService(
   settings: Record<string, string> = {},
   clock = createTestClock(),
+  machineNow?: () => Date,
 ): Promise<TestService> {
   const [database, mailbox] = await Promise.all([createDatabase(), startMailbox()])
   const read = (more: Record<string, string> = {}) => {
@@ -93,7 +99,8 @@ export async function startTestService(
     return { config, log: createLogger({ name: 'auth', ...config.log }) }
   }
   const { config, log } = read()
-  const overrides = { now: clock.now, connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
+  const time = machineNow ? { machineNow } : { now: clock.now }
+  const overrides = { ...time, delayMs: () => 0, connectWithinMs: PATIENCE_MS, statementWithinMs: PATIENCE_MS }
   const deps = await openDeps(config, log, overrides)
   const app = await createApp(deps)
   const stopWorker = config.server.workersEnabled ? await startWorker(deps) : async () => {}
@@ -102,12 +109,13 @@ export async function startTestService(
     ...parts,
     ...doorOf(app, parts),
     deps,
+    stopWorker,
     async settled() {
       for (const name of ['message-requests', 'mail', 'sms']) await expect.poll(() => deps.queue.depth(name)).toBe(0)
     },
     async with(more) {
       const { config, log } = read(more)
-      const others = await makeDeps(config, log, deps, { now: clock.now })
+      const others = await makeDeps(config, log, deps, { now: deps.now, delayMs: deps.delayMs })
       const app = await createApp(others)
       return { ...this, ...doorOf(app, parts), deps: others, close: () => app.close() }
     },

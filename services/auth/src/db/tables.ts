@@ -1,6 +1,6 @@
 import type { ColumnType, Generated, JSONColumnType, RawBuilder } from 'kysely'
 
-/** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
+/** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service (see database-clock.ts), never by the server. */
 export interface DB {
   users: UsersTable
   identities: IdentitiesTable

@@ -1,4 +1,5 @@
 import type { Transporter } from 'nodemailer'
+import { openPretendedConnection } from './pretended-mail-server.ts'
 import { toFailure } from './smtp-failure.ts'
 
 export interface SmtpSettings {
@@ -28,6 +29,8 @@ export interface Message {
   subject: string
   html: string
   text: string
+  /** The same is done for it, and it does not leave. */
+  isPretended?: boolean
 }
 
 export interface Mailer {
@@ -45,26 +48,32 @@ const SMTPS_PORT = 465
  */
 export function createMailer(settings: SmtpSettings, explain: (error: unknown) => Error = toFailure): Mailer {
   let transport: Promise<Transporter> | undefined
+  let pretended: Promise<Transporter> | undefined
   const from = { name: settings.senderName ?? '', address: settings.from ?? '' }
   const domain = settings.from?.split('@')[1] ?? 'localhost'
   return {
-    async send({ id, kind, to, subject, html, text }) {
+    async send({ id, kind, to, subject, html, text, isPretended = false }) {
       const messageId = `${id}@${domain}`
       try {
         // RFC 3834: tells auto-responders that nobody reads answers.
         const headers = { 'Auto-Submitted': 'auto-generated', ...headersOf(settings, kind) }
-        transport ??= openTransport(settings)
-        await (await transport).sendMail({ from, to, subject, html, text, messageId: `<${messageId}>`, headers })
+        if (isPretended) pretended ??= openPretendedTransport(settings)
+        else transport ??= openTransport(settings)
+        const opened = isPretended ? pretended : transport
+        await (await opened)?.sendMail({ from, to, subject, html, text, messageId: `<${messageId}>`, headers })
         return { messageId }
       } catch (error) {
         throw explain(error)
       }
     },
-    close: () =>
-      void transport?.then(
-        (opened) => opened.close(),
-        () => {},
-      ),
+    close() {
+      for (const each of [transport, pretended]) {
+        each?.then(
+          (opened) => opened.close(),
+          () => {},
+        )
+      }
+    },
   }
 }
 
@@ -96,6 +105,13 @@ async function openTransport(settings: SmtpSettings): Promise<Transporter> {
     disableFileAccess: true,
     disableUrlAccess: true,
   })
+}
+
+/** To no server, and without the TLS and the password that it would want. */
+async function openPretendedTransport(settings: SmtpSettings): Promise<Transporter> {
+  const transport = await openTransport({ ...settings, tls: 'off', user: undefined })
+  transport.getSocket = (_options, callback) => callback(null, { connection: openPretendedConnection() })
+  return transport
 }
 
 /** A password goes over an open line only on this machine, or when `off` says that the line is safe. */

@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely'
 import type { DB, MessageChannel } from '../db/tables.ts'
 import { countMessage, countMessageTry } from '../metrics.ts'
 import { restartLifetime } from '../one-time-tokens/one-time-tokens.store.ts'
-import { safeWords } from './failures.ts'
+import { safeWords, TemporaryFailure } from './failures.ts'
 import { findQueuedMessage, markDropped, markSent, noteFailure } from './messages.store.ts'
 import { MESSAGE_QUEUES, type MessageContent, type MessageJob } from './outbox.ts'
 
@@ -16,6 +16,8 @@ export interface OutgoingMessage extends MessageContent {
   id: string
   kind: string
   userId: string | null
+  /** All is done for it but the handing over. */
+  isPretended: boolean
 }
 
 export interface Receipt {
@@ -26,8 +28,8 @@ export interface Receipt {
 }
 
 /**
- * Hands a message over. Throws a TemporaryFailure for a retry, a PermanentFailure when no retry can help; the texts of
- * both are shown to admins and must name no address and no code.
+ * Hands a message over. Throws a TemporaryFailure for a retry, also where only a worker with other settings may do better, a
+ * PermanentFailure when no retry can help; the texts of both are shown to admins and must name no address and no code.
  */
 export type Channel = (message: OutgoingMessage) => Promise<Receipt>
 
@@ -48,7 +50,6 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   const { db, now } = deps
   const message = await findQueuedMessage(db, job.data.messageId)
   if (!message) return
-  if (message.lifetime_seconds === 0) return markDropped(db, message.id, null, now())
   const log = deps.log.child({ messageId: message.id, kind: message.kind, userId: message.user_id })
   try {
     const content = openSealed(deps, message)
@@ -56,6 +57,11 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
       log.info('message dropped: its link or code was used or replaced meanwhile')
       await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
       return countMessage(message.channel, message.kind, 'dropped')
+    }
+    if (isPretended(message)) {
+      await send(deps, message, content)
+      log.info('message pretended')
+      return markDropped(db, message.id, null, now())
     }
     const countTry = (result: string) => countMessageTry(message.channel, result === 'ok' ? 'sent' : 'failed')
     const receipt = await counted(countTry, () => send(deps, message, content))
@@ -65,20 +71,27 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   } catch (error) {
     const isFinal = error instanceof PermanentFailure || job.retryCount >= MESSAGE_QUEUES[message.channel].retryLimit
     await noteFailure(db, message.id, { error: safeWords(error), isFinal, now: now() })
-    if (isFinal) countMessage(message.channel, message.kind, 'failed')
+    if (!isFinal) throw error
+    countMessage(message.channel, message.kind, 'failed')
+    log.error({ reason: safeWords(error) }, 'message given up')
     throw error
   }
 }
 
 function send({ channels }: DeliveryDeps, message: Queued, content: MessageContent): Promise<Receipt> {
   const channel = channels[message.channel]
-  if (!channel) throw new PermanentFailure(`nothing delivers ${message.channel} messages here`)
-  return channel({ ...content, id: message.id, kind: message.kind, userId: message.user_id })
+  if (!channel) throw new TemporaryFailure(`nothing delivers ${message.channel} messages here`)
+  const { id, kind, user_id: userId } = message
+  return channel({ ...content, id, kind, userId, isPretended: isPretended(message) })
 }
+
+const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
 /** A link or code counts from when its message leaves; false: it is not worth sending any more. */
 async function isStillWanted({ db, now }: DeliveryDeps, message: Queued, content: MessageContent): Promise<boolean> {
-  const { user_id: userId, lifetime_seconds: lifetimeSeconds } = message
+  const { user_id, lifetime_seconds: lifetimeSeconds } = message
+  // A pretended one of nobody is looked for, too, as a real one of somebody is.
+  const userId = user_id ?? (isPretended(message) ? message.id : null)
   if (lifetimeSeconds === null || userId === null) return true
   const expiresAt = new Date(now().getTime() + lifetimeSeconds * 1000)
   const { linkHash, codeHash } = content
@@ -86,13 +99,15 @@ async function isStillWanted({ db, now }: DeliveryDeps, message: Queued, content
     ? ({ by: 'token_hash', hash: linkHash } as const)
     : ({ by: 'code_hash', hash: codeHash } as const)
   if (!token.hash) return true
-  return restartLifetime(db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, expiresAt)
+  const found = await restartLifetime(db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, expiresAt)
+  return found || isPretended(message)
 }
 
+/** What one worker cannot open, another one can while a change of the secret rolls out: it goes back to the queue. */
 function openSealed({ outboxKey }: DeliveryDeps, { sealed }: Queued): MessageContent {
   try {
     return unseal<MessageContent>(outboxKey, sealed ?? '')
   } catch (error) {
-    throw new PermanentFailure('it was sealed under another JWT_SECRET', { cause: error })
+    throw new TemporaryFailure('it was sealed under another JWT_SECRET', { cause: error })
   }
 }

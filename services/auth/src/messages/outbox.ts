@@ -6,6 +6,7 @@ import type { Queue } from '@services/common/queue'
 import { seal } from '@services/common/sealed'
 import type { Transaction } from 'kysely'
 import type { DB, MessageChannel } from '../db/tables.ts'
+import { type DelayedJob, notBefore } from './job-delay.ts'
 import { insertMessage } from './messages.store.ts'
 
 /** One queue per channel: a mail server that hangs must not hold up codes by SMS. */
@@ -30,7 +31,7 @@ export const MESSAGE_QUEUES: Record<MessageChannel, QueueDefinition> = {
   },
 }
 
-export interface MessageJob {
+export interface MessageJob extends DelayedJob {
   messageId: string
 }
 
@@ -68,6 +69,7 @@ export interface OutboxDeps {
   outboxKey: KeyObject
   newId: () => string
   now: () => Date
+  delayMs: () => number
 }
 
 /** Writes a message into the outbox, in the caller's transaction; a worker sends it after commit. Returns its id. */
@@ -83,7 +85,7 @@ export async function queueMessage(deps: OutboxDeps, trx: Transaction<DB>, messa
   const id = message.messageId ?? deps.newId()
   const sealed = seal(deps.outboxKey, content)
   await insertMessage(trx, { id, channel, kind, userId, sealed, lifetimeSeconds, now: deps.now() })
-  await queueJob(deps, trx, { id, channel })
+  await queueJob(deps, trx, { id, channel }, notBefore(deps))
   return id
 }
 
@@ -91,7 +93,8 @@ export async function queueJob(
   { queue }: Pick<OutboxDeps, 'queue'>,
   trx: Transaction<DB>,
   { id, channel }: { id: string; channel: MessageChannel },
+  notBefore = 0,
 ): Promise<void> {
-  const job: MessageJob = { messageId: id }
+  const job: MessageJob = { messageId: id, notBefore }
   await queue.send(trx, MESSAGE_QUEUES[channel].name, job)
 }

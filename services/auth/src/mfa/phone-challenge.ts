@@ -8,6 +8,7 @@ import { randomDigits } from '../one-time-tokens/one-time-token.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import type { SmsVariables } from '../sms/deliver-sms.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
+import { smsText } from '../sms/sms-text.ts'
 import { testCodeOf } from '../sms/test-numbers.ts'
 import type { Open } from './challenge-factor.ts'
 
@@ -28,7 +29,7 @@ export async function sendPhoneCode(
   const testCode = testCodeOf(sms.testNumbers, to, deps.now())
   const code = testCode ?? randomDigits(deps.random, mfa.phone.codeLength)
   const codeHash = hashPhoneCode(deps.codeKey, challengeId, code)
-  const variables: SmsVariables = { code, channel: smsChannel }
+  const variables: SmsVariables = { code, channel: smsChannel, text: smsText(mfa.phone.template, code) }
   const message = {
     channel: 'sms',
     kind: FACTOR_CODE_KIND,

@@ -5,6 +5,7 @@ import { type OutboxDeps, queueMessage } from '../messages/outbox.ts'
 import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
 import type { SmsVariables } from '../sms/deliver-sms.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
+import { smsText } from '../sms/sms-text.ts'
 import { testCodeOf } from '../sms/test-numbers.ts'
 import type { User } from '../users/users.store.ts'
 
@@ -16,6 +17,8 @@ export interface CodeSms {
   isClaim?: boolean
   /** The same work is done and no message leaves: for accounts whose existence an answer must not tell. */
   isPretended?: boolean
+  /** Pretended for an address that no account has. */
+  isNobodys?: boolean
   /** Id of the message, where it was promised to a caller before. */
   messageId?: string | undefined
 }
@@ -24,13 +27,14 @@ export interface CodeSms {
 export async function sendCodeSms(
   deps: IssueTokenDeps & OutboxDeps & { config: Pick<Config, 'sms'> },
   trx: Transaction<DB>,
-  { user, to, purpose, channel, isClaim, isPretended, messageId }: CodeSms,
+  { user, to, purpose, channel, isClaim, isPretended, isNobodys, messageId }: CodeSms,
 ): Promise<void> {
   const { sms } = deps.config
   const testCode = testCodeOf(sms.testNumbers, to, deps.now())
   const lifetimeSeconds = isPretended ? 0 : sms.codeLifetimeSeconds
+  const userId = isNobodys ? null : user.id
   const { code, codeHash } = await issueToken(deps, trx, {
-    userId: user.id,
+    userId,
     purpose,
     relatesTo: to,
     codeLength: sms.codeLength,
@@ -40,11 +44,11 @@ export async function sendCodeSms(
     isPretended,
   })
   if (testCode) return
-  const variables: SmsVariables = { code, channel }
+  const variables: SmsVariables = { code, channel, text: smsText(sms.template, code) }
   await queueMessage(deps, trx, {
     channel: 'sms',
     kind: purpose,
-    userId: user.id,
+    userId,
     to,
     variables,
     codeHash,

@@ -47,6 +47,8 @@ export interface LinkMail extends MailContext {
   password?: PasswordState
   /** The same work is done and no mail leaves: for accounts whose existence an answer must not tell. */
   isPretended?: boolean
+  /** Pretended for an address that no account has. */
+  isNobodys?: boolean
   /** Id of the message, where it was promised to a caller before. */
   messageId?: string | undefined
 }
@@ -66,8 +68,9 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   const { config } = deps
   const { kind, user, to } = mail
   const lifetimeSeconds = mail.isPretended ? 0 : linkLifetime(config, kind)
+  const userId = mail.isNobodys ? null : user.id
   const token = await issueToken(deps, trx, {
-    userId: user.id,
+    userId,
     purpose: mail.purpose ?? LINK_KINDS[kind].purpose,
     relatesTo: to,
     codeLength: config.mail.codeLength + (mail.hasLongCode ? LONG_CODE_DIGITS : 0),
@@ -87,7 +90,7 @@ export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mai
   }
   const { acceptLanguage, messageId } = mail
   const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
-  const message = { userId: user.id, to, lifetimeSeconds, messageId, locale }
+  const message = { userId, to, lifetimeSeconds, messageId, locale }
   if (kind === 'email_change') {
     const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
     await queueMail(deps, trx, { ...message, kind, variables: { ...variables, ...more } })

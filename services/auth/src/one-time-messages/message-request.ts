@@ -1,16 +1,19 @@
 // A message somebody asks for without being signed in. The one rule: the request does the same for every address, known or
 // not; a worker looks the account up and sends what fits it. So neither answer nor time tells who has an account.
 import type { QueueDefinition } from '@services/common/declare-queue'
-import { PermanentFailure } from '@services/common/queue'
 import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
+import type { Config } from '../config.ts'
 import type { Metadata } from '../db/tables.ts'
+import { TemporaryFailure } from '../messages/failures.ts'
+import { type DelayedJob, notBefore } from '../messages/job-delay.ts'
 import type { OutboxDeps } from '../messages/outbox.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { mailboxOf } from '../users/email-address.ts'
+import { type AskedSettings, settingsAsked } from './asked-settings.ts'
 import type { MailContext } from './link-mail.ts'
 import {
   type BudgetDeps,
@@ -35,6 +38,8 @@ export interface MessageRequest {
   data?: Metadata
   /** The mailbox has had its share: a mail goes to a proven address alone, with a code too long to be guessed. */
   isOverCap?: boolean
+  /** Settings of the instance that was asked; a request of an older version has none. */
+  settings?: AskedSettings
 }
 
 /** Requests are answered within milliseconds; a worker that dies gives its request to another. */
@@ -48,7 +53,7 @@ export const MESSAGE_REQUEST_QUEUE: QueueDefinition = {
 }
 
 /** Sealed, because it holds an address. */
-export interface MessageRequestJob {
+export interface MessageRequestJob extends DelayedJob {
   sealed: string
 }
 
@@ -63,21 +68,28 @@ const GAPS: Record<MessageRequest['type'], GapKind> = {
 /** Goes to another address than the one that was named; the worker, which knows it, counts the message there. */
 export const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
-/** Notes the request for a worker. Throws while the address is within its gap or the budget of all users is used up. */
+/**
+ * Notes the request for a worker; one of a test number is answered at once by `answer`, because its code is known and tried
+ * right after. Throws while the address is within its gap or the budget of all users is used up.
+ */
 export async function requestMessage(
-  deps: BudgetDeps & SendGapDeps & OutboxDeps,
-  request: Omit<MessageRequest, 'messageId'>,
+  deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config },
+  asked: Omit<MessageRequest, 'messageId' | 'settings'>,
+  answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
-  const { address, type, audience, data = {} } = request
+  const { address, type, audience, data = {} } = asked
   // Before anything that may refuse: a refused request of the owner takes away what a stranger registered all the same.
   if (type === 'sign_in' || type === 'recovery') {
     const claim = claimOf(deps, { address, audience, passwordHash: null, data: type === 'sign_in' ? data : {} })
     await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   }
-  const gap = address.channel === 'phone' && !isChange(request) ? 'sms' : GAPS[request.type]
-  const messageId = deps.newId()
+  const gap = address.channel === 'phone' && !isChange(asked) ? 'sms' : GAPS[type]
+  const request: MessageRequest = { ...asked, messageId: deps.newId(), settings: settingsAsked(deps.config) }
+  const isTest = isTestNumber(deps, address.value)
   const note = (isOverCap = false) => {
-    const job: MessageRequestJob = { sealed: seal(deps.outboxKey, { ...request, messageId, isOverCap }) }
+    if (isTest && answer) return answer(request)
+    const sealed = seal(deps.outboxKey, { ...request, isOverCap })
+    const job: MessageRequestJob = { sealed, notBefore: notBefore(deps) }
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
   const noteSignIn = (isOverCap: boolean) =>
@@ -87,10 +99,10 @@ export async function requestMessage(
     if (gap === 'sign_in_link') return withSignInMailCounted(deps, address, noteSignIn)
     return withMessagesCounted(deps, [address], note)
   })
-  return isTestNumber(deps, address.value) ? TEST_MESSAGE_ID : messageId
+  return isTest ? TEST_MESSAGE_ID : request.messageId
 }
 
-/** The request a job holds. */
+/** The request a job holds. Throws a TemporaryFailure for one that only a worker with another secret can open. */
 export function openRequest(
   { outboxKey }: Pick<OutboxDeps, 'outboxKey'>,
   { sealed }: MessageRequestJob,
@@ -98,6 +110,6 @@ export function openRequest(
   try {
     return unseal<MessageRequest>(outboxKey, sealed)
   } catch (error) {
-    throw new PermanentFailure('the request was sealed under another JWT_SECRET', { cause: error })
+    throw new TemporaryFailure('the request was sealed under another JWT_SECRET', { cause: error })
   }
 }

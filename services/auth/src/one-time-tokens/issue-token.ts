@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
+import { writeForNobody } from '../db/nobody.store.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 import { hashCode, hashLinkToken, makeOneTimeToken, type OneTimeToken, type RandomBytes } from './one-time-token.ts'
 import { putOneTimeToken } from './one-time-tokens.store.ts'
@@ -12,7 +13,8 @@ export interface IssueTokenDeps {
 }
 
 export interface TokenOrder {
-  userId: string
+  /** null: nobody's, only pretended. */
+  userId: string | null
   purpose: TokenPurpose
   /** The address the message goes to; the code is worth something with this address only. */
   relatesTo: string
@@ -38,11 +40,16 @@ export async function issueToken(deps: IssueTokenDeps, trx: Transaction<DB>, ord
   // Known from the token alone, because an expired link must still be answered in its flow (contract/auth-core.md 8).
   const linkToken = order.pkce ? `pkce_${made.linkToken}` : made.linkToken
   const codeHash = hashCode(deps.codeKey, order.purpose, order.relatesTo, code)
+  const tokenHash = hashLinkToken(linkToken)
+  if (order.userId === null) {
+    await writeForNobody(trx, `${order.purpose} ${order.relatesTo}`, now)
+    return { linkToken, code, codeHash }
+  }
   await putOneTimeToken(trx, {
     userId: order.userId,
     purpose: order.purpose,
     relatesTo: order.relatesTo,
-    tokenHash: hashLinkToken(linkToken),
+    tokenHash,
     codeHash,
     pkce: order.pkce,
     isClaim: order.isClaim ?? false,

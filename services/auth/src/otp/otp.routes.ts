@@ -12,6 +12,7 @@ import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
 import { FreeForm, requireModestMetadata } from '../users/metadata.ts'
+import { sendSignIn } from './send-sign-in.ts'
 
 const SignInBody = Type.Object({
   email: Type.Optional(Field),
@@ -30,6 +31,12 @@ const OtpBody = Type.Object({
 })
 type OtpBody = Type.Static<typeof OtpBody>
 
+const OtpAnswer = Type.Object({
+  message_id: Type.Optional(
+    Type.String({ description: 'By phone: id of the message in GET /admin/messages, if there was one to send.' }),
+  ),
+})
+
 /**
  * POST /otp and its elder POST /magiclink: a link or code to sign in with. Known and unknown addresses are answered alike
  * (design.md 5.7), also where `create_user` is false or sign-ups are closed: then nothing is sent to unknown ones.
@@ -37,13 +44,13 @@ type OtpBody = Type.Static<typeof OtpBody>
 export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config, limits } = deps
 
-  async function requestSignIn(request: FastifyRequest, body: OtpBody): Promise<void> {
+  async function requestSignIn(request: FastifyRequest, body: OtpBody): Promise<string> {
     const { data = {}, create_user: createUser = true } = body
     const pkce = parsePkce(body)
     const address = oneAddress(body)
     const channel = parseChannel(config.sms, body.channel)
     requireModestMetadata(data)
-    await requestMessage(deps, {
+    const asked = {
       type: 'sign_in',
       address,
       audience: requestAudience(request, config.jwt.audience),
@@ -52,7 +59,8 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       smsChannel: channel,
       createUser,
       data,
-    })
+    } as const
+    return requestMessage(deps, asked, (noted) => sendSignIn(deps, request.log, noted))
   }
 
   app.route({
@@ -63,7 +71,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       summary: 'Sends a link or code to sign in with',
       querystring: RedirectQuery,
       body: OtpBody,
-      response: { 200: Empty, ...errorResponses(400, 413, 422, 429) },
+      response: { 200: OtpAnswer, ...errorResponses(400, 413, 422, 429) },
     },
     handler: async (request) => {
       await limits.byAddress(request, 'otp')
@@ -78,8 +86,8 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       requireAddress({ email, phone })
       if (phone !== '') requireProvider(config, 'phone')
       else requireMagicLinks()
-      await requestSignIn(request, request.body)
-      return {}
+      const messageId = await requestSignIn(request, request.body)
+      return phone === '' ? {} : { message_id: messageId }
     },
   })
 

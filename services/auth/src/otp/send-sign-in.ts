@@ -9,6 +9,7 @@ import { sendCodeSms } from '../one-time-messages/code-sms.ts'
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { lockNobody, nobody, pretendMessage } from '../one-time-messages/nobody.ts'
 import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { confirmed, insertAccount, newAccount } from '../users/new-account.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
@@ -22,9 +23,14 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
     const claim = await noteClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
     await releaseAddress(trx, address, request.audience, deps.now())
     const known = await lockExisting(trx, request)
-    if (request.isOverCap && (!known || isUnconfirmed(known, address))) return false
-    const user = known ?? (await register(deps, trx, log, request, claim))
-    if (!user) return false
+    const isRefused = request.isOverCap && (!known || isUnconfirmed(known, address))
+    const user = isRefused ? undefined : (known ?? (await register(deps, trx, log, request, claim)))
+    if (!user) {
+      const unknown = nobody(deps, request)
+      await lockNobody(trx, unknown)
+      await pretendMessage(deps, trx, log, unknown, 'magic_link', request)
+      return false
+    }
     if (isUnconfirmed(user, address)) {
       await sendConfirmation(deps, trx, user, { ...request, isClaim: true })
       const traits = { provider: address.channel }

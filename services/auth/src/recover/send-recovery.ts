@@ -2,13 +2,14 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
+import { nobody, pretendMessage } from '../one-time-messages/nobody.ts'
 import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
 
 /**
- * The worker's half of POST /recover: a link to the account of the address, if there is one. Using it on an account that
- * was never confirmed takes away what it was registered with, which somebody else may have chosen.
+ * The worker's half of POST /recover: a link to the account of the address, if there is one; the same work if not. Using it on an
+ * account that was never confirmed takes away what it was registered with, which somebody else may have chosen.
  */
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId, isOverCap } = request
@@ -16,9 +17,11 @@ export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRe
     await noteClaim(trx, claimOf(deps, { address, audience, passwordHash: null, data: {} }))
     await releaseAddress(trx, address, audience, deps.now())
     const user = await findUserByEmail(trx, address.value, audience)
-    if (!user || !(await lockUser(trx, user.id))) return
-    const isClaim = !user.email_confirmed_at
-    if (isOverCap && isClaim) return
+    const unknown = nobody(deps, request)
+    const isClaim = user !== undefined && !user.email_confirmed_at
+    if (!(await lockUser(trx, (user ?? unknown).id)) || !user || (isOverCap && isClaim)) {
+      return pretendMessage(deps, trx, log, unknown, 'recovery', request)
+    }
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
     await sendLinkMail(deps, trx, {
       kind: 'recovery',

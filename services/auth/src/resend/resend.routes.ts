@@ -9,6 +9,7 @@ import { captchaFields } from '../http/captcha.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { type MessageRequest, requestMessage } from '../one-time-messages/message-request.ts'
+import { sendAgain } from './send-again.ts'
 
 /** What may be sent again: the request it becomes, the one kind of address it needs if it needs one, whether by link. */
 const TYPES: Record<string, { request: MessageRequest['type']; needs?: 'email' | 'phone'; isLink: boolean }> = {
@@ -62,13 +63,14 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       refuseBoth({ email, phone })
       if (email !== '') requireProvider(config, 'email')
       if (phone !== '') requireProvider(config, 'phone')
-      const messageId = await requestMessage(deps, {
+      const asked = {
         type: sent.request,
         address: oneAddress({ email, phone }),
         audience: requestAudience(request, config.jwt.audience),
         context: mailContextOf(request, config),
         pkce,
-      })
+      }
+      const messageId = await requestMessage(deps, asked, (noted) => sendAgain(deps, request.log, noted))
       return { message_id: messageId }
     },
   })

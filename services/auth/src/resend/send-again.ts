@@ -6,23 +6,27 @@ import type { Deps } from '../deps.ts'
 import { sendEmailChange, sendPhoneChange, withChangesCounted } from '../one-time-messages/address-change.ts'
 import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmation.ts'
 import { isChange, type MessageRequest } from '../one-time-messages/message-request.ts'
+import { lockNobody, nobody, pretendMessage } from '../one-time-messages/nobody.ts'
 import { CHANGE_PURPOSES } from '../one-time-tokens/end-tokens.ts'
 import { hasLiveToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Address } from '../users/address.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 
-/** The worker's half of POST /resend: sends again what is still pending; nothing where nothing is. */
+/** The worker's half of POST /resend: sends again what is still pending; a confirmation is pretended where none is. */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
   await releaseAddress(deps.db, address, audience, deps.now())
-  const found = await findUserByAddress(deps.db, address, audience)
-  if (!found) return
+  const known = await findUserByAddress(deps.db, address, audience)
+  const found = known ?? nobody(deps, request)
   try {
     const recipient = await pendingAddress(deps, deps.db, found, request)
     await withChangesCounted(deps, found, recipient ? [recipient] : [], 'anybody', () =>
       deps.db.transaction().execute(async (trx) => {
-        const user = await lockAndReadUser(trx, found.id)
+        const user = known ? await lockAndReadUser(trx, found.id) : await lockNobody(trx, found)
+        if (request.type === 'confirmation' && !(user && isUnconfirmed(user, address))) {
+          return pretendMessage(deps, trx, log, nobody(deps, request), 'confirmation', request)
+        }
         // Another change was asked for in this very moment; its message is on its way.
         if (!user || (await pendingAddress(deps, trx, user, request))?.value !== recipient?.value) return
         if (isChange(request) && !recipient) return
@@ -61,7 +65,6 @@ type Sender = (
 const SENDERS: Partial<Record<MessageRequest['type'], Sender>> = {
   confirmation: async (deps, trx, log, user, request) => {
     const { address } = request
-    if (!isUnconfirmed(user, address)) return
     await sendConfirmation(deps, trx, user, request)
     const action = address.channel === 'email' ? 'user_confirmation_requested' : 'user_recovery_requested'
     await audit(deps, trx, log, { action, actor: user, traits: { provider: address.channel } })

@@ -1,7 +1,7 @@
-import { PermanentFailure } from '@services/common/queue'
 import type { Config } from '../config.ts'
 import { FACTOR_CODE_KIND } from '../factors/phone-code.ts'
 import type { Channel } from '../messages/deliver-message.ts'
+import { TemporaryFailure } from '../messages/failures.ts'
 import type { SmsChannel } from './gateway.ts'
 import type { SmsSender } from './send-sms.ts'
 import { smsText } from './sms-text.ts'
@@ -10,20 +10,19 @@ import { smsText } from './sms-text.ts'
 export interface SmsVariables {
   code: string
   channel: SmsChannel
+  /** By the template of the instance that was asked; a message of an older version has none. */
+  text?: string
 }
 
 /** The SMS channel of the outbox: fills in the text and hands it to the gateways. */
 export const smsChannel =
   ({ mfa, sms }: Pick<Config, 'mfa' | 'sms'>, sender: SmsSender): Channel =>
-  async ({ id, kind, to, variables }) => {
-    const { code, channel } = variables as unknown as SmsVariables
-    if (!sender.supports(channel)) throw new PermanentFailure(`no gateway delivers by ${channel}`)
-    const { gateway, providerMessageId } = await sender.send({
-      id,
-      to,
-      text: smsText(kind === FACTOR_CODE_KIND ? mfa.phone.template : sms.template, code),
-      code,
-      channel,
-    })
+  async ({ id, kind, to, variables, isPretended }) => {
+    const { code, channel, text: given } = variables as unknown as SmsVariables
+    // The worker of an instance with other settings may have one.
+    if (!sender.supports(channel)) throw new TemporaryFailure(`no gateway delivers by ${channel}`)
+    const text = given ?? smsText(kind === FACTOR_CODE_KIND ? mfa.phone.template : sms.template, code)
+    if (isPretended) return { provider: 'pretended', providerMessageId: null }
+    const { gateway, providerMessageId } = await sender.send({ id, to, text, code, channel })
     return { provider: gateway, providerMessageId: providerMessageId ?? null }
   }

@@ -6,6 +6,7 @@ import { PermanentFailure } from '@services/common/queue'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type FarGateway, refusals, type SmsFarSide, startSmsGateways } from '../../test/far-sides/sms-gateways.ts'
 import { smsConfig } from '../../test/sms-config.ts'
+import { TemporaryFailure } from '../messages/failures.ts'
 import { createSmsSender } from './send-sms.ts'
 
 const ALL = ['textlocal', 'vonage', 'twilio', 'messagebird', 'http'] as const
@@ -73,12 +74,12 @@ test('a WhatsApp message goes to gateways that have the channel, and nowhere wit
   expect(farSide.messages.at(-1)).toMatchObject({ to: '4915100000001', channel: 'whatsapp' })
   const without = open('vonage')
   expect(without.sender.supports('whatsapp')).toBe(false)
-  await expect(without.send('whatsapp')).rejects.toThrow(PermanentFailure)
+  await expect(without.send('whatsapp')).rejects.toThrow(TemporaryFailure)
   expect(asked()).toEqual(['twilio'])
 })
 
-test('without any gateway a message fails for good', async () => {
-  await expect(open().send()).rejects.toThrow(PermanentFailure)
+test('without any gateway a message is left to a worker that has one', async () => {
+  await expect(open().send()).rejects.toThrow(TemporaryFailure)
 })
 
 test('each try is one log line that names the gateway and neither number nor code nor secret', async () => {

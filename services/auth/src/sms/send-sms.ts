@@ -24,14 +24,14 @@ export interface SmsSender {
   supports(channel: SmsChannel): boolean
 }
 
-/** The gateways of SMS_PROVIDER, tried in its order; without any, every message fails for good. */
+/** The gateways of SMS_PROVIDER, tried in its order; without any, messages are left to workers of instances that have one. */
 export function createSmsSender(settings: Config['sms'], log: Logger): SmsSender {
   const gateways = settings.providers.map((name) => openGateway(name, settings))
   return {
     supports: (channel) => gateways.some(({ channels }) => channels.includes(channel)),
     async send(message) {
       const usable = gateways.filter(({ channels }) => channels.includes(message.channel))
-      if (usable.length === 0) throw new PermanentFailure(`no gateway for ${message.channel} is configured`)
+      if (usable.length === 0) throw new TemporaryFailure(`no gateway for ${message.channel} is configured here`)
       return tryInTurn(usable, message, log.child({ messageId: message.id }))
     },
   }

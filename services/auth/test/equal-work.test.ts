@@ -1,0 +1,78 @@
+// What a stranger asks of an address costs the same whether or not somebody has an account there: the same statements, a message
+// and its rendering. How long it takes is measured by bench/parity.ts.
+import pg from 'pg'
+import { expect, vi } from 'vitest'
+import { createMailer } from '../src/mail/smtp.ts'
+import { type TestService, test } from './service.ts'
+
+/** What of ours is asked of the database until all jobs are done: the first words and the table of each statement. */
+async function statementsOf(service: TestService, ask: () => Promise<unknown>): Promise<string[]> {
+  const query = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    await ask()
+    await service.settled()
+    const texts = (query.mock.calls as unknown[][]).map(([asked]) =>
+      typeof asked === 'string' ? asked : String((asked as { text: string }).text),
+    )
+    return texts.filter((text) => !/auth_queue|pgboss|^select 1|rate_limits/i.test(text))
+  } finally {
+    query.mockRestore()
+  }
+}
+
+const verbOf = (text: string) => /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase() as string
+const isWrite = (text: string) => /^(insert|update|delete|with)$/.test(verbOf(text))
+
+test.for<[string, object, 'confirmed' | 'pending']>([
+  ['/recover', {}, 'confirmed'],
+  ['/otp', { create_user: false }, 'confirmed'],
+  ['/resend', { type: 'signup' }, 'pending'],
+])(
+  'POST %s costs as many statements and writes, and one message, for an account and for nobody',
+  async ([path, body, gets], { service }) => {
+    const emailOf = (who: string) => `${who}-${path.slice(1)}@example.com`
+    await service.signedIn(emailOf('confirmed'))
+    await service.post('/signup', { email: emailOf('pending'), password: 'correct horse' })
+    await service.mailbox.waitFor(emailOf('pending'))
+    service.clock.advance({ seconds: 901 })
+    await service.settled()
+    const cost = async (email: string) => {
+      service.clock.advance({ seconds: 1 })
+      const since = service.clock.now().toISOString()
+      const texts = await statementsOf(service, async () => {
+        expect((await service.post(path, { email, ...body })).status).toBe(200)
+      })
+      const { rows } = await service.deps.pool.query('select state from messages where created_at >= $1', [since])
+      return { states: rows.map(({ state }) => state), total: texts.length, writes: texts.filter(isWrite).length }
+    }
+    const known = await cost(emailOf(gets))
+    const unknown = await cost(emailOf('unknown'))
+    expect([known.states, unknown.states]).toEqual([['sent'], ['dropped']])
+    expect(unknown).toEqual({ ...known, states: ['dropped'] })
+    if (gets === 'pending') expect(await cost(emailOf('confirmed'))).toEqual(unknown)
+    expect(service.mailbox.messages({ to: emailOf('unknown') })).toEqual([])
+    const users = await service.deps.db.selectFrom('users').select('email').execute()
+    expect(users.map(({ email }) => email)).not.toContain(emailOf('unknown'))
+  },
+)
+
+test('a pretended mail is composed and handed to no server', async ({ service }) => {
+  const { smtp } = service.deps.config
+  const mailer = createMailer({ ...smtp, port: 1 })
+  const mail = { kind: 'recovery', to: 'pretended@example.com', subject: 's', html: '<p>h</p>', text: 't\n.\nend' }
+  const sent = await Promise.all(
+    ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => mailer.send({ id, ...mail, isPretended: true })),
+  )
+  expect(sent).toHaveLength(6)
+  await expect(mailer.send({ id: 'g', ...mail })).rejects.toThrow('mail server')
+  mailer.close()
+})
+
+test('a job begins at a random moment of half a second, its message all the same', async ({ service }) => {
+  const moments: number[] = []
+  const delayed = await service.with({})
+  delayed.deps.delayMs = () => moments.push(30) && 30
+  expect((await delayed.post('/otp', { email: 'delayed@example.com' })).status).toBe(200)
+  await service.mailbox.waitFor('delayed@example.com')
+  expect(moments).toEqual([30])
+})
