@@ -42,7 +42,7 @@ export async function signInExternally<Admitted>(
   deps: Deps,
   log: AuditLog,
   shown: ShownAccount,
-  admit: (trx: Transaction<DB>, user: User) => Promise<Admitted>,
+  admit: (trx: Transaction<DB>, user: User, identityId: string | undefined) => Promise<Admitted>,
 ): Promise<Admitted> {
   const { provider, account, context } = shown
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
@@ -51,7 +51,10 @@ export async function signInExternally<Admitted>(
   const { user, isNew, isAnother, admitted } = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
     if (!found.isAnother && isBanned(found.user, deps.now())) throw apiError('user_banned')
-    return { ...found, admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user) } }
+    return {
+      ...found,
+      admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user, identityOf(found.user, shown)) },
+    }
   })
   if (isNew) countSignUp(provider.name)
   if (admitted) return admitted.value
@@ -60,6 +63,10 @@ export async function signInExternally<Admitted>(
   const isMailed = await isConfirmationSent(deps, log, { userId: user.id, email, context })
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
+
+/** Undefined where the user was let in without linking the account. */
+const identityOf = (user: User, { provider, account }: ShownAccount): string | undefined =>
+  user.identities.find(({ provider: name, provider_id: sub }) => name === provider.name && sub === account.sub)?.id
 
 async function findUser(
   deps: Deps,

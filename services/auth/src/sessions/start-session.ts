@@ -13,9 +13,16 @@ export interface Client {
   userAgent: string | null
 }
 
+export interface SignInProof {
+  /** Hash of the password that was right; the user must still have it. */
+  verifiedHash?: string
+  /** The identity at a provider that was shown. */
+  identityId?: string | undefined
+}
+
 /**
- * Signs a user in: a new session, its first refresh token and an access token; `entry` is stored with the session. With
- * `verifiedHash` the user must still have that password. Throws invalid_credentials when the user has gone or changed it.
+ * Signs a user in: a new session, its first refresh token and an access token; `entry` is stored with the session. Throws
+ * invalid_credentials when the user has gone or the password was changed.
  */
 export async function startSession(
   deps: SessionDeps & { newRowId: () => string },
@@ -24,12 +31,12 @@ export async function startSession(
   method: string,
   client: Client,
   entry: AuditEntry | null = null,
-  verifiedHash?: string,
+  { verifiedHash, identityId }: SignInProof = {},
 ): Promise<SessionBody> {
   const now = deps.now()
   const sessionId = deps.newRowId()
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
-  const session = { id: sessionId, userId: user.id, amr, ...client, now }
+  const session = { id: sessionId, userId: user.id, amr, ...client, identityId: identityId ?? null, now }
   if (!(await insertSession(db, session, entry, verifiedHash))) throw apiError('invalid_credentials')
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
   return answerSession(deps, signedIn, { id: sessionId, aal: 'aal1', amr, refresh_counter: 0 })
