@@ -180,7 +180,7 @@ test('challenges go two days after their end, second factors never proven a day 
   const { id } = await enrollTotp(service, fresh)
   await deleteExpired(service.deps, service.deps.log)
   const factorsOf = async (userId: string) => (await service.get(`/admin/users/${userId}`, service.admin)).body.factors
-  expect(await factorsOf(proven.userId)).toMatchObject([{ id: proven.totp.id }])
+  expect(await factorsOf(proven.userId)).toMatchObject([{ id: proven.totp.id }, { factor_type: 'recovery_code' }])
   expect(await factorsOf(begun.userId)).toBeUndefined()
   expect(await factorsOf(fresh.userId)).toMatchObject([{ id }])
   const challenges = async () => (await service.deps.pool.query('select 1 from factor_challenges')).rows.length

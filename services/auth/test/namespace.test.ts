@@ -19,7 +19,7 @@ test('DB_NAMESPACE prefixes every table, and everything works with it, housekeep
   const { deleteExpired } = await import('../src/housekeeping.ts')
   await deleteExpired(service.deps, service.deps.log)
   const { body } = await service.get(`/admin/users/${second.userId}`, service.admin)
-  expect(body.factors).toMatchObject([{ status: 'verified' }])
+  expect(body.factors).toMatchObject([{ status: 'verified' }, { factor_type: 'recovery_code' }])
   const { rows } = await service.deps.pool.query(`
     select (select count(*) from acme_users) as ours, (select count(*) from users) as others,
            (select count(*) from acme_audit_log_entries) as audited`)

@@ -7,7 +7,14 @@ import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { isBelowUser } from '../factors/assurance.ts'
+import type { ActName } from '../freshness/acts.ts'
+import {
+  changeTry,
+  type GivenProof,
+  requireFresh,
+  requireSecondFactor,
+  spendNonce,
+} from '../freshness/require-fresh.ts'
 import { putProvenIdentity } from '../identities/identities.store.ts'
 import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import {
@@ -19,8 +26,7 @@ import {
 import type { MailContext } from '../one-time-messages/link-mail.ts'
 import { requireAuthorized } from '../one-time-messages/message-budget.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
-import { takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
-import type { Caller, LiveCaller } from '../sessions/caller.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
 import { endSessions, lockSession } from '../sessions/sessions.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
@@ -30,28 +36,16 @@ import { mergedMetadata, requireModestMetadata } from '../users/metadata.ts'
 import { provenUser, withoutFacts } from '../users/proven-addresses.ts'
 import { isHeldUnproven } from '../users/unproven-holder.store.ts'
 import { findUserById, lockUser, setPassword, touchUser, type User } from '../users/users.store.ts'
+import { hashNewPassword, requireAddressForPassword, requireFitPassword } from './new-password.ts'
 
-import {
-  type CheckedPassword,
-  changeTry,
-  checkCurrentPassword,
-  checkNewPassword,
-  requireAddressForPassword,
-  requireFitPassword,
-} from './new-password.ts'
-
-export interface AccountChanges {
+export interface AccountChanges extends GivenProof {
   /** In lower case; undefined: unchanged. */
   email?: string | undefined
   /** Digits; undefined: unchanged. */
   phone?: string | undefined
   password?: string | undefined
-  currentPassword?: string | undefined
-  nonce?: string | undefined
   data?: Metadata | undefined
   appMetadata?: Metadata | undefined
-  /** The client address a trusted proxy vouches for. */
-  clientAddress: string | undefined
   context: MailContext
   pkce?: Pkce | undefined
   smsChannel: SmsChannel
@@ -73,16 +67,21 @@ export async function updateAccount(
   }
   // Before anything is looked up: the answer tells whether an address is taken.
   if (changes.email || changes.phone) await deps.limits.addressChange(user.id)
-  await checkChanges(deps, caller, changes)
+  const acts = actsOf(changes)
+  await checkChanges(deps, caller, acts, changes)
   return withChangesCounted(deps, user, addressesToProve(deps, user, changes), { userId: user.id }, async () => {
     // Last of all that may refuse, because its refusal tells of the password in use.
-    const password = await checkPasswords(deps, caller, changes)
+    const freshness = await requireFresh(deps, caller, acts, changes)
+    const { password, clientAddress } = changes
+    const passwordHash =
+      password === undefined ? undefined : await hashNewPassword(deps, user, { password, clientAddress }, freshness)
     const updated = await deps.db.transaction().execute(async (trx) => {
       const now = deps.now()
       await lockUser(trx, user.id)
       // Hashing took its time: the session may have been ended meanwhile, by its owner's own password change.
       if (!(await lockSession(trx, session.id))) throw apiError('session_not_found')
-      if (password) await changePassword(deps, trx, log, caller, password, changes)
+      await spendNonce(trx, user.id, freshness)
+      if (passwordHash) await changePassword(deps, trx, log, caller, passwordHash, changes)
       if (changes.data) await mergeUserMetadata(trx, user.id, changes.data, now)
       if (changes.appMetadata) await mergeAppMetadata(trx, user.id, changes.appMetadata, now)
       if (changes.email) await changeEmail(deps, trx, user, changes.email, changes)
@@ -95,9 +94,20 @@ export async function updateAccount(
       if (changes.appMetadata) requireModestMetadata(updated.app_metadata)
       return updated
     })
-    if (password) await deps.limits.forgetPasswordTries(changeTry(user, changes.clientAddress))
+    if (passwordHash) await deps.limits.forgetPasswordTries(changeTry(user, changes.clientAddress))
     return updated
   })
+}
+
+/** What of a request needs more than a live session. */
+function actsOf({ password, email, phone, appMetadata }: AccountChanges): ActName[] {
+  const asked: Partial<Record<ActName, boolean>> = {
+    'new password': password !== undefined,
+    'new e-mail address': email !== undefined,
+    'new number': phone !== undefined,
+    'own app_metadata': appMetadata !== undefined,
+  }
+  return (Object.keys(asked) as ActName[]).filter((act) => asked[act])
 }
 
 /** The new addresses that become the user's only when whoever has them agrees. */
@@ -109,11 +119,16 @@ function addressesToProve(deps: Deps, user: User, { email, phone }: AccountChang
 }
 
 /** Everything that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
-async function checkChanges(deps: Deps, { user, session }: LiveCaller, changes: AccountChanges): Promise<void> {
+async function checkChanges(
+  deps: Deps,
+  { user, session }: LiveCaller,
+  acts: readonly ActName[],
+  changes: AccountChanges,
+): Promise<void> {
   const { password, data, appMetadata } = changes
   if (password !== undefined) await requireFitPassword(deps, password)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
-  requireSecondFactor(user, session, changes)
+  requireSecondFactor(deps.config, acts, user, session)
   if (password !== undefined) requireAddressForPassword(user, changes)
   // Before it is told whether an address is taken.
   requireAuthorized(deps, askedAddresses(deps, user, addressesToProve(deps, user, changes)))
@@ -127,16 +142,6 @@ async function checkChanges(deps: Deps, { user, session }: LiveCaller, changes: 
   if (appMetadata) requireModestMetadata(mergedMetadata(user.app_metadata, appMetadata))
 }
 
-/** What the account is entered by is changed by whoever proved the second factor, not by whoever knows the first. */
-function requireSecondFactor(user: User, session: LiveCaller['session'], changes: AccountChanges): void {
-  const { password, email, phone } = changes
-  if ((password === undefined && !email && !phone) || !isBelowUser(user, session)) return
-  throw apiError('insufficient_aal', {
-    status: 401,
-    message: 'AAL2 session is required to update email or password when MFA is enabled.',
-  })
-}
-
 /** Whether the address is another account's that never proved it, and this user will have to: then it may become theirs. */
 async function canBeProven(deps: Deps, user: User, address: Address): Promise<boolean> {
   const needsNoProof = address.channel === 'email' ? changesEmailAtOnce(deps, user) : deps.config.sms.autoconfirm
@@ -146,25 +151,14 @@ async function canBeProven(deps: Deps, user: User, address: Address): Promise<bo
 /** An anonymous user gets the address at once where addresses need no proof; everybody else proves it first. */
 const changesEmailAtOnce = ({ config }: Deps, user: User) => user.is_anonymous && config.mail.autoconfirm
 
-/** What the new password, or a new address without one, needs of the present password. */
-async function checkPasswords(deps: Deps, caller: Caller, changes: AccountChanges) {
-  const { password, email, phone } = changes
-  if (password !== undefined) return checkNewPassword(deps, caller, { ...changes, password })
-  if (email || phone) await checkCurrentPassword(deps, caller, changes)
-  return undefined
-}
-
 async function changePassword(
   deps: Deps,
   trx: Transaction<DB>,
   log: AuditLog,
   { user, session }: LiveCaller,
-  { passwordHash, nonceHash }: CheckedPassword,
+  passwordHash: string,
   { context }: AccountChanges,
 ): Promise<void> {
-  if (nonceHash && !(await takeByCodeHash(trx, user.id, 'reauthentication', nonceHash))) {
-    throw apiError('reauthentication_not_valid')
-  }
   await setPassword(trx, user.id, passwordHash, deps.now())
   await endTokens(trx, user.id, 'all', deps.now())
   await endSessions(trx, user.id, 'others', session.id)

@@ -4,7 +4,7 @@ import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
-import { limitKeyOf } from '../http/client.ts'
+import { givenProof, proofFields } from '../http/given-proof.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
@@ -49,11 +49,10 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         email: Type.Optional(Field),
         phone: Type.Optional(Field),
         password: Type.Optional(Field),
-        current_password: Type.Optional(Field),
+        ...proofFields,
         channel: Type.Optional(Field),
         code_challenge: Type.Optional(Field),
         code_challenge_method: Type.Optional(Field),
-        nonce: Type.Optional(Field),
         data: Type.Optional(FreeForm),
         app_metadata: Type.Optional(FreeForm),
       }),
@@ -62,17 +61,15 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     handler: async (request) => {
       const caller = requireLiveSession(request)
       await deps.limits.byAddress(request, 'user')
-      const { email = '', phone = '', password, nonce, data, channel } = request.body
-      const { app_metadata: appMetadata, current_password: currentPassword } = request.body
+      const { email = '', phone = '', password, data, channel } = request.body
+      const { app_metadata: appMetadata } = request.body
       const user = await updateAccount(deps, request.log, caller, {
         email: email === '' ? undefined : parseEmail(email),
         phone: phone === '' ? undefined : parsePhone(phone),
         password,
-        currentPassword,
-        nonce,
         data,
         appMetadata,
-        clientAddress: limitKeyOf(request, deps.config),
+        ...givenProof(request, deps.config, request.body),
         context: mailContextOf(request, deps.config),
         pkce: parsePkce(request.body),
         smsChannel: parseChannel(deps.config.sms, channel),

@@ -21,11 +21,15 @@ test('an admin sees the factors of a user, proven or not, and none of their secr
       ...{ id: begun.id, factor_type: 'totp', status: 'unverified', friendly_name: 'begun' },
       ...{ created_at: expect.any(String), updated_at: expect.any(String) },
     },
+    {
+      ...{ id: expect.any(String), factor_type: 'recovery_code', status: 'verified', friendly_name: 'Recovery codes' },
+      ...{ created_at: expect.any(String), updated_at: expect.any(String) },
+    },
   ])
   expect(text).not.toContain(user.totp.secret)
   const plain = await service.signedIn()
   expect((await admin.get(`/admin/users/${plain.userId}/factors`)).body).toEqual([])
-  expect((await admin.get(`/admin/users/${user.userId}`)).body.factors).toHaveLength(2)
+  expect((await admin.get(`/admin/users/${user.userId}`)).body.factors).toHaveLength(3)
 })
 
 test('an admin removes a factor: its sessions are aal1 again, the recovery codes are gone, the user is told', async () => {
@@ -43,6 +47,18 @@ test('an admin removes a factor: its sessions are aal1 again, the recovery codes
   ])
   await service.mailbox.waitFor(user.email, { subject: 'A verification method was removed' })
   await service.close()
+})
+
+test('an admin removes the recovery codes by their id, and nothing else of them is changed', async ({ service }) => {
+  const admin = await asAdmin(service)
+  const user = await withTotp(service)
+  const { body: codes } = await service.get('/factors/recovery-codes', user.auth)
+  const url = `/admin/users/${user.userId}/factors/${codes.id}`
+  expect(await admin.put(url, { friendly_name: 'renamed' })).toMatchObject(refusal(404, 'mfa_factor_not_found'))
+  expect(await admin.delete(url)).toMatchObject({ status: 200, body: { id: codes.id, factor_type: 'recovery_code' } })
+  expect(await admin.delete(url)).toMatchObject(refusal(404, 'mfa_factor_not_found'))
+  expect((await service.get('/user', user.auth)).body.factors).toMatchObject([{ id: user.totp.id }])
+  expect(await admin.audited('factor_deleted', user.userId)).toHaveLength(1)
 })
 
 test('an admin renames a factor, and changes the number of a phone alone', async () => {
@@ -72,6 +88,7 @@ test('an admin renames a factor, and changes the number of a phone alone', async
   expect((await service.get('/user', user.auth)).body.factors).toMatchObject([
     { friendly_name: 'renamed' },
     { phone: '+4915112345671' },
+    { factor_type: 'recovery_code' },
   ])
   expect(await admin.audited('factor_updated', user.userId)).toHaveLength(2)
   await service.close()

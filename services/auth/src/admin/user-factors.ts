@@ -8,13 +8,14 @@ import { deleteChallengesOf } from '../factors/challenges.store.ts'
 import { requireShortName } from '../factors/factor-name.ts'
 import { type FactorBody, toFactorBody } from '../factors/factor-shape.ts'
 import { changeFactor, type Factor, type FactorChanges, listFactors } from '../factors/factors.store.ts'
+import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { removeFactor } from '../factors/remove-factor.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
 
 export const listUserFactors = ({ factors }: Pick<User, 'factors'>): FactorBody[] => (factors ?? []).map(toFactorBody)
 
-/** Removes a factor whatever its user has proven. Throws validation_failed or mfa_factor_not_found, both 404. */
+/** Removes a factor, or the recovery codes, whatever the user has proven. Throws validation_failed or mfa_factor_not_found, both 404. */
 export function deleteUserFactor(
   deps: Deps,
   log: AuditLog,
@@ -22,11 +23,12 @@ export function deleteUserFactor(
   factorId: string,
   ip: string | null,
 ): Promise<FactorBody> {
-  return withFactor(deps, userId, factorId, async (trx, user, factor) => {
-    const shown = shownFactor(user, factor.id)
-    await removeFactor(deps, trx, user, factor, undefined)
+  return withUser(deps, userId, factorId, async (trx, user, id) => {
+    const shown = shownFactor(user, id)
+    if (shown.factor_type === 'recovery_code') await deleteRecoveryCodes(trx, user.id)
+    else await removeFactor(deps, trx, user, await requireRow(trx, user.id, id), undefined)
     // Under the user's name, as the reference has it (contract/auth-core.md 11.22).
-    const traits = { user_id: user.id, factor_id: factor.id }
+    const traits = { user_id: user.id, factor_id: id }
     await audit(deps, trx, log, { action: 'factor_deleted', actor: user, traits, ip })
     return shown
   })
@@ -68,11 +70,28 @@ function requireFree(factors: Factor[], changed: Factor, { friendly_name: name, 
   }
 }
 
+/** A set of recovery codes is no row: it has neither name nor number to change here. */
 function withFactor<Result>(
-  { db }: Deps,
+  deps: Deps,
   userId: string,
   factorId: string,
   work: (trx: Transaction<DB>, user: User, factor: Factor) => Promise<Result>,
+): Promise<Result> {
+  return withUser(deps, userId, factorId, async (trx, user, id) => work(trx, user, await requireRow(trx, userId, id)))
+}
+
+async function requireRow(trx: Transaction<DB>, userId: string, id: string): Promise<Factor> {
+  const factor = (await listFactors(trx, userId)).find((row) => row.id === id)
+  if (!factor) throw apiError('mfa_factor_not_found')
+  return factor
+}
+
+/** Runs `work` with the user locked and the id as it is stored. */
+function withUser<Result>(
+  { db }: Deps,
+  userId: string,
+  factorId: string,
+  work: (trx: Transaction<DB>, user: User, id: string) => Promise<Result>,
 ): Promise<Result> {
   if (!UUID.test(factorId)) {
     throw apiError('validation_failed', { status: 404, message: 'factor_id must be an UUID' })
@@ -80,15 +99,13 @@ function withFactor<Result>(
   return db.transaction().execute(async (trx) => {
     const user = await lockAndReadUser(trx, userId)
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
-    const factor = (await listFactors(trx, userId)).find(({ id }) => id === factorId.toLowerCase())
-    if (!factor) throw apiError('mfa_factor_not_found')
-    return work(trx, user, factor)
+    return work(trx, user, factorId.toLowerCase())
   })
 }
 
 /** `users.factors` shows what there is. */
 function shownFactor(user: User, id: string): FactorBody {
   const shown = user.factors?.find((factor) => factor.id === id)
-  if (!shown) throw new Error('users.factors does not show a factor of the table')
+  if (!shown) throw apiError('mfa_factor_not_found')
   return toFactorBody(shown)
 }

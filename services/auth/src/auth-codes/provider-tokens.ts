@@ -3,4 +3,6 @@ export interface ProviderTokens {
   provider: string
   accessToken: string
   refreshToken?: string | undefined
+  /** The identity that was shown; codes of before name none. */
+  identityId?: string | undefined
 }

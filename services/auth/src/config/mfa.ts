@@ -1,4 +1,14 @@
-import { boolean, duration, integer, list, parsed, text, type Values, type Variables } from '@services/common/config'
+import {
+  boolean,
+  duration,
+  integer,
+  list,
+  oneOf,
+  parsed,
+  text,
+  type Values,
+  type Variables,
+} from '@services/common/config'
 import { parseSmsTemplate } from '../sms/sms-text.ts'
 
 export const mfaVariables = {
@@ -9,6 +19,11 @@ export const mfaVariables = {
   MFA_WEB_AUTHN_ENROLL_ENABLED: boolean('Users may add a security key as second factor.', { default: 'false' }),
   MFA_WEB_AUTHN_VERIFY_ENABLED: boolean('Security keys are accepted as second factor.', { default: 'false' }),
   MFA_RECOVERY_CODES_ENABLED: boolean('Users get recovery codes with their first second factor.', { default: 'true' }),
+  MFA_REQUIRED_FOR: oneOf(
+    ['nobody', 'admins', 'everybody'],
+    'Users who prove a second factor before they change a way in or a factor, and admins before they call admin endpoints.',
+    { default: 'nobody' },
+  ),
   MFA_CHALLENGE_EXPIRY_DURATION: duration('Validity of a challenge, and of the code sent with it.', {
     default: '300',
     positive: true,
@@ -20,7 +35,7 @@ export const mfaVariables = {
   MFA_MAX_ENROLLED_FACTORS: integer('Second factors of one user, proven or not.', { default: '10', min: 1, max: 100 }),
   MFA_MAX_VERIFIED_FACTORS: integer('Proven second factors of one user.', { default: '10', min: 1, max: 100 }),
   MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: integer(
-    'Challenges and verifications of one second factor per minute; twice as many per client address.',
+    'Challenges and verifications of one second factor by one session per minute; twice as many per client address.',
     { default: '15', min: 1 },
   ),
   MFA_PHONE_OTP_LENGTH: integer('Digits of codes sent to a second factor.', { default: '6', min: 6, max: 10 }),
@@ -58,6 +73,7 @@ export const mfaSettings = (values: Values<typeof mfaVariables>) => ({
     origins: values.WEBAUTHN_RP_ORIGINS,
   },
   recoveryCodes: values.MFA_RECOVERY_CODES_ENABLED,
+  requiredFor: values.MFA_REQUIRED_FOR,
   challengeSeconds: values.MFA_CHALLENGE_EXPIRY_DURATION,
   unverifiedSeconds: values.MFA_FACTOR_EXPIRY_DURATION,
   maxEnrolled: values.MFA_MAX_ENROLLED_FACTORS,

@@ -19,11 +19,12 @@ export const passwordVariables = {
   PASSWORD_HASH_MEMORY_KIB: integer('argon2id memory.', { default: '19456', min: 8, max: 4_194_304 }),
   PASSWORD_HASH_PASSES: integer('argon2id passes.', { default: '2', min: 2, max: 100 }),
   PASSWORD_HASH_LANES: integer('argon2id lanes.', { default: '1', min: 1, max: 64 }),
-  SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: boolean('A new password needs a nonce from /reauthenticate.', {
-    default: 'false',
-  }),
+  SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: boolean(
+    'A new password needs a nonce from /reauthenticate, every other change of ways in or factors a nonce or a recent sign-in.',
+    { default: 'false' },
+  ),
   SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: boolean(
-    'A new password, e-mail address or number needs the current password, but for sessions begun by a link or code.',
+    'A new password, e-mail address or number needs the current password, every other change of ways in or factors that or a recent sign-in.',
     { default: 'false' },
   ),
 } satisfies Variables

@@ -88,12 +88,14 @@ export interface Claim {
 }
 
 export type FactorType = 'totp' | 'phone' | 'webauthn'
+/** A set of recovery codes is shown as a factor too; it is no row of the factors. */
+export type ShownFactorType = FactorType | 'recovery_code'
 export type FactorStatus = 'unverified' | 'verified'
 
 /** What is shown of a factor, as PostgreSQL's JSON has it: times are text. Without secrets. */
 export interface FactorJson {
   id: string
-  factor_type: FactorType
+  factor_type: ShownFactorType
   status: FactorStatus
   friendly_name: string
   phone: string | null
@@ -136,6 +138,7 @@ interface SessionsTable {
   ip: string | null
   created_at: Date
   factor_id: Generated<string | null>
+  identity_id: Generated<string | null>
 }
 
 export type TokenPurpose =
@@ -281,6 +284,7 @@ interface RecoveryCodesTable {
   user_id: string
   code_hash: Buffer
   set_id: string
+  friendly_name: Generated<string | null>
   used_at: MaybeTime
   created_at: Date
 }

@@ -10,7 +10,7 @@ export const FactorShape = Type.Object({
   updated_at: Timestamp,
   status: Type.String({ description: 'unverified, or verified once it was proven.' }),
   friendly_name: Type.Optional(Type.String()),
-  factor_type: Type.String({ description: 'totp, phone or webauthn.' }),
+  factor_type: Type.String({ description: 'totp, phone, webauthn or recovery_code.' }),
   phone: Type.Optional(Type.String({ description: 'In E.164, with the leading +.' })),
   last_challenged_at: Type.Optional(Timestamp),
   web_authn_aaguid: Type.Optional(Type.String({ description: 'The model of a security key.' })),

@@ -1,8 +1,11 @@
-// Second factors. The one rule: `users.factors` shows what this table holds, so whatever changes a factor ends with
-// `showFactors`, with the user's row locked. What may be done with a factor: assurance.ts, remove-factor.ts, ../mfa/.
+// Second factors. The one rule: `users.factors` shows what this table and recovery_codes hold, so whatever changes either ends
+// with `showFactors`, with the user's row locked. What may be done with a factor: assurance.ts, remove-factor.ts, ../mfa/.
 import { jsonb } from '@services/common/database'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, FactorJson, FactorType, StoredCredential } from '../db/tables.ts'
+
+/** Name of a set of recovery codes that was given none: the client documents it. */
+export const USUAL_NAME = 'Recovery codes'
 
 export type Factor = Selectable<DB['factors']>
 
@@ -142,14 +145,20 @@ export async function advanceCredential(
   return advanced !== undefined
 }
 
-/** Makes `users.factors` of these users what the table says. Their rows are locked: concurrent changes wait. */
+/** Makes `users.factors` of these users what the tables say. Their rows are locked: concurrent changes wait. */
 export async function showFactors(trx: Transaction<DB>, userIds: readonly string[]): Promise<void> {
   const factors = sql<FactorJson[] | null>`(
     select jsonb_agg(jsonb_build_object(
       'id', id, 'factor_type', factor_type, 'status', status, 'friendly_name', friendly_name, 'phone', phone,
       'aaguid', credential ->> 'aaguid', 'last_challenged_at', last_challenged_at,
-      'created_at', created_at, 'updated_at', updated_at) order by created_at, id)
-    from ${sql.table('factors')} where user_id = ${sql.ref('users.id')})`
+      'created_at', created_at, 'updated_at', updated_at) order by created_at, factor_type = 'recovery_code', id)
+    from (
+      select id, factor_type, status, friendly_name, phone, credential, last_challenged_at, created_at, updated_at
+      from ${sql.table('factors')} where user_id = ${sql.ref('users.id')}
+      union all
+      (select set_id, 'recovery_code', 'verified', coalesce(friendly_name, ${USUAL_NAME}), null, null, null, created_at, created_at
+      from ${sql.table('recovery_codes')} where user_id = ${sql.ref('users.id')} limit 1)
+    ) shown)`
   await trx.updateTable('users').set({ factors }).where('id', 'in', userIds).execute()
 }
 

@@ -1,32 +1,41 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
+import { showFactors } from './factors.store.ts'
 
-/** Replaces what codes the user had. */
-export async function replaceRecoveryCodes(
-  trx: Transaction<DB>,
-  set: { id: string; userId: string; hashes: readonly Buffer[]; now: Date },
-): Promise<void> {
-  await deleteRecoveryCodes(trx, set.userId)
+export interface NewRecoveryCodeSet {
+  id: string
+  userId: string
+  friendlyName: string
+  hashes: readonly Buffer[]
+  now: Date
+}
+
+/** Replaces the codes that the user has. */
+export async function replaceRecoveryCodes(trx: Transaction<DB>, set: NewRecoveryCodeSet): Promise<void> {
+  const { id: set_id, userId: user_id, friendlyName: friendly_name, now: created_at } = set
+  await trx.deleteFrom('recovery_codes').where('user_id', '=', user_id).execute()
   await trx
     .insertInto('recovery_codes')
-    .values(set.hashes.map((hash) => ({ user_id: set.userId, code_hash: hash, set_id: set.id, created_at: set.now })))
+    .values(set.hashes.map((code_hash) => ({ user_id, code_hash, set_id, friendly_name, created_at })))
     .execute()
+  await showFactors(trx, [user_id])
 }
 
 /** The user's set, or undefined: how many codes it had and how many are left. */
 export function findRecoveryCodes(
   db: Kysely<DB>,
   userId: string,
-): Promise<{ id: string; total: number; remaining: number } | undefined> {
+): Promise<{ id: string; friendly_name: string | null; total: number; remaining: number } | undefined> {
   return db
     .selectFrom('recovery_codes')
     .select([
       'set_id as id',
+      'friendly_name',
       sql<number>`count(*)::int`.as('total'),
       sql<number>`count(*) filter (where used_at is null)::int`.as('remaining'),
     ])
     .where('user_id', '=', userId)
-    .groupBy('set_id')
+    .groupBy(['set_id', 'friendly_name'])
     .executeTakeFirst()
 }
 
@@ -50,4 +59,5 @@ export async function spendRecoveryCode(
 
 export async function deleteRecoveryCodes(trx: Transaction<DB>, userId: string): Promise<void> {
   await trx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
+  await showFactors(trx, [userId])
 }

@@ -17,7 +17,7 @@ export interface AdminDeps {
   db: Kysely<DB>
   keys: SigningKeys
   now: () => Date
-  config: Pick<Config, 'jwt' | 'sessions'>
+  config: Pick<Config, 'jwt' | 'mfa' | 'sessions'>
 }
 
 declare module 'fastify' {
@@ -72,5 +72,6 @@ async function checkSession(deps: AdminDeps, claims: JWTPayload): Promise<string
   // A token outlives the role it was issued with.
   if (session.role !== claims.role) throw apiError('not_admin')
   if (whyEnded(session, deps.config.sessions, deps.now())) throw apiError('session_expired', { status: 403 })
+  if (deps.config.mfa.requiredFor !== 'nobody' && session.aal === 'aal1') throw apiError('insufficient_aal')
   return claims.sub
 }

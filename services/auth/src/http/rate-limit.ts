@@ -26,8 +26,8 @@ export interface Limits {
   changeResent(): Promise<GiveBack>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
-  /** Counts a challenge to a second factor, or an answer to one. */
-  factorTry(factorId: string): Promise<void>
+  /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
+  factorTry(factorId: string, sessionId: string): Promise<void>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries['run']
   /** Forgets the misses of a password that has been changed. */
@@ -119,8 +119,8 @@ export function createLimits(
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
     },
-    async factorTry(factorId) {
-      await consume(perFactor, factorId, 'over_request_rate_limit')
+    async factorTry(factorId, sessionId) {
+      await consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit')
     },
     passwordTry: passwordTries.run,
     forgetPasswordTries: passwordTries.forget,

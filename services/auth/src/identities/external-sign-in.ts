@@ -47,7 +47,7 @@ export async function signInExternally<Admitted>(
   deps: Deps,
   log: AuditLog,
   shown: ShownAccount,
-  admit: (trx: Transaction<DB>, user: User) => Promise<Admitted>,
+  admit: (trx: Transaction<DB>, user: User, identityId: string | undefined) => Promise<Admitted>,
 ): Promise<Admitted> {
   const { provider, account, context } = shown
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
@@ -57,7 +57,10 @@ export async function signInExternally<Admitted>(
     const found = await findUser(deps, trx, log, shown)
     if (found.toldEmail) await wishForEmail(deps, trx, found.user, found.toldEmail)
     if (!found.isAnother && isBanned(found.user, deps.now())) throw apiError('user_banned')
-    return { ...found, admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user) } }
+    return {
+      ...found,
+      admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user, identityOf(found.user, shown)) },
+    }
   })
   if (isNew) countSignUp(provider.name)
   // Whether somebody has the address, nobody is told: for who has confirmed it all is done but the mail.
@@ -73,6 +76,10 @@ export async function signInExternally<Admitted>(
   if (admitted) return admitted.value
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
+
+/** Undefined where the user was let in without linking the account. */
+const identityOf = (user: User, { provider, account }: ShownAccount): string | undefined =>
+  user.identities.find(({ provider: name, provider_id: sub }) => name === provider.name && sub === account.sub)?.id
 
 async function findUser(
   deps: Deps,

@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import { NIL_UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
+import { hasVerifiedFactor } from '../factors/assurance.ts'
 import { type NotifyDeps, notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
@@ -31,7 +32,7 @@ import { insertIdentity } from './identities.store.ts'
 
 export type ExternalSignInDeps = AuditDeps &
   NotifyDeps & {
-    config: Pick<Config, 'external' | 'jwt' | 'mail' | 'sessions' | 'signup'>
+    config: Pick<Config, 'external' | 'jwt' | 'mail' | 'mfa' | 'sessions' | 'signup'>
     now: () => Date
     newId: () => string
   }
@@ -191,6 +192,14 @@ async function lockSquatters(
   return squatters
 }
 
+/**
+ * Whether the user has a second factor that a sign-in at a provider has not proven. Who has the mailbox for a moment could
+ * otherwise link an account of their own for good. Such a user is let in at aal1, as by a link to the address, and nothing is
+ * linked: refusing would lock out users who come by a verified address each time. They link it themselves, at aal2.
+ */
+export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'phone_confirmed_at'>): boolean =>
+  hasVerifiedFactor(user) && Boolean(user.email_confirmed_at || user.phone_confirmed_at)
+
 /** With the user of one of them chosen, all others are gone: somebody else would have kept the owner out by making two. */
 async function link(
   deps: ExternalSignInDeps,
@@ -201,6 +210,7 @@ async function link(
 ): Promise<void> {
   const now = deps.now()
   const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
+  if (isGuarded(user)) return
   const email = account.emails.find(({ email: address, verified }) => verified && address === user.email)
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()

@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
-import { isBelowUser } from '../factors/assurance.ts'
+import { requireSecondFactor } from '../freshness/require-fresh.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { findUserIdByLinkHash, takeByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
@@ -21,6 +21,7 @@ import {
   type ExternalSignInDeps,
   forgetBeforeInvitation,
   identityData,
+  isGuarded,
   mergeIfItFits,
 } from './external-user.ts'
 import { insertIdentity } from './identities.store.ts'
@@ -51,9 +52,11 @@ export async function acceptInvitation(
   if (!email) {
     throw apiError('validation_failed', { message: 'Invited email does not match emails from external provider' })
   }
-  const identityId = await addIdentity(deps, trx, user.id, { provider, account })
-  await forgetBeforeInvitation(trx, user, identityId, now)
-  await mergeIfItFits(deps, trx, user, identityData(account, email))
+  if (!isGuarded(user)) {
+    const identityId = await addIdentity(deps, trx, user.id, { provider, account })
+    await forgetBeforeInvitation(trx, user, identityId, now)
+    await mergeIfItFits(deps, trx, user, identityData(account, email))
+  }
   await endTokens(trx, user.id, 'all', now)
   await confirmAddress(trx, user.id, 'email', now)
   await refreshProviders(trx, user.id, now)
@@ -101,14 +104,15 @@ export async function linkIdentity(
 
 /** Between asking and the provider's answer a thief may have been logged out, or a second factor enrolled. */
 async function requireStillLinkable(
-  { config: { sessions: limits }, now }: ExternalSignInDeps,
+  { config, now }: ExternalSignInDeps,
   trx: Transaction<DB>,
   user: User,
   { sessionId }: Linking,
 ): Promise<void> {
+  const limits = config.sessions
   const session = (await findCaller(trx, { userId: user.id, sessionId: sessionId ?? undefined }, limits))?.session
   if (!session || whyEnded(session, limits, now())) throw apiError('session_not_found')
-  if (isBelowUser(user, session)) throw apiError('insufficient_aal')
+  requireSecondFactor(config, ['linking an identity'], user, session)
 }
 
 async function addIdentity(

@@ -22,6 +22,8 @@ export interface PasswordTry {
   identifier: string
   /** The trusted client address. */
   address: string | undefined
+  /** Stands in for the address where none is trusted and the caller has a session; it never counts as the account's own. */
+  session?: string
 }
 
 export interface PasswordTries {
@@ -135,12 +137,14 @@ function mustWait(ms: number) {
 }
 
 /** Accounts and addresses of people are not stored: keys are hashes. */
-function keysOf({ identifier, address }: PasswordTry) {
+function keysOf({ identifier, address, session }: PasswordTry) {
   const hash = (...parts: string[]) => createHash('sha256').update(parts.join('\0')).digest('base64url')
-  const pair = address === undefined ? undefined : hash(identifier, address)
+  const caller = address ?? session
+  const pair = caller === undefined ? undefined : hash(identifier, caller)
   return {
     account: `password-account:${hash(identifier)}`,
-    ...(pair ? { pair: `password-pair:${pair}`, known: `password-known:${pair}` } : {}),
+    pair: pair && `password-pair:${pair}`,
+    known: address === undefined ? undefined : `password-known:${pair}`,
   }
 }
 

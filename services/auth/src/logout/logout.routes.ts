@@ -6,9 +6,10 @@ import { apiError } from '../errors.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
-import { endSessions, type LogoutScope } from '../sessions/sessions.store.ts'
+import { endSession, endSessions } from '../sessions/sessions.store.ts'
 import { lockUser } from '../users/users.store.ts'
 
+type LogoutScope = 'global' | 'local' | 'others'
 const SCOPES: Record<string, LogoutScope> = { '': 'global', global: 'global', local: 'local', others: 'others' }
 
 /** POST /logout: refresh tokens of the ended sessions die at once, access tokens already issued live until they expire. */
@@ -37,7 +38,8 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await deps.db.transaction().execute(async (trx) => {
         await lockUser(trx, user.id)
-        await endSessions(trx, user.id, scope, sessionId)
+        if (scope === 'local') await endSession(trx, deps.config.sessions, user.id, sessionId)
+        else await endSessions(trx, user.id, scope, sessionId)
         // Who signs out others may do so because one of them is no friend.
         if (scope !== 'local') await endTokens(trx, user.id, 'changes', deps.now())
         await audit(deps, trx, request.log, { action: 'logout', actor: user })

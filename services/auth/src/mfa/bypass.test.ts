@@ -9,7 +9,7 @@ import {
   verifyTotp,
   withTotp,
 } from '../../test/second-factors.ts'
-import { startTestService, test, toSignedIn } from '../../test/service.ts'
+import { fragmentOf, linkPath, startTestService, test, toSignedIn } from '../../test/service.ts'
 
 const refusal = (status: number, code: string, msg?: string) => ({
   status,
@@ -49,7 +49,57 @@ describe('guessing', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
   })
 
-  test('challenges and answers of one factor are limited by the minute, in all replicas together', async () => {
+  test('in sessions of the password alone do not keep the owner from proving the factor', async () => {
+    for (const header of [undefined, 'x-real-ip']) {
+      const service = await startTestService(header ? { AUTH_RATE_LIMIT_HEADER: header } : {})
+      const { email, totp } = await withTotp(service)
+      const from = (address: string) => (header ? { [header]: address } : {})
+      const askFrom = (address: string, auth: object) =>
+        service.post(`/factors/${totp.id}/challenge`, {}, { ...auth, ...from(address) })
+      let looked = 0
+      let refused = 0
+      for (let session = 0; session < 8; session++) {
+        const { auth } = await signInAgain(service, email)
+        const address = `198.51.100.${session}`
+        const { body } = await askFrom(address, auth)
+        for (let guess = 0; guess < 6; guess++) {
+          const answer = await service.post(
+            `/factors/${totp.id}/verify`,
+            { challenge_id: body.id, code: 'wrong' },
+            { ...auth, ...from(address) },
+          )
+          if (answer.status === 422) looked++
+          else refused++
+        }
+      }
+      // All sessions and addresses together: what is free, and after it one for each wait that has passed.
+      expect([looked, refused]).toEqual([20, 28])
+      await service.post('/otp', { email })
+      const { text } = await service.mailbox.waitFor(email, { subject: 'Your sign-in link' })
+      const { access_token } = fragmentOf(await service.get(linkPath(text)))
+      service.clock.advance({ seconds: 30 })
+      const auth = { authorization: `Bearer ${access_token}` }
+      const asked = await askFrom('192.0.2.1', auth)
+      expect(asked.status).toBe(200)
+      const proof = { challenge_id: asked.body.id, code: totpCode(totp.secret, service.clock.now()) }
+      const proven = await service.post(`/factors/${totp.id}/verify`, proof, { ...auth, ...from('192.0.2.1') })
+      expect(proven.status).toBe(200)
+      await service.close()
+    }
+  })
+
+  test('uses up no challenge of another session, whatever a session asks for', async ({ service }) => {
+    const { email, totp } = await withTotp(service)
+    const thief = await signInAgain(service, email)
+    const ask = async (auth: object) => (await service.post(`/factors/${totp.id}/challenge`, {}, { ...auth })).status
+    const statuses = []
+    for (let i = 0; i < 20; i++) statuses.push(await ask(thief.auth))
+    expect([statuses[14], statuses[15]]).toEqual([200, 429])
+    const owner = await signInAgain(service, email)
+    expect((await verifyTotp(service, owner, totp)).status).toBe(200)
+  })
+
+  test('challenges and answers of one factor in a session are limited by the minute, in all replicas together', async () => {
     const one = await startTestService({ AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '4' })
     const two = await startTestService({
       AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '4',
@@ -128,6 +178,7 @@ describe('whoever knows the password alone', () => {
     )
     expect((await service.get('/user', recovered.auth)).body.factors).toMatchObject([
       { id: totp.id, status: 'verified' },
+      { factor_type: 'recovery_code' },
     ])
   })
 

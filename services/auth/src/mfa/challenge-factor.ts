@@ -45,14 +45,14 @@ export async function challengeFactor(
 ): Promise<OpenChallenge> {
   const factor = await requireFactor(deps.db, caller.user, order.factorId)
   requireVerifyEnabled(deps.config.mfa, factor.factor_type)
-  requireMayProve(caller.user, caller.session, factor)
-  await deps.limits.factorTry(factor.id)
+  requireMayProve(deps, caller.user, caller.session, factor)
+  await deps.limits.factorTry(factor.id, caller.session.id)
   const id = deps.newId()
   const expiresAt = new Date(deps.now().getTime() + deps.config.mfa.challengeSeconds * 1000)
   const open: Open = ({ whenOpen, ...parts }) =>
     withLockedCaller(deps, caller, async (trx, { user, session }) => {
       const current = await requireFactor(trx, user, factor.id)
-      requireMayProve(user, session, current)
+      requireMayProve(deps, user, session, current)
       const challenge = { ...parts, id, factorId: factor.id, ip: order.ip, expiresAt, now: deps.now() }
       await openChallenge(deps, trx, log, user, current, challenge)
       await whenOpen?.(trx)

@@ -3,12 +3,13 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB, FactorType } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { isBelowUser } from '../factors/assurance.ts'
 import { requireShortName } from '../factors/factor-name.ts'
 import { deleteFactors, type Factor, insertFactor, listFactors } from '../factors/factors.store.ts'
 import { makeTotp } from '../factors/totp.ts'
+import { type GivenProof, requireFresh, requireSecondFactor } from '../freshness/require-fresh.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import { parsePhone } from '../users/phone-number.ts'
+import type { User } from '../users/users.store.ts'
 import { requireRoomToProve, tooManyFactors } from './factor-room.ts'
 import { requireEnrollEnabled } from './factor-switches.ts'
 import { withLockedCaller } from './locked-caller.ts'
@@ -40,20 +41,21 @@ export async function enrollFactor(
   caller: LiveCaller,
   ip: string | null,
   { factorType, friendlyName = '', issuer, phone }: Enrollment,
+  given: GivenProof,
 ): Promise<EnrolledFactor> {
   const type = parseType(factorType)
   requireEnrollEnabled(deps.config.mfa, type)
   const number = type === 'phone' ? parseNumber(phone) : undefined
   requireShortName(friendlyName)
   requireShortIssuer(issuer)
+  // A nonce stays good for the proof that follows.
+  await requireFresh(deps, caller, ['beginning a factor'], given)
   const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
   const id = deps.newId()
   await withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const kept = await dropReplaced(deps, trx, user.id, number)
-    requireRoom(deps, kept, friendlyName)
-    if (isBelowUser(user, session)) {
-      throw apiError('insufficient_aal', { status: 403, message: 'AAL2 required to enroll a new factor' })
-    }
+    requireRoom(deps, kept, user, friendlyName)
+    requireSecondFactor(deps.config, ['beginning a factor'], user, session)
     const now = deps.now()
     await insertFactor(trx, {
       ...{ id, userId: user.id, type, friendlyName, now },
@@ -119,8 +121,14 @@ async function dropReplaced(
   return factors.filter((factor) => !dropped.includes(factor))
 }
 
-function requireRoom({ config: { mfa } }: Deps, factors: Factor[], friendlyName: string): void {
-  if (factors.some((factor) => factor.friendly_name === friendlyName)) {
+function requireRoom(
+  { config: { mfa } }: Deps,
+  factors: Factor[],
+  user: Pick<User, 'factors'>,
+  friendlyName: string,
+): void {
+  const codes = (user.factors ?? []).filter(({ factor_type: type }) => type === 'recovery_code')
+  if ([...factors, ...codes].some((factor) => factor.friendly_name === friendlyName)) {
     throw apiError('mfa_factor_name_conflict', {
       message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
     })

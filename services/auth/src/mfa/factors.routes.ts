@@ -4,7 +4,8 @@ import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requireLiveSession } from '../http/authenticate.ts'
-import { clientOf, limitKeyOf } from '../http/client.ts'
+import { clientOf } from '../http/client.ts'
+import { givenProof, ProofBody, proofFields } from '../http/given-proof.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
@@ -53,6 +54,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         friendly_name: Type.Optional(Field),
         issuer: Type.Optional(Type.String({ description: 'What an authenticator app shows; the site by default.' })),
         phone: Type.Optional(Field),
+        ...proofFields,
       }),
       response: {
         200: Type.Object({
@@ -75,7 +77,9 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       const caller = requireFactorUser(request)
       await deps.limits.byAddress(request, 'user')
       const { factor_type: factorType, friendly_name: friendlyName, issuer, phone } = request.body
-      return enrollFactor(deps, request.log, caller, ipOf(request), { factorType, friendlyName, issuer, phone })
+      const enrollment = { factorType, friendlyName, issuer, phone }
+      const given = givenProof(request, deps.config, request.body)
+      return enrollFactor(deps, request.log, caller, ipOf(request), enrollment, given)
     },
   })
 
@@ -130,6 +134,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         challenge_id: Type.Optional(Field),
         code: Type.Optional(Field),
         webauthn: Type.Optional(Type.Unknown({ description: 'What the browser answered: type, credential_response.' })),
+        ...proofFields,
       }),
       response: { 200: VerifiedShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
@@ -144,7 +149,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         webauthn,
         ip: ipOf(request),
         acceptLanguage: acceptLanguageOf(request),
-        clientAddress: limitKeyOf(request, deps.config),
+        proof: givenProof(request, deps.config, request.body),
       })
     },
   })
@@ -157,12 +162,13 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       summary: 'Removes a second factor; a proven one needs a session of aal2',
       security,
       params,
-      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 413, 422) },
+      body: ProofBody,
+      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 409, 413, 422, 429) },
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
       const order = { factorId: request.params.factor_id, ip: ipOf(request), acceptLanguage: acceptLanguageOf(request) }
-      return unenrollFactor(deps, request.log, caller, order)
+      return unenrollFactor(deps, request.log, caller, order, givenProof(request, deps.config, request.body))
     },
   })
 }

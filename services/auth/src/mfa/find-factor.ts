@@ -1,9 +1,11 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { UUID } from '../db/uuid.ts'
+import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { isBelowUser } from '../factors/assurance.ts'
 import { type Factor, findFactor } from '../factors/factors.store.ts'
+import type { ActName } from '../freshness/acts.ts'
+import { requireSecondFactor } from '../freshness/require-fresh.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import type { User } from '../users/users.store.ts'
 
@@ -16,14 +18,18 @@ export async function requireFactor(db: Kysely<DB>, user: Pick<User, 'id'>, id: 
 }
 
 /**
- * Proving a factor for the first time is adding it: who has a proven one needs that first. Otherwise whoever knows the
+ * Proving a factor for the first time is adding it: a user with a proven one proves that first. Otherwise a caller who knows the
  * password could prove one of their own, begun before the account's owner had any, and so be aal2.
  */
 export function requireMayProve(
-  user: Pick<User, 'factors'>,
+  { config }: Pick<Deps, 'config'>,
+  user: User,
   session: Pick<LiveCaller['session'], 'aal'>,
   factor: Pick<Factor, 'status'>,
 ): void {
-  if (factor.status === 'verified' || !isBelowUser(user, session)) return
-  throw apiError('insufficient_aal', { status: 403, message: 'AAL2 required to enroll a new factor' })
+  requireSecondFactor(config, actsOfProof(factor), user, session)
 }
+
+/** What proving the factor adds: nothing, once it has been proven. */
+export const actsOfProof = ({ status }: Pick<Factor, 'status'>): ActName[] =>
+  status === 'verified' ? [] : ['proving a factor for the first time']

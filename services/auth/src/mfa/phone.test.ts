@@ -63,7 +63,10 @@ test('a code sent to the number raises the session, by a text of its own', async
     aal: 'aal2',
     amr: [{ method: 'mfa/phone' }, { method: 'password' }],
   })
-  expect(answer.body.user.factors).toMatchObject([{ factor_type: 'phone', status: 'verified', phone: `+${phone}` }])
+  expect(answer.body.user.factors).toMatchObject([
+    { factor_type: 'phone', status: 'verified', phone: `+${phone}` },
+    { factor_type: 'recovery_code' },
+  ])
   expect(answer.body.recovery_codes).toHaveLength(10)
 })
 

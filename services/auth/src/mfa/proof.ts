@@ -7,6 +7,8 @@ import { type Factor, spendStep } from '../factors/factors.store.ts'
 import { hashPhoneCode, MAX_PHONE_ATTEMPTS } from '../factors/phone-code.ts'
 import { openTotpSecret, stepOfCode } from '../factors/totp.ts'
 import { isSameHash } from '../one-time-tokens/one-time-token.ts'
+import type { LiveCaller } from '../sessions/caller.ts'
+import { secondFactorTry } from './second-factor-try.ts'
 import type { Verification } from './verify-factor.ts'
 import { webauthnProof } from './webauthn-proof.ts'
 
@@ -24,22 +26,22 @@ export interface Proof {
 }
 
 /** What the request gives as proof of a factor. Throws validation_failed for what is none. */
-export function proofOf(deps: Deps, factor: Factor, given: Verification): Proof {
+export function proofOf(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
   switch (factor.factor_type) {
     case 'totp':
-      return totpProof(deps, factor, given)
+      return totpProof(deps, caller, factor, given)
     case 'phone':
-      return phoneProof(deps, factor, given)
+      return phoneProof(deps, caller, factor, given)
     case 'webauthn':
       return webauthnProof(factor, given.webauthn)
   }
 }
 
-function totpProof(deps: Deps, factor: Factor, given: Verification): Proof {
+function totpProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
   const code = requireCode(given)
   return {
     refusal: 'Invalid TOTP code entered',
-    counted: guessed(deps, factor, given),
+    counted: guessed(deps, caller, factor, given),
     async check() {
       const step = await stepOfCode(requireSecret(deps, factor), code, deps.now())
       return step === undefined ? undefined : (trx) => spendStep(trx, factor.id, step)
@@ -57,11 +59,11 @@ function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
 }
 
 /** The challenge itself is used up with the proof; a code dies after a few wrong tries. */
-function phoneProof(deps: Deps, factor: Factor, given: Verification): Proof {
+function phoneProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
   const code = requireCode(given)
   return {
     refusal: 'Invalid MFA Phone code entered',
-    counted: guessed(deps, factor, given),
+    counted: guessed(deps, caller, factor, given),
     async check({ id, code_hash: codeHash }) {
       const isTry = codeHash !== null && (await countAttempt(deps.db, id, MAX_PHONE_ATTEMPTS))
       const isRight = isTry && isSameHash(codeHash, hashPhoneCode(deps.codeKey, id, code))
@@ -75,8 +77,8 @@ function requireCode({ code }: Verification): string {
   return code
 }
 
-/** A code has a million values: misses cost a wait that doubles, as with passwords, counted apart from those. */
+/** A code has a million values: failed attempts cost a wait that doubles, as with passwords, counted apart from those. */
 const guessed =
-  ({ limits }: Deps, factor: Factor, { clientAddress }: Verification): Proof['counted'] =>
+  ({ limits }: Deps, { session }: LiveCaller, factor: Factor, { proof }: Verification): Proof['counted'] =>
   (look) =>
-    limits.passwordTry({ identifier: `factor ${factor.id}`, address: clientAddress }, look)
+    limits.passwordTry(secondFactorTry(`factor ${factor.id}`, session, proof.clientAddress), look)

@@ -3,11 +3,18 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { clientOf, limitKeyOf } from '../http/client.ts'
+import { givenProof, ProofBody, proofFields } from '../http/given-proof.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { requireFactorUser } from './factors.routes.ts'
-import { recoveryCodesLeft, removeRecoveryCodes, renewRecoveryCodes, useRecoveryCode } from './recovery-codes.ts'
+import {
+  makeRecoveryCodeSet,
+  recoveryCodesLeft,
+  removeRecoveryCodes,
+  replaceRecoveryCodeSet,
+  useRecoveryCode,
+} from './recovery-codes.ts'
 
 const url = '/factors/recovery-codes'
 const security = [{ user: [] }]
@@ -17,6 +24,7 @@ const Kind = Type.Literal('recovery_code')
 const CodesShape = Type.Object({
   id: Id,
   type: Kind,
+  friendly_name: Type.String(),
   total: Type.Integer(),
   codes: Type.Array(Type.String(), { description: 'Shown this one time.' }),
 })
@@ -24,12 +32,10 @@ const CodesShape = Type.Object({
 /** Codes that each replace a lost second factor once; in the scope of requireUser. */
 export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const ipOf = (request: FastifyRequest) => clientOf(request, deps.config).ip
-  const renew = async (request: FastifyRequest, mustExist: boolean) => {
-    const caller = requireFactorUser(request)
-    await deps.limits.byAddress(request, 'user')
-    const clientAddress = limitKeyOf(request, deps.config)
-    return renewRecoveryCodes(deps, request.log, caller, { ip: ipOf(request), clientAddress, mustExist })
-  }
+  const orderOf = (request: FastifyRequest, body: Parameters<typeof givenProof>[2]) => ({
+    ip: ipOf(request),
+    proof: givenProof(request, deps.config, body),
+  })
 
   app.route({
     method: 'GET',
@@ -51,12 +57,17 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     url,
     schema: {
       tags,
-      summary: 'New recovery codes instead of those there are; needs a session of aal2',
+      summary: 'Makes recovery codes for a user who has none; needs a session of aal2',
       security,
-      body: Type.Union([Type.Object({ friendly_name: Type.Optional(Field) }), Type.Null()]),
+      body: Type.Union([Type.Object({ friendly_name: Type.Optional(Field), ...proofFields }), Type.Null()]),
       response: { 200: CodesShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
-    handler: (request) => renew(request, false),
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'user')
+      const friendlyName = request.body?.friendly_name ?? ''
+      return makeRecoveryCodeSet(deps, request.log, caller, { ...orderOf(request, request.body), friendlyName })
+    },
   })
 
   app.route({
@@ -64,11 +75,16 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     url: `${url}/regenerate`,
     schema: {
       tags,
-      summary: 'The same, for a user who has codes; needs a session of aal2',
+      summary: 'Replaces the recovery codes; their id and name stay. Needs a session of aal2',
       security,
+      body: ProofBody,
       response: { 200: CodesShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
-    handler: (request) => renew(request, true),
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'user')
+      return replaceRecoveryCodeSet(deps, request.log, caller, orderOf(request, request.body))
+    },
   })
 
   app.route({
@@ -100,8 +116,10 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       tags,
       summary: 'Removes the recovery codes; needs a session of aal2',
       security,
-      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 413) },
+      body: ProofBody,
+      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
-    handler: (request) => removeRecoveryCodes(deps, request.log, requireFactorUser(request), ipOf(request)),
+    handler: (request) =>
+      removeRecoveryCodes(deps, request.log, requireFactorUser(request), orderOf(request, request.body)),
   })
 }

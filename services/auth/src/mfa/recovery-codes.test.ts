@@ -104,21 +104,62 @@ describe('the set', () => {
     })
   })
 
-  test('is replaced by a session of aal2, in either way, and not by one of aal1', async ({ service }) => {
+  test('is replaced by a session of aal2 alone; its id and name stay', async ({ service }) => {
     const user = await withTotp(service)
     const low = await signInAgain(service, user.email)
-    let old = user.recoveryCodes
-    for (const url of [URL, `${URL}/regenerate`]) {
-      expect(await service.post(url, {}, low.auth)).toMatchObject(refusal(403, 'insufficient_aal'))
-      const { status, body } = await service.post(url, {}, user.auth)
-      expect([status, body.total, body.codes.length]).toEqual([200, 10, 10])
-      const login = await signInAgain(service, user.email)
-      const use = (code: string | undefined) => service.post(`${URL}/verify`, { code }, login.auth)
-      expect((await use(old[0])).status).toBe(422)
-      expect((await use(body.codes[0])).status).toBe(200)
-      old = body.codes.slice(1)
-      Object.assign(low, await signInAgain(service, user.email))
-    }
+    expect(await service.post(`${URL}/regenerate`, {}, low.auth)).toMatchObject(refusal(403, 'insufficient_aal'))
+    const before = (await service.get(URL, user.auth)).body
+    const { status, body } = await service.post(`${URL}/regenerate`, {}, user.auth)
+    expect([status, body.total, body.codes.length]).toEqual([200, 10, 10])
+    expect(body).toMatchObject({ id: before.id, friendly_name: 'Recovery codes' })
+    const use = (code: string | undefined) => service.post(`${URL}/verify`, { code }, low.auth)
+    expect((await use(user.recoveryCodes[0])).status).toBe(422)
+    expect((await use(body.codes[0])).status).toBe(200)
+  })
+
+  test('is made by name once: while there is one another is refused, and the codes of the first stay good', async ({
+    service,
+  }) => {
+    const user = await withTotp(service)
+    const exists = refusal(422, 'mfa_verified_factor_exists')
+    expect(await service.post(URL, { friendly_name: 'paper' }, user.auth)).toMatchObject(exists)
+    const login = await signInAgain(service, user.email)
+    expect((await service.post(`${URL}/verify`, { code: user.recoveryCodes[0] }, login.auth)).status).toBe(200)
+
+    await service.delete(URL, user.auth)
+    const low = await signInAgain(service, user.email)
+    expect(await service.post(URL, {}, low.auth)).toMatchObject(refusal(403, 'insufficient_aal'))
+    const made = await service.post(URL, { friendly_name: 'paper' }, user.auth)
+    expect(made).toMatchObject({ status: 200, body: { friendly_name: 'paper', total: 10 } })
+    const { body } = await service.get('/user', user.auth)
+    expect(body.factors).toMatchObject([
+      { id: user.totp.id, factor_type: 'totp' },
+      { id: made.body.id, factor_type: 'recovery_code', friendly_name: 'paper', status: 'verified' },
+    ])
+    const renewed = await service.post(`${URL}/regenerate`, {}, user.auth)
+    expect(renewed.body).toMatchObject({ id: made.body.id, friendly_name: 'paper' })
+  })
+
+  test('has a name that no factor has, and gives its own to none', async ({ service }) => {
+    const user = await service.signedIn()
+    const { body } = await verifyTotp(service, user, await enrollTotp(service, user, 'Recovery codes'))
+    const raised = toSignedIn(body)
+    expect(body.user.factors).toMatchObject([{ factor_type: 'totp' }, { friendly_name: 'Recovery codes 2' }])
+    const conflict = refusal(422, 'mfa_factor_name_conflict')
+    const enroll = { factor_type: 'totp', friendly_name: 'Recovery codes 2' }
+    expect(await service.post('/factors', enroll, raised.auth)).toMatchObject(conflict)
+    await service.delete(URL, raised.auth)
+    const taken = { friendly_name: 'Recovery codes' }
+    expect(await service.post(URL, taken, raised.auth)).toMatchObject(conflict)
+    expect(await service.post(URL, {}, raised.auth)).toMatchObject(conflict)
+    expect((await service.post(URL, { friendly_name: 'paper' }, raised.auth)).status).toBe(200)
+  })
+
+  test('takes none of the places for factors', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_MFA_MAX_ENROLLED_FACTORS: '2', AUTH_MFA_MAX_VERIFIED_FACTORS: '2' })
+    const user = await withTotp(service)
+    expect((await verifyTotp(service, user, await enrollTotp(service, user, 'second'))).status).toBe(200)
+    await service.close()
   })
 
   test('is new without the wait that misses at the old one cost, also from the address they came from', async () => {
@@ -128,7 +169,7 @@ describe('the set', () => {
     const guess = (code: string | undefined) => service.post(`${URL}/verify`, { code }, { ...user.auth, ...from })
     for (let i = 0; i < 5; i++) await guess('wrong')
     expect(await guess(user.recoveryCodes[0])).toMatchObject(refusal(429, 'mfa_recovery_codes_locked'))
-    const { body } = await service.post(URL, {}, { ...user.auth, ...from })
+    const { body } = await service.post(`${URL}/regenerate`, {}, { ...user.auth, ...from })
     expect((await guess(body.codes[0])).status).toBe(200)
     await service.close()
   })

@@ -7,13 +7,18 @@ import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { hasVerifiedFactor, SECOND_METHODS } from '../factors/assurance.ts'
+import { requireShortName } from '../factors/factor-name.ts'
+import { listFactors, USUAL_NAME } from '../factors/factors.store.ts'
 import {
   deleteRecoveryCodes,
   findRecoveryCodes,
+  type NewRecoveryCodeSet,
   replaceRecoveryCodes,
   spendRecoveryCode,
 } from '../factors/recovery-codes.store.ts'
 import { hashRecoveryCode, makeRecoveryCodes } from '../factors/recovery-codes.ts'
+import type { ActName } from '../freshness/acts.ts'
+import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '../freshness/require-fresh.ts'
 import type { PasswordTry } from '../limits/password-tries.ts'
 import { notify } from '../mail/notify.ts'
 import { answerSession } from '../sessions/answer-session.ts'
@@ -22,6 +27,7 @@ import type { SessionBody } from '../sessions/session-shape.ts'
 import type { User } from '../users/users.store.ts'
 import { withLockedCaller } from './locked-caller.ts'
 import { type RaisedSession, raise } from './raise.ts'
+import { secondFactorTry } from './second-factor-try.ts'
 
 export interface RecoveryCodesStatus {
   id: string
@@ -33,6 +39,7 @@ export interface RecoveryCodesStatus {
 export interface NewRecoveryCodes {
   id: string
   type: 'recovery_code'
+  friendly_name: string
   total: number
   codes: string[]
 }
@@ -51,38 +58,93 @@ export async function giveFirstRecoveryCodes(
   user: Pick<User, 'id'>,
 ): Promise<string[] | undefined> {
   if (!deps.config.mfa.recoveryCodes || (await findRecoveryCodes(trx, user.id))) return undefined
-  return (await giveRecoveryCodes(deps, trx, user)).codes
+  const friendlyName = await freeName(trx, user.id)
+  return giveRecoveryCodes(deps, trx, { id: deps.newId(), userId: user.id, friendlyName })
 }
 
-/** A new set instead of what there was; `mustExist` for who wants no first one. */
-export async function renewRecoveryCodes(
+interface Order {
+  ip: string | null
+  proof: GivenProof
+}
+
+/** Makes a set for a user who has none. Throws mfa_verified_factor_exists for one who has. */
+export function makeRecoveryCodeSet(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  { ip, clientAddress, mustExist }: { ip: string | null; clientAddress: string | undefined; mustExist: boolean },
+  order: Order & { friendlyName: string },
+): Promise<NewRecoveryCodes> {
+  const friendlyName = order.friendlyName || USUAL_NAME
+  requireShortName(friendlyName)
+  return renew(deps, log, caller, order, 'making recovery codes', async (trx, user) => {
+    if (await findRecoveryCodes(trx, user.id)) {
+      throw apiError('mfa_verified_factor_exists', {
+        message: 'Recovery codes already exist, regenerate them to replace the set',
+      })
+    }
+    if ((await listFactors(trx, user.id)).some(({ friendly_name: name }) => name === friendlyName)) {
+      throw apiError('mfa_factor_name_conflict')
+    }
+    return { id: deps.newId(), userId: user.id, friendlyName }
+  })
+}
+
+/** Replaces the codes of a set; its id and name stay. */
+export function replaceRecoveryCodeSet(
+  deps: Deps,
+  log: AuditLog,
+  caller: LiveCaller,
+  order: Order,
+): Promise<NewRecoveryCodes> {
+  return renew(deps, log, caller, order, 'replacing recovery codes', async (trx, user) => {
+    const set = await findRecoveryCodes(trx, user.id)
+    if (!set) throw noCodes()
+    return { id: set.id, userId: user.id, friendlyName: set.friendly_name ?? USUAL_NAME }
+  })
+}
+
+type CodeSet = Pick<NewRecoveryCodeSet, 'id' | 'userId' | 'friendlyName'>
+
+async function renew(
+  deps: Deps,
+  log: AuditLog,
+  caller: LiveCaller,
+  { ip, proof }: Order,
+  act: ActName,
+  setOf: (trx: Transaction<DB>, user: User) => Promise<CodeSet>,
 ): Promise<NewRecoveryCodes> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_enroll_not_enabled')
+  if (!hasVerifiedFactor(caller.user)) throw apiError('mfa_recovery_codes_sole_factor')
+  requireSecondFactor(deps.config, [act], caller.user, caller.session)
+  const freshness = await requireFresh(deps, caller, [act], proof)
   const made = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
     if (!hasVerifiedFactor(user)) throw apiError('mfa_recovery_codes_sole_factor')
-    if (session.aal === 'aal1') throw apiError('insufficient_aal')
-    if (mustExist && !(await findRecoveryCodes(trx, user.id))) throw noCodes()
+    requireSecondFactor(deps.config, [act], user, session)
+    await spendNonce(trx, user.id, freshness)
+    const set = await setOf(trx, user)
     await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user, ip })
-    return giveRecoveryCodes(deps, trx, user)
+    return { ...set, codes: await giveRecoveryCodes(deps, trx, set) }
   })
-  await deps.limits.forgetPasswordTries(tryOf(caller.user, clientAddress))
-  return { id: made.id, type: 'recovery_code', total: made.codes.length, codes: made.codes }
+  await deps.limits.forgetPasswordTries(tryOf(caller, proof.clientAddress))
+  const { id, friendlyName, codes } = made
+  return { id, type: 'recovery_code', friendly_name: friendlyName, total: codes.length, codes }
 }
 
-export function removeRecoveryCodes(
+export async function removeRecoveryCodes(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  ip: string | null,
+  { ip, proof }: Order,
 ): Promise<{ id: string }> {
+  const acts = ['removing recovery codes'] as const
+  if (!(await findRecoveryCodes(deps.db, caller.user.id))) throw noCodes()
+  requireSecondFactor(deps.config, acts, caller.user, caller.session)
+  const freshness = await requireFresh(deps, caller, acts, proof)
   return withLockedCaller(deps, caller, async (trx, { user, session }) => {
     const set = await findRecoveryCodes(trx, user.id)
     if (!set) throw noCodes()
-    if (session.aal === 'aal1') throw apiError('insufficient_aal')
+    requireSecondFactor(deps.config, acts, user, session)
+    await spendNonce(trx, user.id, freshness)
     await deleteRecoveryCodes(trx, user.id)
     await audit(deps, trx, log, { action: 'recovery_codes_removed', actor: user, ip })
     return { id: set.id }
@@ -99,7 +161,7 @@ export async function useRecoveryCode(
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
   const hash = hashRecoveryCode(caller.user.id, given.code)
   let raised: RaisedSession | undefined
-  const isRight = await countedTry(deps, tryOf(caller.user, given.clientAddress), async () => {
+  const isRight = await countedTry(deps, tryOf(caller, given.clientAddress), async () => {
     raised = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
       if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
       const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
@@ -116,21 +178,25 @@ export async function useRecoveryCode(
   return answerSession(deps, raised.user, raised.session)
 }
 
-/** A new set, with the user locked; this is the only time that its codes can be read. */
-async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, user: Pick<User, 'id'>) {
-  const id = deps.newId()
+/** Stores a set of new codes, with the user locked; this is the only time that they can be read. */
+async function giveRecoveryCodes(deps: Deps, trx: Transaction<DB>, set: CodeSet): Promise<string[]> {
   const codes = makeRecoveryCodes(deps.random)
-  const hashes = codes.map((code) => hashRecoveryCode(user.id, code))
-  await replaceRecoveryCodes(trx, { id, userId: user.id, hashes, now: deps.now() })
-  return { id, codes }
+  const hashes = codes.map((code) => hashRecoveryCode(set.userId, code))
+  await replaceRecoveryCodes(trx, { ...set, hashes, now: deps.now() })
+  return codes
+}
+
+/** The usual name, numbered where a factor of the user has it already. */
+async function freeName(trx: Transaction<DB>, userId: string): Promise<string> {
+  const taken = (await listFactors(trx, userId)).map(({ friendly_name: name }) => name)
+  const names = [USUAL_NAME, ...taken.map((_, index) => `${USUAL_NAME} ${index + 2}`)]
+  return names.find((name) => !taken.includes(name)) ?? USUAL_NAME
 }
 
 const noCodes = () => apiError('mfa_factor_not_found', { message: 'There are no recovery codes' })
 
-const tryOf = ({ id }: Pick<User, 'id'>, address: string | undefined): PasswordTry => ({
-  identifier: `recovery codes ${id}`,
-  address,
-})
+const tryOf = ({ user, session }: LiveCaller, address: string | undefined): PasswordTry =>
+  secondFactorTry(`recovery codes ${user.id}`, session, address)
 
 /** Nobody guesses 80 bits; who tries all the same waits as for passwords, and is told so in the client's words. */
 async function countedTry({ limits }: Deps, subject: PasswordTry, look: () => Promise<boolean>): Promise<boolean> {

@@ -171,7 +171,7 @@ describe('proving', () => {
     const { status, body } = await verifyTotp(service, before, totp)
     expect(status).toBe(200)
     expect(body).toMatchObject({ token_type: 'bearer', expires_in: 3600, user: { id: before.userId } })
-    expect(body.user.factors).toMatchObject([{ id: totp.id, status: 'verified' }])
+    expect(body.user.factors).toMatchObject([{ id: totp.id, status: 'verified' }, { factor_type: 'recovery_code' }])
     const after = toSignedIn(body)
     expect(claimsOf(before)).toMatchObject({ aal: 'aal1' })
     expect(claimsOf(after)).toMatchObject({
@@ -216,7 +216,7 @@ describe('proving', () => {
     const user = await service.signedIn()
     await enrollTotp(service, user, 'begun by somebody')
     const { body } = await verifyTotp(service, user, await enrollTotp(service, user, 'mine'))
-    expect(body.user.factors).toMatchObject([{ friendly_name: 'mine' }])
+    expect(body.user.factors).toMatchObject([{ friendly_name: 'mine' }, { friendly_name: 'Recovery codes' }])
   })
 
   test('a code of the step before or after is right, of two steps away it is not', async ({ service }) => {
@@ -424,7 +424,7 @@ describe('removing', () => {
     expect((await service.delete(`/factors/${user.totp.id}`, raised.auth)).status).toBe(200)
     const { body } = await refresh(service, raised.refreshToken)
     expect(claimsOf(toSignedIn(body))).toMatchObject({ aal: 'aal2' })
-    expect(body.user.factors).toMatchObject([{ id: other.id }])
+    expect(body.user.factors).toMatchObject([{ id: other.id }, { factor_type: 'recovery_code' }])
   })
 
   test('one that was never proven needs no aal2', async ({ service }) => {

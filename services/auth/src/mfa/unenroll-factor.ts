@@ -1,7 +1,10 @@
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import type { Factor } from '../factors/factors.store.ts'
 import { removeFactor } from '../factors/remove-factor.ts'
+import type { ActName } from '../freshness/acts.ts'
+import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '../freshness/require-fresh.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import { requireFactor } from './find-factor.ts'
 import { withLockedCaller } from './locked-caller.ts'
@@ -12,16 +15,24 @@ export async function unenrollFactor(
   log: AuditLog,
   caller: LiveCaller,
   { factorId, ip, acceptLanguage }: { factorId: string; ip: string | null; acceptLanguage: string | undefined },
+  given: GivenProof,
 ): Promise<{ id: string }> {
-  const { id } = await requireFactor(deps.db, caller.user, factorId)
+  const found = await requireFactor(deps.db, caller.user, factorId)
+  requireSecondFactor(deps.config, actsOfRemoval(found), caller.user, caller.session)
+  const freshness = await requireFresh(deps, caller, actsOfRemoval(found), given)
   return withLockedCaller(deps, caller, async (trx, { user, session }) => {
-    const factor = await requireFactor(trx, user, id)
-    if (factor.status === 'verified' && session.aal === 'aal1') {
-      throw apiError('insufficient_aal', { status: 422, message: 'AAL2 required to unenroll verified factor' })
-    }
+    const factor = await requireFactor(trx, user, found.id)
+    // Proven meanwhile: not what the caller asked to remove.
+    if (factor.status !== found.status) throw apiError('conflict', { message: 'The factor was proven meanwhile' })
+    requireSecondFactor(deps.config, actsOfRemoval(factor), user, session)
+    await spendNonce(trx, user.id, freshness)
     await removeFactor(deps, trx, user, factor, acceptLanguage)
     const traits = { factor_id: factor.id, factor_type: factor.factor_type, factor_status: factor.status }
     await audit(deps, trx, log, { action: 'factor_unenrolled', actor: user, traits, ip })
     return { id: factor.id }
   })
 }
+
+/** What has not been proven yet is no factor: removing it takes nothing away. */
+const actsOfRemoval = ({ status }: Pick<Factor, 'status'>): ActName[] =>
+  status === 'verified' ? ['removing a proven factor'] : []

@@ -7,6 +7,7 @@ import { apiError } from '../errors.ts'
 import { SECOND_METHODS } from '../factors/assurance.ts'
 import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '../factors/challenges.store.ts'
 import { changeFactor, deleteUnverified, type Factor } from '../factors/factors.store.ts'
+import { type GivenProof, requireFresh, spendNonce } from '../freshness/require-fresh.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { answerSession } from '../sessions/answer-session.ts'
@@ -14,7 +15,7 @@ import type { LiveCaller } from '../sessions/caller.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { requireRoomToProve } from './factor-room.ts'
 import { requireVerifyEnabled } from './factor-switches.ts'
-import { requireFactor, requireMayProve } from './find-factor.ts'
+import { actsOfProof, requireFactor, requireMayProve } from './find-factor.ts'
 import { withLockedCaller } from './locked-caller.ts'
 import { proofOf } from './proof.ts'
 import { type RaisedSession, raise } from './raise.ts'
@@ -27,8 +28,7 @@ export interface Verification {
   /** What a security key answered; its shape is checked where it is read. */
   webauthn: unknown
   ip: string | null
-  /** The client address a trusted proxy vouches for; misses are counted by it. */
-  clientAddress: string | undefined
+  proof: GivenProof
   acceptLanguage: string | undefined
 }
 
@@ -44,9 +44,10 @@ export async function verifyFactor(
 ): Promise<VerifiedSession> {
   const factor = await requireFactor(deps.db, caller.user, given.factorId)
   requireVerifyEnabled(deps.config.mfa, factor.factor_type)
-  const proof = proofOf(deps, factor, given)
-  await deps.limits.factorTry(factor.id)
-  requireMayProve(caller.user, caller.session, factor)
+  const proof = proofOf(deps, caller, factor, given)
+  await deps.limits.factorTry(factor.id, caller.session.id)
+  requireMayProve(deps, caller.user, caller.session, factor)
+  const freshness = await requireFresh(deps, caller, actsOfProof(factor), given.proof)
   const challenge = await requireOpenChallenge(deps, factor, given)
   let verified: (RaisedSession & { recoveryCodes: string[] | undefined }) | undefined
   // Only codes can be guessed. Each wrong one makes the next wait longer, in all replicas.
@@ -55,7 +56,8 @@ export async function verifyFactor(
     if (!spend) return false
     verified = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
       const current = await requireFactor(trx, user, factor.id)
-      requireMayProve(user, session, current)
+      requireMayProve(deps, user, session, current)
+      await spendNonce(trx, user.id, freshness)
       if (!(await spend(trx))) return undefined
       if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
       return complete(deps, trx, log, { user, session, factor: current, challenge, given })

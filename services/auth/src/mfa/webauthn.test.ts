@@ -91,6 +91,7 @@ test('a key is registered, then asked for: both raise the session', async () => 
       ...{ id, factor_type: 'webauthn', status: 'verified', friendly_name: 'blue key' },
       web_authn_aaguid: '00000000-0000-0000-0000-000000000000',
     }),
+    expect.objectContaining({ factor_type: 'recovery_code' }),
   ])
   const login = await signInAgain(service, 'keys@example.com')
   const { body: second } = await ask(login, id)

@@ -29,13 +29,13 @@ export function finishSignIn(deps: Deps, log: AuditLog, arrival: Arrival): Promi
   const { state, provider, signedIn, client, context } = arrival
   const { audience, linking, inviteTokenHash, pkce } = state
   const shown = { provider, account: signedIn.account, audience, context, linking, inviteTokenHash }
-  return signInExternally<Finished>(deps, log, shown, async (trx, user) => {
+  return signInExternally<Finished>(deps, log, shown, async (trx, user, identityId) => {
     if (!pkce) {
       const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
-      return { session: await startSession(deps, trx, user, 'oauth', client, audited) }
+      return { session: await startSession(deps, trx, user, 'oauth', client, audited, { identityId }) }
     }
     const { accessToken, refreshToken } = signedIn
-    const tokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken }
+    const tokens: ProviderTokens = { provider: provider.name, accessToken, refreshToken, identityId }
     const providerTokens = seal(deps.storageKey, tokens)
     const code = { userId: user.id, pkce, method: 'oauth', providerTokens }
     return { authCode: await issueAuthCode(deps, trx, code) }

@@ -1,19 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { deleteAuthCodes } from '../auth-codes/auth-codes.store.ts'
 import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { isBelowUser } from '../factors/assurance.ts'
+import type { ActName } from '../freshness/acts.ts'
+import { requireFresh, requireSecondFactor, spendNonce } from '../freshness/require-fresh.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
+import { givenProof, ProofBody } from '../http/given-proof.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { Empty, errorResponses } from '../http/shapes.ts'
 import { unlinkIdentity } from '../identities/unlink-identity.ts'
-import type { LiveCaller } from '../sessions/caller.ts'
+import { endSessionsOfIdentity } from '../sessions/sessions.store.ts'
 import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
 import { beginSignIn } from './begin-sign-in.ts'
 
 const security = [{ user: [] }]
+const LINKING: ActName[] = ['linking an identity']
+const UNLINKING: ActName[] = ['unlinking an identity']
 
 /** Linking accounts at providers to one's own, and taking them off; in the scope of requireUser. */
 export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -37,7 +41,11 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       },
     },
     handler: async (request, reply) => {
-      const { user, session } = requireLinkable(request)
+      const caller = requireLiveSession(request)
+      const { user, session } = caller
+      requireSecondFactor(deps.config, LINKING, user, session)
+      // A browser is sent here by its address alone, in which a password must not stand.
+      await requireFresh(deps, caller, LINKING, givenProof(request, deps.config, null))
       await deps.limits.byAddress(request, 'authorize')
       const linking = { userId: user.id, sessionId: session.id }
       const order = { ...readOrder(deps, request), audience: user.aud, inviteTokenHash: null, linking }
@@ -55,7 +63,8 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       summary: 'Takes an identity off the user',
       security,
       params: Type.Object({ identity_id: Type.String() }),
-      response: { 200: Empty, ...errorResponses(400, 401, 403, 404, 413, 422) },
+      body: ProofBody,
+      response: { 200: Empty, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {
       const { identity_id: identityId } = request.params
@@ -65,17 +74,19 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const { user, audience } = callerOf(request)
       const wanted = request.headers['x-jwt-aud'] || audience
       if (wanted !== audience) throw apiError('unexpected_audience')
-      requireLinkable(request)
+      const caller = requireLiveSession(request)
+      requireSecondFactor(deps.config, UNLINKING, user, caller.session)
+      const freshness = await requireFresh(deps, caller, UNLINKING, givenProof(request, deps.config, request.body))
       const order = { userId: user.id, identityId, acceptLanguage: acceptLanguageOf(request) }
-      await deps.db.transaction().execute((trx) => unlinkIdentity(deps, trx, request.log, order))
+      const identity = user.identities.find(({ id }) => id === identityId.toLowerCase())
+      await deps.db.transaction().execute(async (trx) => {
+        await unlinkIdentity(deps, trx, request.log, order)
+        await spendNonce(trx, user.id, freshness)
+        if (!identity) return
+        await endSessionsOfIdentity(trx, { userId: user.id, identity, exceptId: caller.session.id })
+        await deleteAuthCodes(trx, user.id)
+      })
       return {}
     },
   })
-}
-
-/** A way to sign in is as good as a password: whoever has a second factor shows it before one comes or goes. */
-function requireLinkable(request: FastifyRequest): LiveCaller {
-  const caller = requireLiveSession(request)
-  if (isBelowUser(caller.user, caller.session)) throw apiError('insufficient_aal')
-  return caller
 }

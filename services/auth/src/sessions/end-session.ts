@@ -4,9 +4,10 @@ import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { lockUser } from '../users/users.store.ts'
+import type { SessionLimits } from './session-limits.ts'
 import { endSession, endSessions } from './sessions.store.ts'
 
-type EndDeps = AuditDeps & { db: Kysely<DB> }
+type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits } }
 
 /** Whose sessions, as the audit log needs it. */
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
@@ -24,7 +25,7 @@ export async function endOneSession(
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
-    if (!(await endSession(trx, owner.id, sessionId))) throw sessionNotFound()
+    if (!(await endSession(trx, deps.config.sessions, owner.id, sessionId))) throw sessionNotFound()
     await endTokens(trx, owner.id, 'changes', deps.now())
     await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { session_id: sessionId } })
   })

@@ -12,6 +12,8 @@ export interface NewSession {
   amr: AmrEntry[]
   userAgent: string | null
   ip: string | null
+  /** The identity at a provider that it began with. */
+  identityId: string | null
   now: Date
 }
 
@@ -78,7 +80,7 @@ const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
         ),
     )
     .insertInto('sessions')
-    .columns(['id', 'user_id', 'amr', 'refreshed_at', 'user_agent', 'ip', 'created_at'])
+    .columns(['id', 'user_id', 'amr', 'refreshed_at', 'user_agent', 'ip', 'identity_id', 'created_at'])
     .expression((eb) =>
       eb
         .selectFrom('signed_in')
@@ -89,6 +91,7 @@ const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
           sql<Date>`${session.now}::timestamptz`.as('refreshed_at'),
           sql<string | null>`${session.userAgent}::text`.as('user_agent'),
           sql<string | null>`${session.ip}::inet`.as('ip'),
+          sql<string | null>`${session.identityId}::uuid`.as('identity_id'),
           sql<Date>`${session.now}::timestamptz`.as('created_at'),
         ]),
     )
@@ -118,6 +121,7 @@ export function findSessionWithUser(
     .innerJoin('users', 'users.id', 'sessions.user_id')
     .select([
       'sessions.user_id',
+      'sessions.aal',
       'sessions.refresh_counter',
       'sessions.refreshed_at',
       'sessions.not_after',
@@ -133,26 +137,94 @@ export function findSessionWithUser(
     .executeTakeFirst()
 }
 
+type EndLimits = Pick<SessionLimits, 'singlePerUser'>
+
+/**
+ * The session, and where only the newest counts those it replaced: without it they would be the newest again, although their
+ * users were told that they have ended.
+ */
+const isSessionOrReplaced = ({ singlePerUser }: EndLimits, id: string) =>
+  singlePerUser
+    ? sql<boolean>`(user_id, created_at, id) in (
+        select older.user_id, older.created_at, older.id
+        from ${sql.table('sessions')} this join ${sql.table('sessions')} older on older.user_id = this.user_id
+          and (older.created_at, older.id) <= (this.created_at, this.id)
+        where this.id = ${id})`
+    : sql<boolean>`id = ${id}`
+
 /** Ends a session whose token was reused; the counter makes sure that it is still the session that was judged. */
-export async function endReusedSession(trx: Transaction<DB>, id: string, presentedCounter: number): Promise<boolean> {
-  const ended = await trx
-    .deleteFrom('sessions')
+export async function endReusedSession(
+  trx: Transaction<DB>,
+  limits: EndLimits,
+  id: string,
+  presentedCounter: number,
+): Promise<boolean> {
+  const reused = trx
+    .selectFrom('sessions')
+    .select('id')
     .where('id', '=', id)
     .where('refresh_counter', '>', presentedCounter)
-    .returning('id')
-    .executeTakeFirst()
-  return ended !== undefined
+    .forUpdate()
+  if (!(await reused.executeTakeFirst())) return false
+  await trx.deleteFrom('sessions').where(isSessionOrReplaced(limits, id)).execute()
+  return true
 }
 
-export type LogoutScope = 'global' | 'local' | 'others'
+/** Ends a session if it is this user's; false when there is none. */
+export async function endSession(
+  trx: Transaction<DB>,
+  limits: EndLimits,
+  userId: string,
+  sessionId: string,
+): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .where(isSessionOrReplaced(limits, sessionId))
+    .executeTakeFirstOrThrow()
+  return numDeletedRows > 0n
+}
 
-/** Ends sessions of a user: all, one, or all but one. Returns how many it were. */
-export async function endSessions(trx: Transaction<DB>, userId: string, scope: LogoutScope, sessionId: string) {
+/** Ends sessions of a user: all, or all but one. Returns how many it were. */
+export async function endSessions(
+  trx: Transaction<DB>,
+  userId: string,
+  scope: 'global' | 'others',
+  sessionId: string,
+): Promise<number> {
   let query = trx.deleteFrom('sessions').where('user_id', '=', userId)
-  if (scope === 'local') query = query.where('id', '=', sessionId)
   if (scope === 'others') query = query.where('id', '!=', sessionId)
   const { numDeletedRows } = await query.executeTakeFirstOrThrow()
   return Number(numDeletedRows)
+}
+
+/** Methods of sessions begun by a code or link to an address. */
+const ADDRESS_METHODS = [
+  ...['otp', 'magiclink', 'recovery', 'email/signup', 'signup', 'invite', 'sms'],
+  ...['email_change', 'phone_change'],
+]
+
+/**
+ * Ends the sessions that began, or could have begun, by an identity: of a provider's those that name it and those of before they
+ * did, of an address those begun by a code or link. The session that asks stays.
+ */
+export async function endSessionsOfIdentity(
+  trx: Transaction<DB>,
+  { userId, identity, exceptId }: { userId: string; identity: { id: string; provider: string }; exceptId: string },
+): Promise<void> {
+  const isOfAddress = identity.provider === 'email' || identity.provider === 'phone'
+  const beganBy = (methods: readonly string[]) =>
+    sql<boolean>`exists (select from jsonb_array_elements(amr) entry where entry ->> 'method' = any (${methods}::text[]))`
+  await trx
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .where('id', '!=', exceptId)
+    .where((eb) =>
+      isOfAddress
+        ? beganBy(ADDRESS_METHODS)
+        : eb.or([eb('identity_id', '=', identity.id), eb.and([eb('identity_id', 'is', null), beganBy(['oauth'])])]),
+    )
+    .execute()
 }
 
 /** A user's sessions, newest first, in the order of `isReplaced`. */
@@ -165,17 +237,6 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()
-}
-
-/** Ends a session if it is this user's; false when there is none. */
-export async function endSession(trx: Transaction<DB>, userId: string, sessionId: string): Promise<boolean> {
-  const ended = await trx
-    .deleteFrom('sessions')
-    .where('id', '=', sessionId)
-    .where('user_id', '=', userId)
-    .returning('id')
-    .executeTakeFirst()
-  return ended !== undefined
 }
 
 /** Holds a live session until the transaction ends; undefined when it has ended. */

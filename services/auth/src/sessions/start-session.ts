@@ -15,10 +15,17 @@ export interface Client {
   userAgent: string | null
 }
 
+export interface SignInProof {
+  /** Hash of the password that was right; the user must still have it. */
+  verifiedHash?: string
+  /** The identity at a provider that was shown. */
+  identityId?: string | undefined
+}
+
 /**
- * Signs a user in: a new session, its first refresh token and an access token; `audited` is stored with the session. With
- * `verifiedHash` the user must still have that password. Throws invalid_credentials when the user has gone or changed it, and
- * email_not_confirmed or phone_not_confirmed for an account whose address waits for its proof, whatever the flow.
+ * Signs a user in: a new session, its first refresh token and an access token; `audited` is stored with the session. Throws
+ * invalid_credentials when the user has gone or the password was changed, and email_not_confirmed or phone_not_confirmed for an
+ * account whose address waits for its proof, whatever the flow.
  */
 export async function startSession(
   deps: SessionDeps & { newRowId: () => string },
@@ -27,16 +34,14 @@ export async function startSession(
   method: string,
   client: Client,
   audited: PendingAudit | null = null,
-  verifiedHash?: string,
+  { verifiedHash, identityId }: SignInProof = {},
 ): Promise<SessionBody> {
   if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed')
   const now = deps.now()
   const sessionId = deps.newRowId()
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
-  const session = { id: sessionId, userId: user.id, amr, ...client, now }
-  if (!(await insertSession(db, session, audited?.entry ?? null, verifiedHash))) {
-    throw apiError('invalid_credentials')
-  }
+  const session = { id: sessionId, userId: user.id, amr, ...client, identityId: identityId ?? null, now }
+  if (!(await insertSession(db, session, audited?.entry ?? null, verifiedHash))) throw apiError('invalid_credentials')
   if (audited) await afterCommit(db, audited.log)
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
   return answerSession(deps, signedIn, { id: sessionId, aal: 'aal1', amr, refresh_counter: 0 })

@@ -39,9 +39,9 @@ export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdToke
     linking: linkingCaller ? { userId: linkingCaller.user.id, sessionId: linkingCaller.session.id } : null,
     inviteTokenHash: null,
   }
-  return signInExternally(deps, log, shown, (trx, user) => {
+  return signInExternally(deps, log, shown, (trx, user, identityId) => {
     const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
-    return startSession(deps, trx, user, 'oauth', client, audited)
+    return startSession(deps, trx, user, 'oauth', client, audited, { identityId })
   })
 }
 

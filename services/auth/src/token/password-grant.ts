@@ -44,7 +44,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   const hash = found.password_hash as string
   const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
   const start = (verifiedHash: string) =>
-    startSession(deps, deps.db, user, 'password', input.client, audited, verifiedHash)
+    startSession(deps, deps.db, user, 'password', input.client, audited, { verifiedHash })
   const [session, weakness] = await Promise.all([
     start(hash).catch(async (refusal) => {
       // Another sign-in may have replaced the hash by one of the same password.

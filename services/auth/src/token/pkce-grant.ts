@@ -39,10 +39,12 @@ export async function exchangeAuthCode(
     const user = await findUserById(trx, found.user_id)
     if (!user) throw apiError('flow_state_not_found')
     if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
-    const tokens = found.provider_tokens && unsealTokens(deps, found.provider_tokens)
+    const tokens = found.provider_tokens ? unsealTokens(deps, found.provider_tokens) : undefined
     const traits = { provider_type: tokens ? tokens.provider : 'email' }
     const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
-    const session = await startSession(deps, trx, user, found.authentication_method, client, audited)
+    const session = await startSession(deps, trx, user, found.authentication_method, client, audited, {
+      identityId: tokens?.identityId,
+    })
     if (!tokens) return session
     return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
   })

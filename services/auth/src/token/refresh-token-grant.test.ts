@@ -183,6 +183,42 @@ describe('refreshing', () => {
       await service.close()
     })
 
+    test.for<[string, (service: TestService, newest: SignedIn) => Promise<unknown>]>([
+      ['signs out', (service, { auth }) => service.post('/logout?scope=local', {}, auth)],
+      [
+        'is ended by its user',
+        async (service, { auth }) => {
+          const { body } = await service.get('/user/sessions', auth)
+          return service.delete(`/user/sessions/${body[0].id}`, auth)
+        },
+      ],
+      [
+        'is ended by an admin',
+        async (service, { userId, auth }) => {
+          const { body } = await service.get('/user/sessions', auth)
+          return service.delete(`/admin/users/${userId}/sessions/${body[0].id}`, service.admin)
+        },
+      ],
+      [
+        'is ended by the reuse of its token',
+        async (service, { refreshToken }) => {
+          await refresh(service, refreshToken)
+          service.clock.advance({ seconds: 11 })
+          return refresh(service, refreshToken)
+        },
+      ],
+    ])('an older one stays ended when the newer one %s', async ([, end]) => {
+      const service = await startTestService(single)
+      const other = await service.signedIn('other@example.com', password)
+      const first = await service.signedIn('single@example.com', password)
+      const newest = await later(service, 'single@example.com')
+      await end(service, newest)
+      for (const { refreshToken } of [first, newest]) expect((await refresh(service, refreshToken)).status).toBe(400)
+      expect((await service.put('/user', { data: { alive: true } }, first.auth)).status).toBe(403)
+      expect((await refresh(service, other.refreshToken)).status).toBe(200)
+      await service.close()
+    })
+
     test('of sign-ins in the same moment exactly one is left', async () => {
       const service = await startTestService(single)
       await service.signedIn('single@example.com')

@@ -59,7 +59,7 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
     // Committed although the request fails: whoever holds the other copy of the token must lose the session too.
     const hasEnded = await deps.db.transaction().execute(async (trx) => {
       await lockUser(trx, session.user_id)
-      if (!(await endReusedSession(trx, token.sessionId, token.counter))) return false
+      if (!(await endReusedSession(trx, deps.config.sessions, token.sessionId, token.counter))) return false
       // Nor come back by an address of theirs that still waits for its code.
       await endTokens(trx, session.user_id, 'changes', now)
       const actor = { ...session, id: session.user_id }

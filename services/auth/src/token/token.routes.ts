@@ -5,11 +5,12 @@ import { Type } from 'typebox'
 import { recordSignIn } from '../audit/sign-in-attempt.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { isBelowUser } from '../factors/assurance.ts'
+import { requireFresh, requireSecondFactor } from '../freshness/require-fresh.ts'
 import { refuseBoth, requireProvider } from '../http/address.ts'
 import { authenticate, requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
 import { clientOf, limitKeyOf } from '../http/client.ts'
+import { givenProof } from '../http/given-proof.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { countRefresh, countSignIn } from '../metrics.ts'
@@ -34,8 +35,11 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     const { user, session } = caller
     if (!config.external.manualLinking) throw apiError('manual_linking_disabled')
     if (!session) throw apiError('session_not_found')
-    if (isBelowUser(user, session)) throw apiError('insufficient_aal')
-    return { ...caller, session }
+    const linking = { ...caller, session }
+    requireSecondFactor(config, ['linking an identity'], user, session)
+    // `nonce` is the id_token's here.
+    await requireFresh(deps, linking, ['linking an identity'], givenProof(request, config, null))
+    return linking
   }
 
   app.route({

@@ -39,7 +39,7 @@ test('enroll, challenge, verify and unenroll of an authenticator app', async ({ 
   const [first, second] = codes(open, totp.secret)
   const verified = await client.mfa.verify({ factorId: id, challengeId, code: first })
   expect(verified).toMatchObject({ error: null, data: { token_type: 'bearer', user: { id: user.id } } })
-  expect((await client.mfa.listFactors()).data).toMatchObject({ all: [{ id }], totp: [{ id, status: 'verified' }] })
+  expect((await client.mfa.listFactors()).data).toMatchObject({ all: [{ id }, {}], totp: [{ id, status: 'verified' }] })
   expect(await client.mfa.getAuthenticatorAssuranceLevel()).toMatchObject({
     error: null,
     data: {
@@ -117,9 +117,14 @@ test('recoveryCodes.getStatus, verify, regenerate, generate and unenroll', async
   })
   const renewed = await lost.mfa.recoveryCodes.regenerate()
   expect(renewed.data?.codes).toHaveLength(10)
+  const again = await lost.mfa.recoveryCodes.generate({ friendlyName: 'paper' })
+  expect(again.error).toMatchObject({ code: 'mfa_verified_factor_exists' })
   expect((await lost.mfa.recoveryCodes.unenroll()).error).toBeNull()
   expect((await lost.mfa.recoveryCodes.getStatus()).error).toMatchObject({ code: 'mfa_factor_not_found' })
-  expect((await lost.mfa.recoveryCodes.generate({ friendlyName: 'paper' })).data).toMatchObject({ total: 10 })
+  expect((await lost.mfa.recoveryCodes.generate({ friendlyName: 'paper' })).data).toMatchObject({
+    ...{ total: 10, friendly_name: 'paper' },
+  })
+  expect((await lost.mfa.listFactors()).data?.recovery_code).toMatchObject([{ friendly_name: 'paper' }])
   expect((await lost.mfa.unenroll({ factorId: factor.id })).error).toBeNull()
 })
 
@@ -127,7 +132,7 @@ test('admin.mfa lists and deletes factors', async ({ open }) => {
   const admin = adminOf(open)
   const { user, factor, client } = await withTotp(open, 'mfa-admin@example.com')
   const listed = await admin.mfa.listFactors({ userId: user.id })
-  expect(listed).toMatchObject({ error: null, data: { factors: [{ id: factor.id, status: 'verified' }] } })
+  expect(listed).toMatchObject({ error: null, data: { factors: [{ id: factor.id, status: 'verified' }, {}] } })
   const deleted = await admin.mfa.deleteFactor({ userId: user.id, id: factor.id })
   // The library nests the answer once more than its types say.
   expect(deleted).toMatchObject({ error: null, data: { data: { id: factor.id } } } as object)
