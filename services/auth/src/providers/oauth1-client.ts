@@ -52,6 +52,7 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
   }
 
   return {
+    asksFirst: true,
     async begin({ state }) {
       const callback = new URL(settings.redirectUri)
       callback.searchParams.set('state', state)

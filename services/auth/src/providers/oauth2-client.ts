@@ -94,6 +94,7 @@ export function createOAuth2Client(
   }
 
   return {
+    asksFirst: false,
     async begin({ state, scopes, parameters, random }) {
       const endpoints = await endpointsOf()
       const verifier = provider.pkce ? random(32).toString('base64url') : undefined
