@@ -20,7 +20,7 @@ import { countSignIn } from '../metrics.ts'
 import type { SignInSecrets } from '../providers/sign-in-client.ts'
 import { withQuery } from '../redirects/redirect-url.ts'
 import { beginSignIn, readAddressToBegin } from './begin-sign-in.ts'
-import { errorParameters, failedRedirect, signedInRedirect } from './callback-redirect.ts'
+import { errorParameters, failedRedirect, signedInRedirect, tokensForAddress } from './callback-redirect.ts'
 import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 
@@ -118,9 +118,13 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
           client: clientOf(request, config.server.trustSbForwardedFor),
           context: { ...mailContextOf(request, config), redirectTo: state.redirectTo },
         })
-        return 'authCode' in finished
-          ? withQuery(target, { code: finished.authCode })
-          : signedInRedirect(target, finished.session, { ...signedIn, provider: provider.name })
+        if ('authCode' in finished) return withQuery(target, { code: finished.authCode })
+        const tokens = tokensForAddress(signedIn)
+        if (!tokens.provider_token || (signedIn.refreshToken && !tokens.provider_refresh_token)) {
+          const facts = { provider: provider.name, accessTokenLength: signedIn.accessToken.length }
+          request.log.warn(facts, "a provider's token is too long for an address and left out; PKCE gives it")
+        }
+        return signedInRedirect(target, finished.session, { provider: provider.name, tokens })
       },
     )
   }

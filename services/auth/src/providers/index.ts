@@ -17,6 +17,7 @@ import { linkedin } from './linkedin.ts'
 import { notion } from './notion.ts'
 import { oidcProvider } from './oidc.ts'
 import type { Provider } from './provider.ts'
+import { readUnverified } from './readable-id-token.ts'
 import { slack } from './slack.ts'
 import { snapchat } from './snapchat.ts'
 import { spotify } from './spotify.ts'
@@ -46,11 +47,24 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
   workos,
 }
 
+interface GivenByName {
+  name: string
+  issuer: string
+  clientId: string
+  idToken: string
+  now: Date
+}
+
+const CUSTOM = 'custom:'
+
 export interface Providers {
-  /** The provider of this name, in any case. Throws validation_failed for an unknown one and one that is off. */
+  /** The provider of this name, in any case; the operator's own also as `custom:<name>`. Throws validation_failed for an unknown one and one that is off. */
   find(name: string): ConfiguredProvider
-  /** The provider whose id_tokens these are, by its name or by issuer and client; undefined where there is none. */
-  findByIdToken(token: { name: string; issuer: string; clientId: string }): Promise<ConfiguredProvider | undefined>
+  /**
+   * The provider whose id_tokens these are, by its name or by issuer and client; undefined where there is none. Providers are
+   * asked for their issuer only where the token could be good, else it throws.
+   */
+  findByIdToken(token: GivenByName): Promise<ConfiguredProvider | undefined>
   /** Which are on, by name: the eighteen, and the operator's own where they are on. */
   enabled(): Record<string, boolean>
 }
@@ -77,21 +91,30 @@ export async function createProviders(
     for (const [name, [settings, provider]] of enabled) configured.set(name, configure(name, settings, provider))
   }
 
+  /** As the client's types know providers that are none of the built-in ones. */
+  const nameIn = (typed: string) => {
+    const name = typed.toLowerCase()
+    const own = name.startsWith(CUSTOM) ? name.slice(CUSTOM.length) : ''
+    return Object.hasOwn(ownProviders, own) ? own : name
+  }
+
   return {
     find: (typed) => {
-      const name = typed.toLowerCase()
+      const name = nameIn(typed)
       const found = configured.get(name)
       if (found) return found
       throw unsupported(
         known.has(name) ? 'provider is not enabled' : `Provider ${typed.slice(0, 50)} could not be found`,
       )
     },
-    async findByIdToken({ name: typed, issuer, clientId }) {
-      const name = typed.toLowerCase()
+    async findByIdToken({ name: typed, issuer, clientId, idToken, now }) {
+      const name = nameIn(typed)
+      if (name.startsWith(CUSTOM)) return undefined
       if (name !== '' && !name.includes(':')) {
         if (known.has(name) && !configured.has(name)) throw disabled(name)
         return configured.get(name)
       }
+      readUnverified(idToken, now)
       for (const provider of configured.values()) {
         const isMeant = typed !== '' || provider.settings.clientIds.includes(clientId)
         if (isMeant && (await provider.idTokens?.isIssuer(typed || issuer).catch(() => false))) return provider

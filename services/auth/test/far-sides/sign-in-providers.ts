@@ -104,7 +104,7 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
     return examples[name]?.callback?.(location, requests.get(name) ?? []) ?? { code: codeOf(name), state }
   }
 
-  const server = createServer(async (incoming, response) => {
+  const server = createServer({ maxHeaderSize: 64 * 1024 }, async (incoming, response) => {
     const [, name = '', path = ''] = /^\/([a-z]+)(.*)$/.exec(incoming.url ?? '') ?? []
     const request = await read(incoming, path).catch(() => undefined)
     // A caller that gave up in the middle of its request.
