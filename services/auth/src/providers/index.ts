@@ -65,7 +65,7 @@ export interface Providers {
    * asked for their issuer only where the token could be good, else it throws.
    */
   findByIdToken(token: GivenByName): Promise<ConfiguredProvider | undefined>
-  /** Which are on, by name: the eighteen, and the operator's own where they are on. */
+  /** Which browsers can be sent to, by name: the eighteen, and the operator's own where they are on. */
   enabled(): Record<string, boolean>
 }
 
@@ -83,7 +83,7 @@ export async function createProviders(
     }),
     ...Object.entries(ownProviders).map(([name, settings]) => [name, [settings, oidcProvider(settings)]] as const),
   ])
-  const enabled = [...known].filter(([, [{ enabled }]]) => enabled)
+  const enabled = [...known].filter(([name, [settings]]) => settings.enabled && !lackingAtAll(name, settings))
   const configured = new Map<string, ConfiguredProvider>()
   if (enabled.length > 0) {
     const { createConfigure } = await import('./configure-provider.ts')
@@ -101,11 +101,12 @@ export async function createProviders(
   return {
     find: (typed) => {
       const name = nameIn(typed)
+      const [settings] = known.get(name) ?? []
+      if (!settings) throw unsupported(`Provider ${typed.slice(0, 50)} could not be found`)
       const found = configured.get(name)
-      if (found) return found
-      throw unsupported(
-        known.has(name) ? 'provider is not enabled' : `Provider ${typed.slice(0, 50)} could not be found`,
-      )
+      const what = lacking(name, settings)
+      if (!found || what) throw unsupported(what ?? 'provider is not enabled')
+      return found
     },
     async findByIdToken({ name: typed, issuer, clientId, idToken, now }) {
       const name = nameIn(typed)
@@ -122,8 +123,8 @@ export async function createProviders(
       return undefined
     },
     enabled: () => {
-      const all = Object.keys(providers).map((name) => [name, configured.has(name)] as const)
-      const own = Object.keys(ownProviders).filter((name) => configured.has(name))
+      const all = Object.entries(providers).map(([name, settings]) => [name, !lacking(name, settings)] as const)
+      const own = Object.keys(ownProviders).filter((name) => !lacking(name, ownProviders[name] as Settings))
       return Object.fromEntries([...all, ...own.map((name) => [name, true] as const)])
     },
   }
@@ -135,6 +136,24 @@ function disabled(name: string) {
   const endpoints = provider?.protocol === 'oauth2' ? provider.endpoints(undefined) : undefined
   const issuer = endpoints && ('discover' in endpoints ? endpoints.discover : (endpoints.issuer ?? ''))
   return apiError('provider_disabled', { message: `Provider (issuer "${issuer ?? ''}") is not enabled` })
+}
+
+/** Of a provider: `issuer` only of the operator's own. */
+type Settings = ExternalProviderSettings & { issuer?: string }
+
+/** What an id_token could not be told to be for us without: native applications need no more of a provider. */
+function lackingAtAll(name: string, { clientIds, url, issuer }: Settings): string | undefined {
+  if (clientIds.length === 0) return 'missing OAuth client ID'
+  if (name === 'keycloak' && url === undefined) return 'unable to find URL for the Keycloak provider'
+  return issuer === '' ? 'missing issuer' : undefined
+}
+
+/** What a browser could not be sent there without. */
+function lacking(name: string, settings: Settings): string | undefined {
+  if (!settings.enabled) return 'provider is not enabled'
+  if (settings.secret === '') return lackingAtAll(name, settings) ?? 'missing OAuth secret'
+  if (settings.redirectUri === '') return lackingAtAll(name, settings) ?? 'missing redirect URI'
+  return lackingAtAll(name, settings)
 }
 
 const unsupported = (why: string) => apiError('validation_failed', { message: `Unsupported provider: ${why}` })
