@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
 import { type ProviderSignIns, startProviderSignIns } from '../../test/provider-sign-in.ts'
 import { type Answer, fragmentOf, queryOf, startTestService, type TestService } from '../../test/service.ts'
+import { deleteExpired } from '../housekeeping.ts'
 
 let google: OpenIdProvider
 let service: TestService
@@ -220,6 +221,17 @@ describe('of sign-ins begun at providers by all together, without an address to 
       body: { error_code: 'over_request_rate_limit' },
     })
     await own.close()
+  })
+
+  test('none stays longer than ten minutes after it expired', async () => {
+    google.next(newPerson())
+    const late = await visitFrom(service, google, AUTHORIZE)
+    service.clock.advance({ seconds: 800 })
+    await deleteExpired(service.deps, service.deps.log)
+    expect(refusal(await back(service, late))).toMatchObject({ error_description: 'OAuth state has expired' })
+    service.clock.advance({ seconds: 101 })
+    await deleteExpired(service.deps, service.deps.log)
+    expect(await rows(service)).toBe(0)
   })
 
   test('a tenth may cause a request of ours', async () => {
