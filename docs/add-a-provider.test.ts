@@ -36,7 +36,8 @@ test('one of the eighteen and a provider of our own are switched on by settings,
   await shell.write('corp.env', guide.file('corp.env', client))
   const start = 'set -a; . ./github.env; . ./corp.env; exec npx -y pnpm@12 -C services/auth start'
   const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
-  const here = { 'https://auth.example.com': url }
+  // As the proxy of auth.example.com asks.
+  const here = { 'https://auth.example.com': url, 'curl ': "curl -H 'X-Forwarded-Host: auth.example.com' " }
 
   const [enabled = '', github = ''] = (await shell.run(guide.take('/settings', here))).stdout.split(
     /(?<=\})\n?(?=http)/,
@@ -47,9 +48,12 @@ test('one of the eighteen and a provider of our own are switched on by settings,
   expect(authorize.searchParams.get('client_id')).toBe('your-client-id')
 
   corp.next({ sub: 'c-1', email: 'katherine@corp.example', email_verified: true })
-  const begun = (await shell.run(guide.take('provider=corp', here))).stdout.trim()
-  const callback = await corp.visit(begun)
-  const back = await fetch(url + callback.pathname + callback.search, { redirect: 'manual' })
+  expect((await shell.run(guide.take('provider=corp', here))).stdout.trim()).toContain(corp.issuer)
+  const asProxied = { redirect: 'manual', headers: { 'x-forwarded-host': 'auth.example.com' } } as const
+  const begun = await fetch(`${url}/authorize?provider=corp`, asProxied)
+  const callback = await corp.visit(String(begun.headers.get('location')))
+  const cookie = String(begun.headers.get('set-cookie')).split(';', 1)[0] as string
+  const back = await fetch(url + callback.pathname + callback.search, { redirect: 'manual', headers: { cookie } })
   const fragment = new URLSearchParams(String(back.headers.get('location')).split('#')[1])
   expect(decodeJwt(String(fragment.get('access_token')))).toMatchObject({ email: 'katherine@corp.example' })
 })

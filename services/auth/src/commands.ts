@@ -1,4 +1,5 @@
 import type { Command } from '@services/common/cli'
+import { ConfigError } from '@services/common/config'
 import { serviceCommands } from '@services/common/service-commands'
 import { usersList } from './admin/list-users-command.ts'
 import {
@@ -37,6 +38,7 @@ export const commands: Command[] = [
     portVariables,
     serve: () => import('./main.ts'),
     checkConfig: async (config) => {
+      if (config.gaps.length > 0) throw new ConfigError(config.gaps)
       await importSigningKeys(config.jwt)
       openTemplateSources(config)
       return worstCases(config.redirectAllowList)

@@ -31,6 +31,8 @@ function problemsOf(settings: Record<string, string>): readonly string[] {
   }
 }
 
+const gapsOf = (settings: Record<string, string>) => readConfig({ ...REQUIRED, ...settings }).config.gaps
+
 test('the README shows exactly the variables there are', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
   expect(readme).toContain(variablesTable(variables, 'AUTH_'))
@@ -103,7 +105,6 @@ describe('a start is refused', () => {
     ['with a secret of 15 bytes', { AUTH_JWT_SECRET: 'x'.repeat(15) }, 'AUTH_JWT_SECRET must be at least 16'],
     ['with a key of 15 bytes', { AUTH_ENCRYPTION_KEY: 'x'.repeat(15) }, 'AUTH_ENCRYPTION_KEY must be at least 16'],
     ['with a captcha but no secret', { AUTH_SECURITY_CAPTCHA_ENABLED: 'true' }, 'AUTH_SECURITY_CAPTCHA_SECRET'],
-    ['with a provider but no client id', { AUTH_EXTERNAL_GITHUB_ENABLED: 'true' }, 'AUTH_EXTERNAL_GITHUB_CLIENT_ID'],
     ['with another database', { AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER'],
     ['with a namespace that is no name', { AUTH_DB_NAMESPACE: 'a; drop table users' }, 'AUTH_DB_NAMESPACE'],
     ['with a namespace that PostgreSQL keeps to itself', { AUTH_DB_NAMESPACE: 'pg' }, 'AUTH_DB_NAMESPACE'],
@@ -148,7 +149,6 @@ describe('a start is refused', () => {
     ['with an unbalanced redirect pattern', { AUTH_URI_ALLOW_LIST: 'https://{a.example/**' }, 'AUTH_URI_ALLOW_LIST'],
     ['with an SMS gateway nobody knows', { AUTH_SMS_PROVIDER: 'twilio2' }, 'AUTH_SMS_PROVIDER'],
     ['with an SMS gateway twice', { AUTH_SMS_PROVIDER: 'http,http' }, 'AUTH_SMS_PROVIDER'],
-    ['with an SMS gateway but no address', { AUTH_SMS_PROVIDER: 'http' }, 'AUTH_SMS_HTTP_URL'],
     ['with another account id than Twilio has', { ...TWILIO, AUTH_SMS_TWILIO_ACCOUNT_SID: 'SK1' }, 'ACCOUNT_SID'],
     ['with an SMS text without its code', { AUTH_SMS_TEMPLATE: 'Hello' }, 'AUTH_SMS_TEMPLATE'],
     ['with countries that are none', { AUTH_SMS_COUNTRIES: 'DE' }, 'AUTH_SMS_COUNTRIES'],
@@ -181,18 +181,8 @@ describe('a start is refused', () => {
     ['with a boolean that is none', { AUTH_DISABLE_SIGNUP: 'maybe' }, 'AUTH_DISABLE_SIGNUP'],
   ])('%s', ([, settings, name]) => {
     const problems = problemsOf(settings)
-    expect(problems).toHaveLength(name === 'AUTH_EXTERNAL_GITHUB_CLIENT_ID' ? 3 : 1)
+    expect(problems).toHaveLength(1)
     expect(problems[0]).toContain(name)
-  })
-
-  test('naming every credential that a listed SMS gateway lacks', () => {
-    const all = { AUTH_SMS_PROVIDER: 'twilio, messagebird ,vonage,textlocal,http', AUTH_SMS_VONAGE_FROM: 'Site' }
-    const names = problemsOf(all).map((problem) => problem.split(' ')[0])
-    expect(names).toEqual(
-      `AUTH_SMS_TWILIO_ACCOUNT_SID AUTH_SMS_TWILIO_AUTH_TOKEN AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID
-      AUTH_SMS_MESSAGEBIRD_ACCESS_KEY AUTH_SMS_MESSAGEBIRD_ORIGINATOR AUTH_SMS_VONAGE_API_KEY AUTH_SMS_VONAGE_API_SECRET
-      AUTH_SMS_TEXTLOCAL_API_KEY AUTH_SMS_TEXTLOCAL_SENDER AUTH_SMS_HTTP_URL`.split(/\s+/),
-    )
   })
 
   test('not by the credentials of an SMS gateway that is not listed', () => {
@@ -207,6 +197,27 @@ describe('a start is refused', () => {
       AUTH_SMTP_ADMIN_EMAIL: '',
     }
     expect(problemsOf(off)).toEqual([])
+  })
+})
+
+describe('credentials that what is switched on lacks are named, and keep no start', () => {
+  const names = (settings: Record<string, string>) => gapsOf(settings).map((gap) => gap.split(' ')[0])
+
+  test('of a provider', () => {
+    const github = ['CLIENT_ID', 'SECRET', 'REDIRECT_URI'].map((name) => `AUTH_EXTERNAL_GITHUB_${name}`)
+    expect(names({ AUTH_EXTERNAL_GITHUB_ENABLED: 'true', AUTH_EXTERNAL_GITHUB_SECRET: '' })).toEqual(github)
+    expect(names({ AUTH_EXTERNAL_GITHUB_ENABLED: 'false' })).toEqual([])
+  })
+
+  test('of listed SMS gateways, of which those that are complete are used', () => {
+    const all = { AUTH_SMS_PROVIDER: 'twilio, messagebird ,vonage,textlocal,http', AUTH_SMS_VONAGE_FROM: 'Site' }
+    expect(names(all)).toEqual(
+      `AUTH_SMS_TWILIO_ACCOUNT_SID AUTH_SMS_TWILIO_AUTH_TOKEN AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID
+      AUTH_SMS_MESSAGEBIRD_ACCESS_KEY AUTH_SMS_MESSAGEBIRD_ORIGINATOR AUTH_SMS_VONAGE_API_KEY AUTH_SMS_VONAGE_API_SECRET
+      AUTH_SMS_TEXTLOCAL_API_KEY AUTH_SMS_TEXTLOCAL_SENDER AUTH_SMS_HTTP_URL`.split(/\s+/),
+    )
+    const some = { ...HTTP, AUTH_SMS_PROVIDER: 'twilio,http' }
+    expect(readConfig({ ...REQUIRED, ...some }).config.sms.providers).toEqual(['http'])
   })
 })
 
@@ -248,7 +259,7 @@ describe('providers of the operator', () => {
   })
 
   test('need what every provider needs, and a name of their own', () => {
-    expect(problemsOf(corp)).toEqual([expect.stringContaining('AUTH_EXTERNAL_OIDC_CORP_SSO_ISSUER is required')])
+    expect(gapsOf(corp)).toEqual([expect.stringContaining('AUTH_EXTERNAL_OIDC_CORP_SSO_ISSUER is required')])
     expect(problemsOf({ AUTH_EXTERNAL_OIDC_GOOGLE_ENABLED: 'false' })).toEqual([
       expect.stringContaining('takes a name that is in use: google'),
     ])

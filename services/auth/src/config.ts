@@ -7,7 +7,7 @@ import { captchaProblems, captchaSettings, captchaVariables } from './config/cap
 import { databaseVariables } from './config/database.ts'
 import { externalSettings, externalVariables } from './config/external.ts'
 import {
-  externalProviderProblems,
+  externalProviderGaps,
   externalProviderSettings,
   externalProviderVariables,
 } from './config/external-providers.ts'
@@ -18,6 +18,7 @@ import { logSettings, logVariables } from './config/log.ts'
 import { mailSettings, mailVariables } from './config/mail.ts'
 import { mfaProblems, mfaSettings, mfaVariables } from './config/mfa.ts'
 import {
+  oidcProviderGaps,
   oidcProviderNames,
   oidcProviderProblems,
   oidcProviderSettings,
@@ -28,7 +29,13 @@ import { serverSettings, serverVariables } from './config/server.ts'
 import { sessionSettings, sessionVariables } from './config/sessions.ts'
 import { signupSettings, signupVariables } from './config/signup.ts'
 import { smsSettings, smsVariables, smsWarnings } from './config/sms.ts'
-import { smsGatewayProblems, smsGatewaySettings, smsGatewayVariables } from './config/sms-gateways.ts'
+import {
+  completeGateways,
+  smsGatewayGaps,
+  smsGatewayProblems,
+  smsGatewaySettings,
+  smsGatewayVariables,
+} from './config/sms-gateways.ts'
 import { smtpProblems, smtpSettings, smtpVariables } from './config/smtp.ts'
 import { telemetryVariables } from './config/telemetry.ts'
 import { neverMatching } from './redirects/never-matching.ts'
@@ -58,11 +65,12 @@ export const variables = {
 type RawConfig = Values<typeof variables>
 /** Beside them those whose names are the operator's own. */
 type OwnProviders = ReturnType<typeof oidcProviderSettings>
-export type Config = ReturnType<typeof groupConfig>
+export type Config = ReturnType<typeof groupConfig> & { gaps: readonly string[] }
 
 /**
  * Checked settings in groups, as code receives them; durations in seconds. Throws a ConfigError that lists all problems.
- * `warnings` name settings that are unknown or without effect.
+ * `warnings` name settings that are unknown or without effect; `config.gaps` what is switched on and lacks its credentials,
+ * and is refused where it is used.
  */
 export function readConfig(environment: Environment, file: Environment = {}): { config: Config; warnings: string[] } {
   const names = oidcProviderNames(environment, file)
@@ -71,14 +79,16 @@ export function readConfig(environment: Environment, file: Environment = {}): { 
   const problems = [
     ...smtpProblems(values),
     ...captchaProblems(values),
-    ...externalProviderProblems(values),
-    ...oidcProviderProblems(names, values),
+    ...oidcProviderProblems(names),
     ...smsGatewayProblems(values),
     ...mfaProblems(values),
   ]
   if (problems.length > 0) throw new ConfigError([...problems, ...warnings])
   const toNote = [...inheritedWarnings(values), ...smsWarnings(values), ...neverMatching(values.URI_ALLOW_LIST)]
-  return { config: groupConfig(values, oidcProviderSettings(names, values)), warnings: [...warnings, ...toNote] }
+  const gaps = [...externalProviderGaps(values), ...oidcProviderGaps(names, values), ...smsGatewayGaps(values)]
+  const usable = { ...values, SMS_PROVIDER: completeGateways(values) }
+  const config = { ...groupConfig(usable, oidcProviderSettings(names, values)), gaps }
+  return { config, warnings: [...warnings, ...toNote] }
 }
 
 const groupConfig = (values: RawConfig, ownProviders: OwnProviders) => ({

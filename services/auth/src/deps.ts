@@ -46,6 +46,8 @@ export interface Deps {
   outboxKey: KeyObject
   /** What is stored sealed for long: secrets of providers and second factors. */
   storageKey: KeyObject
+  /** Attempts to sign in at providers: the browser's cookie, and what the browser carries itself until one begins. */
+  attemptKey: KeyObject
   providers: Providers
   findCaller: FindCaller
   rotateSession: RotateSession
@@ -164,6 +166,7 @@ export async function makeDeps(
     codeKey: deriveKey(config.jwt.secret, 'one-time-code'),
     outboxKey: deriveKey(config.jwt.secret, 'outbox'),
     storageKey: deriveKey(config.encryptionSecret, 'at-rest'),
+    attemptKey: deriveKey(config.encryptionSecret, 'attempt'),
     providers,
     findCaller: together((callers: readonly NamedCaller[]) => findCallers(db, callers, config.sessions), MOST_CALLERS),
     rotateSession: createRotateSession({ db, now, config }),

@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
 import { generateKeySet } from './jwks/keys-command.ts'
-import { portVariables } from './start.ts'
+import { portVariables, reportGaps } from './start.ts'
 
 await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, commandLine }) => {
   const defaults: Record<string, string> = {
@@ -57,6 +57,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, c
     inboxUrl = inbox.webUrl
   }
   const { config, log } = settle(readConfig, portVariables, defaults)
+  reportGaps({ config, log })
   const { serve } = await loading
   const service = await serve(config, log)
   stops.push(service.stop)

@@ -20,6 +20,9 @@ const KEEP_FAILED_SECONDS = 30 * 86_400
 /** Second factors that were begun and not proven: nobody is in the middle of it any more. */
 const KEEP_UNVERIFIED_SECONDS = 86_400
 
+/** Attempts to sign in at a provider, which strangers make: late browsers are told for as long that theirs has expired. */
+const KEEP_ATTEMPT_SECONDS = 600
+
 const EVERY_MS = 600_000
 
 /** Expired rows stay two days: a mail may wait one for its server, and its token must be there when it leaves. */
@@ -63,7 +66,7 @@ export async function deleteExpired(
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
     'claims of addresses': () => deleteExpiredClaims(db, now(), BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),
-    'sign-ins at providers': () => deleteExpiredFlowStates(db, before, BATCH),
+    'sign-ins at providers': () => deleteExpiredFlowStates(db, ago(KEEP_ATTEMPT_SECONDS), BATCH),
     'challenges to second factors': () => deleteExpiredChallenges(db, before, BATCH),
     'second factors never proven': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, before, BATCH),

@@ -9,7 +9,17 @@ export const portVariables = ({ server, telemetry }: Config): Record<number, str
   [server.port]: 'AUTH_PORT',
 })
 
-export const startUp = (how?: { toStderr?: boolean }) => readSettings('auth', readConfig, how)
+export function startUp(how?: { toStderr?: boolean }) {
+  const started = readSettings('auth', readConfig, how)
+  reportGaps(started)
+  return started
+}
+
+/** Whoever signs in that way is refused; all else works, so that the service starts. */
+export function reportGaps({ config, log }: { config: Config; log: Logger }): void {
+  for (const gap of config.gaps)
+    log.error({ gap }, 'switched on but without its credentials, and refused where it is used')
+}
 
 /** Names what is open in settings that serve the public; `dev`, where all callers have one address, does without. */
 export function warnOfOpenSettings(config: Config, log: Logger): void {

@@ -2,14 +2,17 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
-import { type Browser, launchBrowser } from '@services/common/testing/browser'
+import { type Browser, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PROVIDER_EXAMPLES } from './far-sides/provider-examples.ts'
+import { type SignInProviders, startSignInProviders } from './far-sides/sign-in-providers.ts'
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts'
 import { startTestService, type TestService } from './service.ts'
 
 /** A site as simple as can be: a link to sign in by, and who is signed in once the browser is back. */
 const page = (auth: string) => `<!doctype html><title>Site</title>
-<a href="${auth}/authorize?provider=google&redirect_to=${encodeURIComponent('/')}">Sign in</a><p id="who">nobody</p>
+<a href="${auth}/authorize?provider=google&redirect_to=${encodeURIComponent('/')}">Sign in</a>
+<a href="${auth}/authorize?provider=apple&redirect_to=${encodeURIComponent('/')}">Sign in with Apple</a><p id="who">nobody</p>
 <script type="module">
 const token = new URLSearchParams(location.hash.slice(1)).get('access_token')
 if (token) {
@@ -25,19 +28,26 @@ describe('in a browser', { tags: 'chromium' }, () => {
   let service: TestService
   let site: Server
   let siteUrl: string
+  let auth: string
+  let far: SignInProviders
 
   beforeAll(async () => {
-    const auth = `http://127.0.0.1:${await findFreePort()}`
+    // Another site to a browser than the provider and the application.
+    auth = `http://localhost:${await findFreePort()}`
     site = createServer((_request, response) => {
       response.setHeader('content-type', 'text/html').end(page(auth))
     }).listen(0, '127.0.0.1')
     await once(site, 'listening')
     siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`
     provider = await startOpenIdProvider({}, `${auth}/callback`)
+    far = await startSignInProviders(PROVIDER_EXAMPLES)
     service = await startTestService({
       ...provider.settings('GOOGLE'),
+      ...far.settings('apple'),
+      AUTH_EXTERNAL_APPLE_REDIRECT_URI: `${auth}/callback`,
       AUTH_SITE_URL: siteUrl,
-      AUTH_API_EXTERNAL_URL: auth,
+      // Browsers take this machine for as safe as TLS: its cookies are those of production, `__Host-` and Secure.
+      AUTH_API_EXTERNAL_URL: auth.replace('http:', 'https:'),
     })
     await service.app.listen({ port: Number(new URL(auth).port), host: '127.0.0.1' })
     browser = await launchBrowser()
@@ -46,19 +56,75 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await browser?.close()
     await service?.close()
     await provider?.close()
+    await far?.close()
     site?.close()
   })
 
-  test('somebody signs in: from the site to the login page of the provider and back with a session', async () => {
-    provider.next({ sub: 'b-1', email: 'browser@example.com', email_verified: true }, 'sesame')
+  const open = async () => {
     const tab = await (await browser.newContext()).newPage()
     await tab.goto(siteUrl)
-    await tab.getByRole('link', { name: 'Sign in' }).click()
+    return tab
+  }
+  const toProvider = async (tab: Page) => {
+    await tab.goto(siteUrl)
+    await tab.getByRole('link', { name: 'Sign in', exact: true }).click()
+    await tab.getByLabel('Password').fill('sesame')
+  }
+  const signedIn = (tab: Page) => expect.poll(() => tab.textContent('#who'))
+
+  test('somebody signs in: from the site to the login page of the provider and back with a session', async () => {
+    provider.next({ sub: 'b-1', email: 'browser@example.com', email_verified: true }, 'sesame')
+    const tab = await open()
+    await tab.getByRole('link', { name: 'Sign in', exact: true }).click()
     await tab.getByLabel('Password').fill('wrong')
     await tab.getByRole('button', { name: 'Sign in' }).click()
     await tab.getByLabel('Password').fill('sesame')
     await tab.getByRole('button', { name: 'Sign in' }).click()
     await expect.poll(() => tab.textContent('#who')).toBe('browser@example.com')
     expect(tab.url()).toBe(siteUrl)
+  })
+
+  test('the end of a sign-in that an attacker began signs nobody in elsewhere, and goes on where it was begun', async () => {
+    const account = { sub: 'b-2', email: 'attacker@example.com', email_verified: true }
+    provider.next(account, 'sesame')
+    const attacker = await open()
+    const asked = attacker.waitForRequest((request) => request.url().startsWith(`${provider.issuer}/auth?`))
+    await toProvider(attacker)
+    // All that is theirs is the address the provider sends them to.
+    provider.next(account)
+    const callback = (await provider.visit((await asked).url())).href
+
+    const victim = await open()
+    await victim.goto(callback)
+    expect(new URL(victim.url()).searchParams.get('error_code')).toBe('bad_oauth_state')
+    expect(await victim.textContent('#who')).toBe('nobody')
+    await attacker.goto(callback)
+    await signedIn(attacker).toBe('attacker@example.com')
+    expect(await attacker.context().cookies(auth)).toEqual([])
+  })
+
+  test('two tabs sign in at once, each to its end', async () => {
+    provider.next({ sub: 'b-3', email: 'tabs@example.com', email_verified: true }, 'sesame')
+    const one = await open()
+    const other = await one.context().newPage()
+    for (const tab of [one, other]) await toProvider(tab)
+    for (const tab of [one, other]) {
+      await tab.getByRole('button', { name: 'Sign in' }).click()
+      await signedIn(tab).toBe('tabs@example.com')
+    }
+  })
+
+  test("an answer that the provider's page posts from its own site is as good, in the browser that began alone", async () => {
+    far.showPage('apple', { id: 'b-4', email: 'posted@example.com' })
+    const tab = await open()
+    const asked = tab.waitForRequest((request) => request.url().startsWith(`${far.base('apple')}/auth/authorize`))
+    await tab.getByRole('link', { name: 'Sign in with Apple' }).click()
+    // The same page, with the same answer, in another browser.
+    const victim = await open()
+    await victim.goto((await asked).url())
+    await victim.getByRole('button', { name: 'Go on' }).click()
+    await victim.waitForURL(/error_code=bad_oauth_state/)
+    await tab.getByRole('button', { name: 'Go on' }).click()
+    await signedIn(tab).toBe('posted@example.com')
   })
 })

@@ -145,8 +145,22 @@ export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBA
 }
 
 /** A browser's whole way: from our address to the provider, through its pages and back to us; what we answer then. */
-export async function signInAt(service: TestService, provider: OpenIdProvider, path: string): Promise<Answer> {
-  const begun = await service.get(path)
-  const callback = await provider.visit(String(begun.headers.location))
+export async function signInAt(
+  service: Pick<TestService, 'get'>,
+  provider: OpenIdProvider,
+  path: string,
+): Promise<Answer> {
+  const callback = await visitFrom(service, provider, path)
   return service.get(callback.pathname + callback.search)
+}
+
+/** The same without the last step: the callback's address, which the browser has not been to yet. */
+export async function visitFrom(
+  service: Pick<TestService, 'get'>,
+  provider: OpenIdProvider,
+  address: string,
+): Promise<URL> {
+  const { pathname, search } = new URL(address, CALLBACK)
+  const begun = await service.get(pathname + search)
+  return provider.visit(String(begun.headers.location))
 }

@@ -35,13 +35,12 @@ export async function startProviderSignIns(settings: Record<string, string> = {}
     const location = new URL(String(begun.headers.location))
     return {
       async comeBack(brings = {}) {
-        const callback = new URLSearchParams({ ...far.visit(name, location, account), ...brings }).toString()
-        if (location.searchParams.get('response_mode') !== 'form_post') {
-          return { location, answer: await service.get(`/callback?${callback}`) }
-        }
-        const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-        const posted = await service.app.inject({ method: 'POST', url: '/callback', headers, payload: callback })
-        return { location, answer: { status: posted.statusCode, headers: posted.headers } }
+        const callback = { ...far.visit(name, location, account), ...brings }
+        const isPosted = location.searchParams.get('response_mode') === 'form_post'
+        const answer = isPosted
+          ? await service.submit('/callback', callback)
+          : await service.get(`/callback?${new URLSearchParams(callback)}`)
+        return { location, answer }
       },
     }
   }

@@ -22,6 +22,10 @@ export interface TestService {
   get(url: string, headers?: Record<string, string>): Promise<Answer>
   put(url: string, body: object, headers?: Record<string, string>): Promise<Answer>
   delete(url: string, headers?: Record<string, string>): Promise<Answer>
+  /** Posts a form, as a page does. */
+  submit(url: string, form: Record<string, string>): Promise<Answer>
+  /** All of these are one browser, with the cookies it was given; this is another one, without. */
+  otherBrowser(): Pick<TestService, 'get' | 'submit'>
   /** Authorization of an admin token made from the secret. */
   admin: { authorization: string }
   /** Waits until no message is requested or on its way: before the clock goes on, or what was not sent is looked for. */
@@ -104,7 +108,7 @@ export async function startTestService(
   const deps = await openDeps(config, log, overrides)
   const app = await createApp(deps)
   const stopWorker = config.server.workersEnabled ? await startWorker(deps) : async () => {}
-  const parts = { clock, mailbox, admin: await bearer({ role: 'service_role' }) }
+  const parts = { clock, mailbox, admin: await bearer({ role: 'service_role' }), cookies: new Map<string, string>() }
   return {
     ...parts,
     ...doorOf(app, parts),
@@ -130,9 +134,19 @@ export async function startTestService(
 }
 
 /** What a test calls of an app. */
-function doorOf(app: FastifyInstance, { mailbox, admin }: Pick<TestService, 'mailbox' | 'admin'>) {
-  const call = async (options: InjectOptions): Promise<Answer> => {
-    const response = await app.inject(options)
+function doorOf(
+  app: FastifyInstance,
+  parts: Pick<TestService, 'mailbox' | 'admin'> & { cookies: Map<string, string> },
+) {
+  const { mailbox, admin } = parts
+  const call = async ({ headers, ...options }: InjectOptions): Promise<Answer> => {
+    const cookie = [...parts.cookies].map((pair) => pair.join('=')).join('; ')
+    const usual = { host: 'auth.example', ...(cookie && { cookie }) }
+    const response = await app.inject({ ...options, headers: { ...usual, ...headers } })
+    for (const { name, value, maxAge } of response.cookies) {
+      if (maxAge === 0) parts.cookies.delete(name)
+      else parts.cookies.set(name, value)
+    }
     const isJson = String(response.headers['content-type']).startsWith('application/json')
     return {
       status: response.statusCode,
@@ -152,6 +166,14 @@ function doorOf(app: FastifyInstance, { mailbox, admin }: Pick<TestService, 'mai
     put: (url: string, body: object, headers: Record<string, string> = {}) =>
       call({ method: 'PUT', url, payload: body, headers }),
     delete: (url: string, headers: Record<string, string> = {}) => call({ method: 'DELETE', url, headers }),
+    submit: (url: string, form: Record<string, string>) =>
+      call({
+        method: 'POST',
+        url,
+        payload: new URLSearchParams(form).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      }),
+    otherBrowser: () => doorOf(app, { ...parts, cookies: new Map() }),
     async signedIn(email = newAddress(), password = 'correct horse') {
       await post('/admin/users', { email, password, email_confirm: true }, admin)
       return signIn(email, password)

@@ -7,6 +7,18 @@ beforeAll(async () => {
 })
 afterAll(() => stage.end())
 
+test('a provider without its credentials keeps no start, is named in an error, and fails `config check`', async () => {
+  const settings = { AUTH_EXTERNAL_GITHUB_ENABLED: 'true', AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'x' }
+  const service = await stage.serve({ AUTH_LOG_LEVEL: 'info', ...settings })
+  const gap = 'AUTH_EXTERNAL_GITHUB_SECRET is required while AUTH_EXTERNAL_GITHUB_ENABLED is true'
+  expect(service.output()).toContain(gap)
+  service.child.kill('SIGTERM')
+  expect(await service.exit).toEqual([0, null])
+  const check = stage.start(['src/cli.ts', 'config', 'check'], settings)
+  expect(await check.exit).toEqual([78, null])
+  expect(check.output()).toContain(`- ${gap}`)
+})
+
 test.each([
   { settings: {}, isWarned: true },
   { settings: { AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' }, isWarned: false },

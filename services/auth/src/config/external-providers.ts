@@ -72,7 +72,7 @@ export function settingsBehind(prefix: string, values: Record<string, unknown>):
   const setting = (name: string) => values[prefix + name]
   return {
     enabled: setting('ENABLED') as boolean,
-    // Missing only where the provider is off: missingSettings has seen to that.
+    // What is missing here is refused where it would be used (../providers/index.ts).
     clientIds: (setting('CLIENT_ID') as string[] | undefined) ?? [],
     secret: (setting('SECRET') as string | undefined) ?? '',
     redirectUri: (setting('REDIRECT_URI') as string | undefined) ?? '',
@@ -89,7 +89,7 @@ export const externalProviderSettings = (values: Record<string, unknown>) =>
     ExternalProviderSettings
   >
 
-export const externalProviderProblems = (values: Record<string, unknown>): string[] =>
+export const externalProviderGaps = (values: Record<string, unknown>): string[] =>
   EXTERNAL_PROVIDERS.flatMap((name) => {
     const needed = ['CLIENT_ID', 'SECRET', 'REDIRECT_URI', ...(name === 'keycloak' ? ['URL'] : [])]
     return missingSettings(prefixOf(name), needed, values)

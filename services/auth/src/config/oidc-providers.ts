@@ -70,11 +70,13 @@ export const oidcProviderSettings = (
 /** Names that stand for something else already: the eighteen, and what identities of our own are called. */
 const TAKEN: readonly string[] = [...EXTERNAL_PROVIDERS, 'email', 'phone', 'anonymous']
 
-export const oidcProviderProblems = (names: readonly string[], values: Record<string, unknown>): string[] =>
-  names.flatMap((name) => [
-    ...(TAKEN.includes(name) ? [`AUTH_${prefixOf(name)}… takes a name that is in use: ${name}`] : []),
-    ...missingSettings(prefixOf(name), ['CLIENT_ID', 'SECRET', 'REDIRECT_URI', 'ISSUER'], values),
-  ])
+export const oidcProviderProblems = (names: readonly string[]): string[] =>
+  names
+    .filter((name) => TAKEN.includes(name))
+    .map((name) => `AUTH_${prefixOf(name)}… takes a name that is in use: ${name}`)
+
+export const oidcProviderGaps = (names: readonly string[], values: Record<string, unknown>): string[] =>
+  names.flatMap((name) => missingSettings(prefixOf(name), ['CLIENT_ID', 'SECRET', 'REDIRECT_URI', 'ISSUER'], values))
 
 function parseClaims(value: string): Record<string, string> {
   let claims: unknown

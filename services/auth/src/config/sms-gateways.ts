@@ -63,7 +63,7 @@ type GatewayValues = Values<typeof smsGatewayVariables>
 export const smsGatewaySettings = (values: GatewayValues) => ({
   providers: values.SMS_PROVIDER,
   timeoutSeconds: values.SMS_TIMEOUT,
-  // Empty only where the gateway is not listed: smsGatewayProblems has seen to that.
+  // Empty only where the gateway is not in the list: completeGateways has seen to that.
   twilio: {
     url: values.SMS_TWILIO_URL,
     accountSid: values.SMS_TWILIO_ACCOUNT_SID ?? '',
@@ -115,18 +115,26 @@ const SMS_CREDENTIALS = {
   http: ['SMS_HTTP_URL'],
 } as const satisfies Record<SmsProvider, readonly (keyof typeof smsGatewayVariables)[]>
 
-export function smsGatewayProblems(values: GatewayValues): string[] {
-  const missing = values.SMS_PROVIDER.flatMap((provider) =>
-    SMS_CREDENTIALS[provider]
-      .filter((name) => values[name] === undefined)
-      .map((name) => `AUTH_${name} is required while AUTH_SMS_PROVIDER lists ${provider}`),
+const missingCredentials = (values: GatewayValues, provider: SmsProvider) =>
+  SMS_CREDENTIALS[provider].filter((name) => values[name] === undefined)
+
+/** The listed ones that can deliver. */
+export const completeGateways = (values: GatewayValues): SmsProvider[] =>
+  values.SMS_PROVIDER.filter((provider) => missingCredentials(values, provider).length === 0)
+
+export const smsGatewayGaps = (values: GatewayValues): string[] =>
+  values.SMS_PROVIDER.flatMap((provider) =>
+    missingCredentials(values, provider).map(
+      (name) => `AUTH_${name} is required while AUTH_SMS_PROVIDER lists ${provider}`,
+    ),
   )
+
+export function smsGatewayProblems(values: GatewayValues): string[] {
   const { SMS_TWILIO_ACCOUNT_SID: account, SMS_HTTP_URL: httpAddress } = values
   // Twilio's SDK refuses any other with the first message.
   const isOtherSid = values.SMS_PROVIDER.includes('twilio') && account !== undefined && !account.startsWith('AC')
   const hasHttp = values.SMS_PROVIDER.includes('http') && httpAddress !== undefined
   return [
-    ...missing,
     ...(isOtherSid ? ['AUTH_SMS_TWILIO_ACCOUNT_SID must start with AC'] : []),
     ...(hasHttp ? httpGatewayProblems(httpGatewaySettings(values)) : []),
   ]

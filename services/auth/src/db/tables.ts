@@ -189,6 +189,7 @@ export interface FlowStatesTable {
   invite_token_hash: Buffer | null
   linking_user_id: string | null
   linking_session_id: string | null
+  browser_bound: Generated<boolean>
   sealed: string
   used_at: MaybeTime
   expires_at: Date

@@ -24,6 +24,11 @@ export interface Limits {
   signInMailSent(to: string): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
   /** Counts a stranger's wish that a change of address be sent again: each waits in the database until a worker has looked. */
   changeResent(): Promise<GiveBack>
+  /**
+   * Counts a sign-in begun at a provider, whoever begins it: each adds a row to the database, and to some providers a request
+   * of ours.
+   */
+  signInBegun(begun: { asksProvider: boolean }): Promise<void>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
@@ -51,6 +56,9 @@ const FIVE_MINUTES = 300
 
 /** Nobody changes address more often; whoever asks for strangers' learns little. */
 const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
+
+/** Part of the sign-ins begun that may cause a request of ours each, which a provider counts against all our users. */
+const PROVIDER_REQUESTS_SHARE = 0.1
 
 export function createLimits(
   { pool, db, now }: { pool: pg.Pool; db: Kysely<DB>; now: () => Date },
@@ -93,6 +101,11 @@ export function createLimits(
       share === 'anybody' ? countGuarded(perMailbox, to, overBudget) : countGuarded(perUser, share.userId, overBudget)
     return [count]
   }
+  const signInsBegun = open('provider-sign-ins', limits.providerSignIns)
+  const providerRequests = open('provider-requests', {
+    ...limits.providerSignIns,
+    points: Math.ceil(limits.providerSignIns.points * PROVIDER_REQUESTS_SHARE),
+  })
   const perFactor = open('factor', factorTries)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
@@ -116,6 +129,10 @@ export function createLimits(
       return { isOverCap, giveBack }
     },
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
+    async signInBegun({ asksProvider }) {
+      if (asksProvider) await consume(providerRequests, 'all', 'over_request_rate_limit')
+      await consume(signInsBegun, 'all', 'over_request_rate_limit')
+    },
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
     },

@@ -4,12 +4,13 @@ import { Type } from 'typebox'
 import { parsePkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { bindBrowser } from '../http/attempt-cookie.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findUserIdByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
-import { beginSignIn, type SignInOrder } from './begin-sign-in.ts'
+import { addressToBegin, beginSignIn, type SignInOrder } from './begin-sign-in.ts'
 
 /** Whatever else is in the query goes on to the provider: `prompt`, `login_hint`, `access_type` and the like. */
 export const AuthorizeQuery = Type.Object(
@@ -52,8 +53,12 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
       if (inviteTokenHash && !(await findUserIdByLinkHash(deps.db, inviteTokenHash, ['confirmation']))) {
         throw apiError('user_not_found', { status: 404, message: 'User identified by token not found' })
       }
-      const url = await beginSignIn(deps, { ...order, inviteTokenHash, linking: null })
-      return reply.redirect(url, 302)
+      const whole = { ...order, inviteTokenHash, linking: null }
+      if (!isWhereProviderAnswers(deps, request, order.provider))
+        return reply.redirect(addressToBegin(deps, whole), 302)
+      const begun = await beginSignIn(deps, whole)
+      bindBrowser(request, reply, deps.attemptKey, begun)
+      return reply.redirect(begun.url, 302)
     },
   })
 }
@@ -72,4 +77,11 @@ export function readOrder(
     audience: requestAudience(request, config.jwt.audience),
     pkce: parsePkce(query),
   }
+}
+
+/** Whether a cookie set by the answer to this request comes back with the provider's answer. */
+function isWhereProviderAnswers({ providers }: Pick<Deps, 'providers'>, request: FastifyRequest, name: string) {
+  const { redirectUri } = providers.find(name).settings
+  const [forwarded = ''] = String(request.headers['x-forwarded-host'] ?? '').split(',', 1)
+  return URL.parse(`http://${forwarded.trim() || request.host}`)?.hostname === new URL(redirectUri).hostname
 }

@@ -1,6 +1,10 @@
-import { seal } from '@services/common/sealed'
+// Beginning to sign in at a provider. The one rule: an attempt begins with a navigation to the host the provider sends the
+// browser back to, since only there can the browser be given the cookie the attempt is bound to (../http/attempt-cookie.ts). What asks
+// from elsewhere, a page's script or another host of ours, gets an address of that host that begins it.
+import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
+import { apiError } from '../errors.ts'
 import type { Linking } from '../identities/link-identity.ts'
 import { insertFlowState } from './flow-states.store.ts'
 
@@ -17,15 +21,73 @@ export interface SignInOrder {
   linking: Linking | null
 }
 
-/** Notes an attempt to sign in at a provider. Returns where to send the browser. */
-export async function beginSignIn(deps: Deps, order: SignInOrder): Promise<string> {
-  const provider = deps.providers.find(order.provider)
-  const id = deps.newId()
+export interface BegunSignIn {
+  /** The `state` the provider is given. */
+  id: string
+  /** Where to send the browser. */
+  url: string
+  lifetimeSeconds: number
+  /** Whether browsers come back by https. */
+  isSecure: boolean
+  /** Whether the provider's page posts its answer. */
+  isPosted: boolean
+}
+
+/** An order as the browser carries it to where it is begun. */
+interface Carried extends Omit<SignInOrder, 'inviteTokenHash'> {
+  inviteTokenHash: string | null
+  /** The attempt it becomes, of which there is one. */
+  id: string
+  expiresAt: number
+}
+
+/** Notes the attempt. The browser is to be given its cookie. */
+export async function beginSignIn(deps: Deps, order: SignInOrder, id = deps.newId()): Promise<BegunSignIn> {
+  const { client, name, settings } = deps.providers.find(order.provider)
+  await deps.limits.signInBegun({ asksProvider: client.asksFirst })
   const { scopes, parameters } = order
-  const { url, secrets } = await provider.client.begin({ state: id, scopes, parameters, random: deps.random })
+  const { url, secrets } = await client.begin({ state: id, scopes, parameters, random: deps.random })
   const now = deps.now()
-  const expiresAt = new Date(now.getTime() + deps.config.external.stateLifetimeSeconds * 1000)
-  const state = { ...order, id, provider: provider.name, sealed: seal(deps.storageKey, secrets) }
-  await insertFlowState(deps.db, state, now, expiresAt)
-  return url
+  const lifetimeSeconds = deps.config.external.stateLifetimeSeconds
+  const state = { ...order, id, provider: name, sealed: seal(deps.storageKey, secrets) }
+  const isNew = await insertFlowState(deps.db, state, now, new Date(now.getTime() + lifetimeSeconds * 1000))
+  if (!isNew) throw apiError('bad_oauth_state', { message: 'This address has been opened before' })
+  const isSecure = [deps.config.server.externalUrl, settings.redirectUri].some((address) =>
+    address.startsWith('https:'),
+  )
+  const isPosted = new URL(url).searchParams.get('response_mode') === 'form_post'
+  return { id, url, lifetimeSeconds, isSecure, isPosted }
+}
+
+/**
+ * An address of ours that begins the attempt in the browser that opens it first, once. Whatever is in front of us, the address
+ * that the provider knows reaches us.
+ */
+export function addressToBegin(deps: Deps, order: SignInOrder): string {
+  const { redirectUri } = deps.providers.find(order.provider).settings
+  const carried: Carried = {
+    ...order,
+    inviteTokenHash: order.inviteTokenHash?.toString('base64') ?? null,
+    id: deps.newId(),
+    expiresAt: deps.now().getTime() + deps.config.external.stateLifetimeSeconds * 1000,
+  }
+  const address = new URL(redirectUri)
+  address.searchParams.set('begin', seal(deps.attemptKey, carried))
+  return address.href
+}
+
+/** What such an address holds. */
+export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): { id: string; order: SignInOrder } {
+  const { id, expiresAt, ...order } = unsealOrder(attemptKey, begin)
+  if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This address has expired' })
+  const { inviteTokenHash: hash } = order
+  return { id, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
+}
+
+function unsealOrder(key: Deps['attemptKey'], begin: string): Carried {
+  try {
+    return unseal<Carried>(key, begin)
+  } catch (cause) {
+    throw apiError('bad_oauth_state', { message: 'This address is not complete', cause })
+  }
 }

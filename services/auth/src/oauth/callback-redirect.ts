@@ -1,4 +1,6 @@
 import type { ApiError } from '@services/common/errors'
+import { fitsAddress } from '../providers/far-side.ts'
+import type { SignedIn } from '../providers/sign-in-client.ts'
 import { ERROR_NAMES, sessionParameters } from '../redirects/redirect-parameters.ts'
 import { withFragment, withQuery } from '../redirects/redirect-url.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
@@ -20,11 +22,11 @@ export const failedRedirect = (target: string, parameters: Record<string, string
 export const signedInRedirect = (
   target: string,
   session: SessionBody,
-  { provider, accessToken, refreshToken }: { provider: string; accessToken: string; refreshToken: string | undefined },
-): string =>
-  withFragment(target, {
-    ...sessionParameters(session),
-    provider,
-    provider_token: accessToken,
-    ...(refreshToken && { provider_refresh_token: refreshToken }),
-  })
+  { provider, tokens }: { provider: string; tokens: { provider_token?: string; provider_refresh_token?: string } },
+): string => withFragment(target, { ...sessionParameters(session), provider, ...tokens })
+
+/** The provider's tokens that an address can hold. An exchanged code brings the others too. */
+export const tokensForAddress = ({ accessToken, refreshToken }: Pick<SignedIn, 'accessToken' | 'refreshToken'>) => ({
+  ...(fitsAddress(accessToken) && { provider_token: accessToken }),
+  ...(refreshToken && fitsAddress(refreshToken) && { provider_refresh_token: refreshToken }),
+})

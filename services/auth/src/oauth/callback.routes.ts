@@ -11,6 +11,7 @@ import { Type } from 'typebox'
 import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
+import { bindBrowser, isBound, unbindBrowser } from '../http/attempt-cookie.ts'
 import { clientOf } from '../http/client.ts'
 import { errorAnswers } from '../http/error-bodies.ts'
 import { mailContextOf } from '../http/mail-context.ts'
@@ -18,7 +19,8 @@ import { errorResponses } from '../http/shapes.ts'
 import { countSignIn } from '../metrics.ts'
 import type { SignInSecrets } from '../providers/sign-in-client.ts'
 import { withQuery } from '../redirects/redirect-url.ts'
-import { errorParameters, failedRedirect, signedInRedirect } from './callback-redirect.ts'
+import { beginSignIn, readAddressToBegin } from './begin-sign-in.ts'
+import { errorParameters, failedRedirect, signedInRedirect, tokensForAddress } from './callback-redirect.ts'
 import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
 
@@ -34,6 +36,11 @@ const CallbackQuery = Type.Object(
     code: Type.Optional(Type.String()),
     error: Type.Optional(Type.String()),
     error_description: Type.Optional(Type.String()),
+    begin: Type.Optional(
+      Type.String({
+        description: 'Not from a provider: begins what was asked for elsewhere, and sends the browser there.',
+      }),
+    ),
   },
   { additionalProperties: Type.String() },
 )
@@ -48,18 +55,29 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
 
   async function arrive(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
     reply.header('referrer-policy', 'no-referrer')
-    let state: FlowState | undefined
+    let target: string | undefined
     const failed = (error: unknown) => {
       const parameters = errorParameters(explainFailure(error, request, errorAnswers))
-      return state
-        ? { location: failedRedirect(targetOf(state), parameters), status: 302 }
+      return target
+        ? { location: failedRedirect(target, parameters), status: 302 }
         : { location: withQuery(config.siteUrl, parameters), status: 303 }
     }
     const redirect = ({ location, status }: { location: string; status: number }) => reply.redirect(location, status)
     answerTimeoutBy((timeout) => redirect(failed(timeout)))
     try {
       if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
-      state = await takeState(callback.state)
+      if (callback.begin !== undefined) {
+        const { id, order } = readAddressToBegin(deps, callback.begin)
+        target = targetOf(order)
+        await deps.limits.byAddress(request, 'authorize')
+        const begun = await beginSignIn(deps, order, id)
+        if (isPastDeadline()) return reply
+        bindBrowser(request, reply, deps.attemptKey, begun)
+        return redirect({ location: begun.url, status: 302 })
+      }
+      const state = await takeState(request, callback.state)
+      target = targetOf(state)
+      unbindBrowser(request, reply, state.id)
       const answer = { location: await redeem(request, state, callback), status: 302 }
       return isPastDeadline() ? reply : redirect(answer)
     } catch (error) {
@@ -67,10 +85,13 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     }
   }
 
-  async function takeState(id: string | undefined): Promise<FlowState> {
+  async function takeState(request: FastifyRequest, id: string | undefined): Promise<FlowState> {
     if (!id) throw apiError('bad_oauth_callback')
     if (!UUID.test(id)) throw apiError('bad_oauth_state', { message: 'OAuth state parameter is invalid' })
-    const state = await takeFlowState(deps.db, id, deps.now())
+    const isPlainAllowed = config.server.externalUrl.startsWith('http:')
+    const isSameBrowser = isBound(request, deps.attemptKey, { id, isPlainAllowed })
+    const state = await takeFlowState(deps.db, id, { isSameBrowser }, deps.now())
+    if (state?.refusal === 'elsewhere') throw begunElsewhere()
     if (state?.refusal === 'expired') throw apiError('bad_oauth_state', { message: 'OAuth state has expired' })
     if (state?.refusal === 'used' && state.pkce) throw apiError('flow_state_already_used')
     if (!state || state.refusal) throw apiError('bad_oauth_state')
@@ -97,9 +118,13 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
           client: clientOf(request, config),
           context: { ...mailContextOf(request, config), redirectTo: state.redirectTo },
         })
-        return 'authCode' in finished
-          ? withQuery(target, { code: finished.authCode })
-          : signedInRedirect(target, finished.session, { ...signedIn, provider: provider.name })
+        if ('authCode' in finished) return withQuery(target, { code: finished.authCode })
+        const tokens = tokensForAddress(signedIn)
+        if (!tokens.provider_token || (signedIn.refreshToken && !tokens.provider_refresh_token)) {
+          const facts = { provider: provider.name, accessTokenLength: signedIn.accessToken.length }
+          request.log.warn(facts, "a provider's token is too long for an address and left out; PKCE gives it")
+        }
+        return signedInRedirect(target, finished.session, { provider: provider.name, tokens })
       },
     )
   }
@@ -121,7 +146,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     }
   }
 
-  const targetOf = (state: FlowState) => config.external.redirectUrl ?? state.redirectTo
+  const targetOf = ({ redirectTo }: { redirectTo: string }) => config.external.redirectUrl ?? redirectTo
 
   app.route({
     method: 'GET',
@@ -153,3 +178,10 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     handler: (request, reply) => arrive(request, reply, request.body as Record<string, string>),
   })
 }
+
+/** The cause is for the operator whose proxy takes cookies away; the attempt stays good for the browser that has it. */
+const begunElsewhere = () =>
+  apiError('bad_oauth_state', {
+    message: 'This sign-in was begun in another browser',
+    cause: new Error('the browser brought no cookie of this attempt'),
+  })

@@ -16,8 +16,9 @@ export interface FlowState {
   sealed: string
 }
 
-export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Date, expiresAt: Date): Promise<void> {
-  await db
+/** Notes an attempt, bound to the browser that is given its cookie. False where one of this id was begun before. */
+export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Date, expiresAt: Date): Promise<boolean> {
+  const inserted = await db
     .insertInto('flow_states')
     .values({
       id: state.id,
@@ -29,28 +30,39 @@ export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Dat
       invite_token_hash: state.inviteTokenHash,
       linking_user_id: state.linking?.userId ?? null,
       linking_session_id: state.linking?.sessionId ?? null,
+      browser_bound: true,
       sealed: state.sealed,
       expires_at: expiresAt,
       created_at: now,
     })
-    .execute()
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
 }
 
 /**
- * Uses an attempt up: of callbacks at once one gets it. The row tells the others whether it was used before or had expired;
- * undefined where there was none.
+ * Uses an attempt up: of callbacks at once one gets it, and none of another browser. The row tells the others why: it was
+ * used before, has expired or is another browser's; undefined where there was none.
  */
-export async function takeFlowState(db: Kysely<DB>, id: string, now: Date) {
+export async function takeFlowState(
+  db: Kysely<DB>,
+  id: string,
+  { isSameBrowser }: { isSameBrowser: boolean },
+  now: Date,
+) {
   const taken = await db
     .updateTable('flow_states')
     .set({ used_at: now })
     .where('id', '=', id)
     .where('used_at', 'is', null)
+    .$if(!isSameBrowser, (query) => query.where('browser_bound', '=', false))
     .returningAll()
     .executeTakeFirst()
   if (taken) return { ...fromRow(taken), refusal: taken.expires_at <= now ? ('expired' as const) : undefined }
-  const used = await db.selectFrom('flow_states').selectAll().where('id', '=', id).executeTakeFirst()
-  return used && { ...fromRow(used), refusal: 'used' as const }
+  const refused = await db.selectFrom('flow_states').selectAll().where('id', '=', id).executeTakeFirst()
+  const isElsewhere = refused?.browser_bound && !isSameBrowser
+  return refused && { ...fromRow(refused), refusal: isElsewhere ? ('elsewhere' as const) : ('used' as const) }
 }
 
 const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({

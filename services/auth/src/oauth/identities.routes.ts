@@ -13,7 +13,7 @@ import { Empty, errorResponses } from '../http/shapes.ts'
 import { unlinkIdentity } from '../identities/unlink-identity.ts'
 import { endSessionsOfIdentity } from '../sessions/sessions.store.ts'
 import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
-import { beginSignIn } from './begin-sign-in.ts'
+import { addressToBegin } from './begin-sign-in.ts'
 
 const security = [{ user: [] }]
 const LINKING: ActName[] = ['linking an identity']
@@ -49,7 +49,8 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       await deps.limits.byAddress(request, 'authorize')
       const linking = { userId: user.id, sessionId: session.id }
       const order = { ...readOrder(deps, request), audience: user.aud, inviteTokenHash: null, linking }
-      const url = await beginSignIn(deps, order)
+      // No navigation sends a token along: this is a script, whose browser has to come by itself to be bound.
+      const url = addressToBegin(deps, order)
       if (request.query.skip_http_redirect === 'true') return { url }
       return reply.redirect(url, 302)
     },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
+import { type OpenIdProvider, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
 import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../test/second-factors.ts'
 import {
   fragmentOf,
@@ -46,7 +46,7 @@ const authorize = (auth: Auth, query = '') =>
 async function link(auth: Auth, person: ReturnType<typeof newPerson>) {
   google.next(person)
   const { body } = await authorize(auth)
-  const callback = await google.visit(body.url)
+  const callback = await visitFrom(service, google, body.url)
   return service.get(callback.pathname + callback.search)
 }
 
@@ -76,10 +76,17 @@ describe('linking', () => {
     expect(JSON.stringify(entries)).toContain(userId)
   })
 
-  test('redirects where the browser itself asks', async () => {
+  test('begins at an address of ours, where the browser goes by itself: it is told of it, or redirected there', async () => {
     const { auth } = await service.signedIn()
-    const answer = await service.get('/user/identities/authorize?provider=google', auth)
-    expect([answer.status, String(answer.headers.location).startsWith(google.issuer)]).toEqual([302, true])
+    const redirected = await service.get('/user/identities/authorize?provider=google', auth)
+    const { body, headers } = await authorize(auth)
+    expect([redirected.status, headers['set-cookie']]).toEqual([302, undefined])
+    for (const url of [String(redirected.headers.location), body.url]) {
+      expect(url).toMatch(/^https:\/\/auth\.example\/callback\?begin=/)
+      const { pathname, search } = new URL(url)
+      const begun = await service.get(pathname + search)
+      expect([begun.status, String(begun.headers.location).startsWith(google.issuer)]).toEqual([302, true])
+    }
   })
 
   test('is refused for one that is linked already, here or elsewhere', async () => {
@@ -128,7 +135,7 @@ describe('linking', () => {
     google.next(newPerson())
     const { body } = await authorize(auth)
     await service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin)
-    const callback = await google.visit(body.url)
+    const callback = await visitFrom(service, google, body.url)
     const answer = await service.get(callback.pathname + callback.search)
     expect(queryOf(answer)).toMatchObject({ error: 'access_denied', error_code: 'user_banned' })
     expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
@@ -139,7 +146,7 @@ describe('linking', () => {
       const person = newPerson()
       const { auth } = await service.signedIn(person.email)
       google.next(person)
-      const linking = await google.visit((await authorize(auth)).body.url)
+      const linking = await visitFrom(service, google, (await authorize(auth)).body.url)
       const begun = await service.get('/authorize?provider=google')
       const signingIn = await google.visit(String(begun.headers.location))
       const back = ({ pathname, search }: URL) => service.get(pathname + search)
@@ -154,7 +161,7 @@ describe('linking', () => {
     google.next(newPerson())
     const { body } = await authorize(auth)
     await service.delete(`/admin/users/${userId}`, service.admin)
-    const callback = await google.visit(body.url)
+    const callback = await visitFrom(service, google, body.url)
     expect(queryOf(await service.get(callback.pathname + callback.search)).error_code).toBe('user_not_found')
   })
 })
@@ -186,7 +193,7 @@ describe('an account begun to be linked is not linked any more', () => {
     const user = await service.signedIn()
     google.next(newPerson())
     const { body } = await authorize(user.auth)
-    const callback = await google.visit(body.url)
+    const callback = await visitFrom(service, google, body.url)
     await putOut(user)
     const answer = await service.get(callback.pathname + callback.search)
     expect(queryOf(answer).error_code).toBe(code)
@@ -198,7 +205,7 @@ describe('an account begun to be linked is not linked any more', () => {
     const user = await withTotp(service)
     google.next(newPerson())
     const { body } = await authorize(user.auth)
-    const callback = await google.visit(body.url)
+    const callback = await visitFrom(service, google, body.url)
     // As when the factor is removed and another one proven elsewhere.
     await service.deps.db.updateTable('sessions').set({ aal: 'aal1' }).where('user_id', '=', user.userId).execute()
     const answer = await service.get(callback.pathname + callback.search)
@@ -364,7 +371,7 @@ describe('an account with a proven number has no address that a provider was onl
   async function linkTold(own: TestService, { auth }: SignedIn) {
     google.next(newPerson({ email: told, email_verified: false }))
     const { body } = await own.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
-    const callback = await google.visit(body.url)
+    const callback = await visitFrom(own, google, body.url)
     await own.get(callback.pathname + callback.search)
   }
 })

@@ -14,7 +14,8 @@ export const figma: OAuth2Provider = {
     const user = await get(`${api}/me`)
     return {
       sub: user.id,
-      emails: onlyEmail(user.email, true),
+      // Its API says no more than that it belongs to the account.
+      emails: onlyEmail(user.email, false),
       claims: { iss: api, name: user.handle, full_name: user.handle, avatar_url: user.img_url },
     }
   },

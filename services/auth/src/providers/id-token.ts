@@ -13,12 +13,11 @@ import { readDescription } from './endpoints.ts'
 import { boundedFetch } from './far-side.ts'
 import { describeFailure } from './far-side-failure.ts'
 import type { IdTokenRules } from './provider.ts'
+import { ALGORITHMS, CLOCK_TOLERANCE } from './readable-id-token.ts'
 
-/** Signatures that need a private key: with a shared secret every application that has it could make tokens. */
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+/** Signatures by the client's secret, of tokens that came straight from the token endpoint (OpenID Connect Core 3.1.3.7). */
+const SECRET_ALGORITHMS = ['HS256', 'HS384', 'HS512']
 
-/** Seconds a provider's clock and ours may be apart. */
-const CLOCK_TOLERANCE = 30
 const KEYS_WITHIN_MS = 5_000
 /** A token of a key we do not know makes us look again, at most this often: keys rotate. */
 const KEYS_COOLDOWN_MS = 1_000
@@ -31,6 +30,8 @@ export interface IdTokenExpectation {
   rules: IdTokenRules
   /** Ids by which the provider knows us; the token must be made for one of them. */
   audiences: readonly string[]
+  /** The client's, where the provider itself answered the token: it may have signed with it. */
+  secret?: string
   now: Date
 }
 
@@ -54,8 +55,10 @@ export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
   }
   /** Without the keys nobody can tell whether a token is good. */
   const keyOf =
-    (rules: IdTokenRules): JWTVerifyGetKey =>
+    (rules: IdTokenRules, secret: string | undefined): JWTVerifyGetKey =>
     async (header, token) => {
+      // Never a public key, whatever the token says: what anybody knows would sign.
+      if (secret && SECRET_ALGORITHMS.includes(header.alg)) return Buffer.from(secret)
       try {
         const keys = await keysOf(rules)
         return await keys(header, token)
@@ -67,9 +70,9 @@ export function createIdTokenVerifier(signInWithinMs: number): VerifyIdToken {
         })
       }
     }
-  return async (idToken, { rules, audiences, now }) => {
-    const { payload } = await jwtVerify(idToken, keyOf(rules), {
-      algorithms: ALGORITHMS,
+  return async (idToken, { rules, audiences, secret, now }) => {
+    const { payload } = await jwtVerify(idToken, keyOf(rules, secret), {
+      algorithms: secret ? [...ALGORITHMS, ...SECRET_ALGORITHMS] : ALGORITHMS,
       audience: [...audiences],
       clockTolerance: CLOCK_TOLERANCE,
       currentDate: now,

@@ -166,3 +166,32 @@ describe('azure takes tokens of', () => {
     expect(isIssuer(base, issuer)).toBe(false)
   })
 })
+
+describe('a token endpoint that signs with the secret of the client', () => {
+  const signed = (secret: string) => (claims: Claims) =>
+    new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret))
+
+  test('is believed, as it was asked with that secret', async () => {
+    all.far.forge(signed(clientOf('google').secret))
+    const account = all.newAccount('google')
+    expect((await signedInUser(all.service, await all.signIn('google', account))).email).toBe(account.email)
+  })
+
+  test.each(['another secret', ''])('is not with %j', async (secret) => {
+    all.far.forge(signed(secret || 'x'))
+    expect(refusalOf(await all.signIn('google', all.newAccount('google')))).toMatchObject({
+      error_description: 'Error getting user profile from external provider',
+    })
+  })
+
+  test('and a token like it that an application brings is refused: whoever has the secret makes them', async () => {
+    const { id, secret } = clientOf('google')
+    const iat = Math.floor(all.service.clock.now().getTime() / 1000)
+    const claims = { iss: all.far.base('google'), aud: id, sub: 'forged', iat, exp: iat + 600 }
+    const id_token = await signed(secret)(claims)
+    expect(await all.service.post('/token?grant_type=id_token', { provider: 'google', id_token })).toMatchObject({
+      status: 400,
+      body: { error_description: 'Bad ID token' },
+    })
+  })
+})

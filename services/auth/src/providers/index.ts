@@ -17,6 +17,7 @@ import { linkedin } from './linkedin.ts'
 import { notion } from './notion.ts'
 import { oidcProvider } from './oidc.ts'
 import type { Provider } from './provider.ts'
+import { readUnverified } from './readable-id-token.ts'
 import { slack } from './slack.ts'
 import { snapchat } from './snapchat.ts'
 import { spotify } from './spotify.ts'
@@ -46,12 +47,25 @@ export const PROVIDERS: Record<ExternalProvider, Provider> = {
   workos,
 }
 
+interface GivenByName {
+  name: string
+  issuer: string
+  clientId: string
+  idToken: string
+  now: Date
+}
+
+const CUSTOM = 'custom:'
+
 export interface Providers {
-  /** The provider of this name, in any case. Throws validation_failed for an unknown one and one that is off. */
+  /** The provider of this name, in any case; the operator's own also as `custom:<name>`. Throws validation_failed for an unknown one and one that is off. */
   find(name: string): ConfiguredProvider
-  /** The provider whose id_tokens these are, by its name or by issuer and client; undefined where there is none. */
-  findByIdToken(token: { name: string; issuer: string; clientId: string }): Promise<ConfiguredProvider | undefined>
-  /** Which are on, by name: the eighteen, and the operator's own where they are on. */
+  /**
+   * The provider whose id_tokens these are, by its name or by issuer and client; undefined where there is none. Providers are
+   * asked for their issuer only where the token could be good, else it throws.
+   */
+  findByIdToken(token: GivenByName): Promise<ConfiguredProvider | undefined>
+  /** Which browsers can be sent to, by name: the eighteen, and the operator's own where they are on. */
   enabled(): Record<string, boolean>
 }
 
@@ -69,7 +83,7 @@ export async function createProviders(
     }),
     ...Object.entries(ownProviders).map(([name, settings]) => [name, [settings, oidcProvider(settings)]] as const),
   ])
-  const enabled = [...known].filter(([, [{ enabled }]]) => enabled)
+  const enabled = [...known].filter(([name, [settings]]) => settings.enabled && !lackingAtAll(name, settings))
   const configured = new Map<string, ConfiguredProvider>()
   if (enabled.length > 0) {
     const { createConfigure } = await import('./configure-provider.ts')
@@ -77,21 +91,31 @@ export async function createProviders(
     for (const [name, [settings, provider]] of enabled) configured.set(name, configure(name, settings, provider))
   }
 
+  /** As the client's types know providers that are none of the built-in ones. */
+  const nameIn = (typed: string) => {
+    const name = typed.toLowerCase()
+    const own = name.startsWith(CUSTOM) ? name.slice(CUSTOM.length) : ''
+    return Object.hasOwn(ownProviders, own) ? own : name
+  }
+
   return {
     find: (typed) => {
-      const name = typed.toLowerCase()
+      const name = nameIn(typed)
+      const [settings] = known.get(name) ?? []
+      if (!settings) throw unsupported(`Provider ${typed.slice(0, 50)} could not be found`)
       const found = configured.get(name)
-      if (found) return found
-      throw unsupported(
-        known.has(name) ? 'provider is not enabled' : `Provider ${typed.slice(0, 50)} could not be found`,
-      )
+      const what = lacking(name, settings)
+      if (!found || what) throw unsupported(what ?? 'provider is not enabled')
+      return found
     },
-    async findByIdToken({ name: typed, issuer, clientId }) {
-      const name = typed.toLowerCase()
+    async findByIdToken({ name: typed, issuer, clientId, idToken, now }) {
+      const name = nameIn(typed)
+      if (name.startsWith(CUSTOM)) return undefined
       if (name !== '' && !name.includes(':')) {
         if (known.has(name) && !configured.has(name)) throw disabled(name)
         return configured.get(name)
       }
+      readUnverified(idToken, now)
       for (const provider of configured.values()) {
         const isMeant = typed !== '' || provider.settings.clientIds.includes(clientId)
         if (isMeant && (await provider.idTokens?.isIssuer(typed || issuer).catch(() => false))) return provider
@@ -99,8 +123,8 @@ export async function createProviders(
       return undefined
     },
     enabled: () => {
-      const all = Object.keys(providers).map((name) => [name, configured.has(name)] as const)
-      const own = Object.keys(ownProviders).filter((name) => configured.has(name))
+      const all = Object.entries(providers).map(([name, settings]) => [name, !lacking(name, settings)] as const)
+      const own = Object.keys(ownProviders).filter((name) => !lacking(name, ownProviders[name] as Settings))
       return Object.fromEntries([...all, ...own.map((name) => [name, true] as const)])
     },
   }
@@ -112,6 +136,24 @@ function disabled(name: string) {
   const endpoints = provider?.protocol === 'oauth2' ? provider.endpoints(undefined) : undefined
   const issuer = endpoints && ('discover' in endpoints ? endpoints.discover : (endpoints.issuer ?? ''))
   return apiError('provider_disabled', { message: `Provider (issuer "${issuer ?? ''}") is not enabled` })
+}
+
+/** Of a provider: `issuer` only of the operator's own. */
+type Settings = ExternalProviderSettings & { issuer?: string }
+
+/** What an id_token could not be told to be for us without: native applications need no more of a provider. */
+function lackingAtAll(name: string, { clientIds, url, issuer }: Settings): string | undefined {
+  if (clientIds.length === 0) return 'missing OAuth client ID'
+  if (name === 'keycloak' && url === undefined) return 'unable to find URL for the Keycloak provider'
+  return issuer === '' ? 'missing issuer' : undefined
+}
+
+/** What a browser could not be sent there without. */
+function lacking(name: string, settings: Settings): string | undefined {
+  if (!settings.enabled) return 'provider is not enabled'
+  if (settings.secret === '') return lackingAtAll(name, settings) ?? 'missing OAuth secret'
+  if (settings.redirectUri === '') return lackingAtAll(name, settings) ?? 'missing redirect URI'
+  return lackingAtAll(name, settings)
 }
 
 const unsupported = (why: string) => apiError('validation_failed', { message: `Unsupported provider: ${why}` })

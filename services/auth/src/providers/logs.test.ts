@@ -27,6 +27,11 @@ const ANSWERS: Instead[] = [
 ]
 
 test('the log says what failed at a provider and holds no token, code, secret or address', async () => {
+  const begun = await all.service.get('/authorize?provider=github')
+  const cookie = /=([^;]+);/.exec(String(begun.headers['set-cookie']))?.[1] as string
+  // Among them one that is refused for its cookie.
+  const { state } = all.far.visit('github', new URL(String(begun.headers.location)), all.newAccount('github'))
+  await all.service.otherBrowser().get(`/callback?code=${codeOf('github')}&state=${state}`)
   const names = Object.keys(PROVIDER_EXAMPLES)
   const visit = (name: string) => all.signIn(name, { ...all.newAccount(name), email: `${SECRET_ADDRESS}@example.com` })
   for (const name of names) {
@@ -52,7 +57,7 @@ test('the log says what failed at a provider and holds no token, code, secret or
   const log = await readFile(join(folder, 'log'), 'utf8')
   expect(log.match(/request refused/g)?.length).toBeGreaterThan(100)
   const secrets = [
-    ...[ACCESS_TOKEN.slice(0, 8), SECRET_ADDRESS.slice(0, 8)],
+    ...[ACCESS_TOKEN.slice(0, 8), SECRET_ADDRESS.slice(0, 8), cookie],
     ...names.flatMap((name) => [codeOf(name), clientOf(name).secret]),
     ...idTokens,
   ]

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { apiError } from '../errors.ts'
 import { cleanAccount } from './clean-account.ts'
-import { boundedFetch, type FarFetch, requireShortToken } from './far-side.ts'
+import { boundedFetch, type FarFetch, fitsAddress } from './far-side.ts'
 import { farSideFailed } from './far-side-failure.ts'
 import { oauth1Authorization } from './oauth1-signature.ts'
 import type { OAuth1Provider, ProviderJson } from './provider.ts'
@@ -52,6 +52,7 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
   }
 
   return {
+    asksFirst: true,
     async begin({ state }) {
       const callback = new URL(settings.redirectUri)
       callback.searchParams.set('state', state)
@@ -97,6 +98,6 @@ function parseToken(text: string): Token {
   const token = form.get('oauth_token')
   const secret = form.get('oauth_token_secret')
   if (!token || !secret) throw new Error('the provider answered no token')
-  requireShortToken(token)
+  if (!fitsAddress(token)) throw new Error('the provider answered a token that is too long for an address')
   return { token, secret }
 }

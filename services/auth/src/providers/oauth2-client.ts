@@ -14,7 +14,7 @@ import { apiError } from '../errors.ts'
 import { cleanAccount } from './clean-account.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import type { EndpointsOf } from './endpoints.ts'
-import { boundedFetch, type FarFetch, requireShortToken } from './far-side.ts'
+import { boundedFetch, type FarFetch } from './far-side.ts'
 import { farSideFailed } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
@@ -70,7 +70,6 @@ export function createOAuth2Client(
       provider.tokenParameters?.(client),
     )
     config[customFetch] = (url, init) => farFetch(url, init as RequestInit)
-    for (const token of [answer.access_token, answer.refresh_token]) requireShortToken(String(token))
     return answer
   }
 
@@ -87,13 +86,19 @@ export function createOAuth2Client(
       if (provider.idToken === 'always') throw new Error('no OIDC ID token present in response')
       return undefined
     }
-    const claims = await verifyIdToken(idToken, { rules: idTokens, audiences: [clientId], now })
+    const claims = await verifyIdToken(idToken, {
+      rules: idTokens,
+      audiences: [clientId],
+      secret: settings.secret,
+      now,
+    })
     if (nonce !== undefined && claims.nonce !== nonce) throw new Error('the id_token answers another sign-in')
     if (!matchesAccessToken(idToken, claims, answer.access_token)) throw new Error('the id_token has another at_hash')
     return claims
   }
 
   return {
+    asksFirst: false,
     async begin({ state, scopes, parameters, random }) {
       const endpoints = await endpointsOf()
       const verifier = provider.pkce ? random(32).toString('base64url') : undefined
@@ -137,7 +142,7 @@ export function createOAuth2Client(
           idToken: await checkIdToken(endpoints, answer, secrets, now),
           callback,
           client,
-          get: (url, headers) => getJson(config, answer.access_token, url, headers),
+          get: (url, headers, token = answer.access_token) => getJson(config, token, url, headers),
         })
         const refreshToken = typeof answer.refresh_token === 'string' ? answer.refresh_token : undefined
         return { account: cleanAccount(account), accessToken: answer.access_token, refreshToken }

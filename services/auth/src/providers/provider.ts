@@ -51,8 +51,8 @@ export interface GrantedSignIn {
   callback: Readonly<Record<string, string>>
   /** What we are there. */
   client: { id: string; secret: string }
-  /** GET with the access token; the JSON of an answer in the 200s, else an error. */
-  get(url: string, headers?: Record<string, string>): Promise<ProviderJson>
+  /** GET with the access token, or another one; the JSON of an answer in the 200s, else an error. */
+  get(url: string, headers?: Record<string, string>, token?: string): Promise<ProviderJson>
 }
 
 export interface OAuth2Provider {

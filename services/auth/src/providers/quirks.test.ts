@@ -1,7 +1,7 @@
 // What single providers do that no other does.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { json } from '../../test/far-side.ts'
-import { sign } from '../../test/far-sides/sign-in-providers.ts'
+import { json, text } from '../../test/far-side.ts'
+import { clientOf, sign } from '../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../test/provider-sign-in.ts'
 
 let all: ProviderSignIns
@@ -130,14 +130,6 @@ test('spotify: an address is never verified, so that the first sign-in waits for
   expect((await all.service.mailbox.waitFor(email)).text).toContain('/verify')
 })
 
-test('spotify: an account with the address of another user does not get in to theirs', async () => {
-  const { userId } = await all.service.signedIn('victim@example.com')
-  const refusal = refusalOf(await all.signIn('spotify', { id: 'thief', email: 'victim@example.com' }))
-  expect(refusal).toMatchObject(needsVerification)
-  const { body } = await all.service.get(`/admin/users/${userId}`, all.service.admin)
-  expect(body.app_metadata.providers).toEqual(['email'])
-})
-
 test('slack: an address it says is not verified is not', async () => {
   const profile = { ok: true, 'https://slack.com/user_id': 'U1', email: 'u1@slack.example', email_verified: false }
   answer('slack', 'profile', json(profile))
@@ -158,6 +150,57 @@ test('notion: a bot of a workspace, which has no user, is refused', async () => 
 test.each(['connection', 'organization'])('workos: %s says where the user signs in', async (selector) => {
   const { location } = await all.signIn('workos', all.newAccount('workos'), { query: `&${selector}=of-theirs` })
   expect(location.searchParams.get(selector)).toBe('of-theirs')
+})
+
+describe('workos: an address is verified where its organization has that domain', () => {
+  const domains = (...all: object[]) => answer('workos', '/organizations/org_01', json({ id: 'org_01', domains: all }))
+
+  test('and the key of ours, which WorkOS calls the secret, is what it is asked with', async () => {
+    domains({ domain: 'EXAMPLE.com', state: 'legacy_verified' })
+    expect((await claimsOf('workos')).email_verified).toBe(true)
+    const asked = all.far.requests('workos').find(({ path }) => path === '/organizations/org_01')
+    expect(asked?.headers.authorization).toBe(`Bearer ${clientOf('workos').secret}`)
+  })
+
+  test.each<[string, () => void]>([
+    ['has none', () => domains()],
+    ['has another one', () => domains({ domain: 'other.example', state: 'verified' })],
+    ['has it as part of its own', () => domains({ domain: 'sub.example.com', state: 'verified' })],
+    ['has not proven it', () => domains({ domain: 'example.com', state: 'pending' })],
+    ['says nothing of the state', () => domains({ domain: 'example.com' })],
+    ['answers what is no list', () => answer('workos', '/organizations/org_01', json({ domains: 'example.com' }))],
+    ['cannot be asked', () => answer('workos', '/organizations/org_01', text('no', 403))],
+  ])('but not where it %s, and takes nobody over', async (_what, organization) => {
+    const account = all.newAccount('workos')
+    const { userId } = await all.service.signedIn(account.email)
+    organization()
+    expect(refusalOf(await all.signIn('workos', account))).toMatchObject(needsVerification)
+    const { body } = await all.service.get(`/admin/users/${userId}`, all.service.admin)
+    expect(body.app_metadata.providers).toEqual(['email'])
+  })
+
+  test('nor without an organization', async () => {
+    const { id, email } = all.newAccount('workos')
+    const profile = { id, email, connection_id: 'conn_1', connection_type: 'GoogleOAuth', organization_id: null }
+    answer('workos', 'token', json({ access_token: 'x', profile }))
+    expect(refusalOf(await all.signIn('workos', { id, email }))).toMatchObject(needsVerification)
+  })
+})
+
+test.each(['snapchat', 'figma', 'spotify'])(
+  '%s: an address whose proof it does not tell of opens no account of another user',
+  async (name) => {
+    const account = all.newAccount(name)
+    const { userId } = await all.service.signedIn(account.email)
+    expect(refusalOf(await all.signIn(name, account))).toMatchObject(needsVerification)
+    const { body } = await all.service.get(`/admin/users/${userId}`, all.service.admin)
+    expect(body.app_metadata.providers).toEqual(['email'])
+  },
+)
+
+test('slack: an address of which it says nothing is not verified', async () => {
+  answer('slack', 'profile', json({ ok: true, 'https://slack.com/user_id': 'U2', email: 'u2@slack.example' }))
+  expect(refusalOf(await all.signIn('slack', {}))).toMatchObject(needsVerification)
 })
 
 test('workos: workos_provider goes on as provider', async () => {
@@ -188,3 +231,28 @@ test.each(['', ' '.repeat(256), 'x'.repeat(256), 'a\0b', '\ud800', 1.5, 2 ** 60,
     })
   },
 )
+
+describe('a token of a provider with more roles than an address can hold', () => {
+  const token = 'x'.repeat(30_000)
+  const longAnswer: Answer[2] = (response, usual) =>
+    void response.end(JSON.stringify({ ...JSON.parse(usual), access_token: token, refresh_token: token }))
+
+  test('is left out of the address, and the sign-in goes on', async () => {
+    answer('discord', 'token', longAnswer)
+    const { answer: answered } = await all.signIn('discord', all.newAccount('discord'))
+    const told = new URLSearchParams(String(answered.headers.location).split('#')[1])
+    expect(told.get('access_token')).toBeTruthy()
+    expect([told.get('provider_token'), told.get('provider_refresh_token')]).toEqual([null, null])
+  })
+
+  test('comes with the session where a code is exchanged', async () => {
+    answer('discord', 'token', longAnswer)
+    const verifier = 'v'.repeat(43)
+    const query = `&code_challenge=${verifier}&code_challenge_method=plain`
+    const { answer: answered } = await all.signIn('discord', all.newAccount('discord'), { query })
+    const auth_code = new URL(String(answered.headers.location)).searchParams.get('code')
+    const exchanged = await all.service.post('/token?grant_type=pkce', { auth_code, code_verifier: verifier })
+    const { provider_token, provider_refresh_token } = exchanged.body
+    expect([provider_token === token, provider_refresh_token === token]).toEqual([true, true])
+  })
+})

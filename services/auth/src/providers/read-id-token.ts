@@ -6,6 +6,7 @@ import type { EndpointsOf } from './endpoints.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import { badRequest } from './id-token-refusal.ts'
 import type { OAuth2Provider } from './provider.ts'
+import { readUnverified } from './readable-id-token.ts'
 
 /** An id_token that an application got from the provider itself, with what belongs to it. */
 export interface GivenIdToken {
@@ -40,6 +41,8 @@ export function createIdTokenReader(
   return {
     isIssuer: async (issuer) => (await endpointsOf()).idTokens?.isIssuer(issuer) ?? false,
     async read({ idToken, accessToken, nonce, now }) {
+      const { aud } = readUnverified(idToken, now)
+      if (aud !== undefined && ![aud].flat().some((one) => audiences.includes(one))) throw forAnother(aud)
       const endpoints = await endpointsOf()
       if (!endpoints.idTokens) throw badRequest('Bad ID token')
       const claims = await verifyIdToken(idToken, { rules: endpoints.idTokens, audiences, now }).catch(explain)
@@ -68,8 +71,12 @@ function requireNonce({ nonce: hashed }: JWTPayload, nonce: string | undefined):
 function explain(error: unknown): never {
   if (error instanceof ApiError) throw error
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') {
-    const named = [error.payload.aud].flat().slice(0, 5).join(' ').slice(0, 500)
-    throw badRequest(`Unacceptable audience in id_token: [${named}]`, undefined, error)
+    throw forAnother(error.payload.aud, error)
   }
   throw badRequest('Bad ID token', undefined, error)
+}
+
+function forAnother(audience: unknown, cause?: unknown) {
+  const named = [audience].flat().slice(0, 5).join(' ').slice(0, 500)
+  return badRequest(`Unacceptable audience in id_token: [${named}]`, undefined, cause)
 }

@@ -27,6 +27,8 @@ export interface SignedIn {
 
 /** Signing in at a provider: two steps, between which the browser is there. */
 export interface SignInClient {
+  /** Whether `begin` asks the provider each time. */
+  asksFirst: boolean
   /** Where to send the browser. Throws provider_unavailable where the provider must be asked first and is not there. */
   begin(request: SignInRequest): Promise<{ url: string; secrets: SignInSecrets }>
   /** Redeems what the browser came back with. Throws as contract/auth-external.md 2.3, stage 2, says. */

@@ -17,7 +17,7 @@ export const slack: OAuth2Provider = {
     const user = await get(`${api}/openid.connect.userInfo`)
     return {
       sub: user[USER_ID],
-      emails: onlyEmail(user.email, user.email_verified !== false),
+      emails: onlyEmail(user.email, user.email_verified === true),
       claims: {
         iss: api,
         name: user.name,

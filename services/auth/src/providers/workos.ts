@@ -1,4 +1,4 @@
-import { type OAuth2Provider, onlyEmail } from './provider.ts'
+import { type GrantedSignIn, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
 /**
  * https://workos.com/docs/reference/sso; GET /authorize needs `connection`, `organization` or `workos_provider`, which says
@@ -20,13 +20,31 @@ export const workos: OAuth2Provider = {
     // `provider` is what we are asked for ourselves.
     ...(workos_provider && { provider: workos_provider }),
   }),
-  identify({ endpoints: { api }, answer: { profile } }) {
+  async identify(signIn) {
+    const { api } = signIn.endpoints
+    const { profile } = signIn.answer
     const name = [profile.first_name, profile.last_name].filter(Boolean).join(' ')
     const { connection_id, organization_id } = profile
     return {
       sub: profile.id,
-      emails: onlyEmail(profile.email, true),
+      emails: onlyEmail(profile.email, await isOfItsOrganization(signIn)),
       claims: { iss: api, name, full_name: name, custom_claims: { connection_id, organization_id } },
     }
   },
 }
+
+/**
+ * Whether the address is in a domain that WorkOS has verified for the organization: who runs the directory of any of them can
+ * write any address into it (https://workos.com/docs/sso/domains). The secret is an API key.
+ */
+async function isOfItsOrganization({ endpoints: { api }, answer, client, get }: GrantedSignIn): Promise<boolean> {
+  const { organization_id, email } = answer.profile
+  if (!organization_id) return false
+  const url = `${api}/organizations/${encodeURIComponent(String(organization_id))}`
+  const organization: ProviderJson = await get(url, {}, client.secret).catch(() => ({}))
+  const domains: ProviderJson[] = Array.isArray(organization.domains) ? organization.domains : []
+  const domain = String(email).split('@').at(-1)?.toLowerCase()
+  return domains.some((known) => VERIFIED.includes(known?.state) && String(known.domain).toLowerCase() === domain)
+}
+
+const VERIFIED = ['verified', 'legacy_verified']

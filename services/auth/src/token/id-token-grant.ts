@@ -29,7 +29,7 @@ export interface IdTokenGrantInput {
 export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdTokenGrantInput): Promise<SessionBody> {
   const { id_token: idToken, access_token: accessToken, nonce, linkingCaller, audience, context, client } = input
   if (!idToken) throw badRequest('id_token required')
-  const provider = await findProvider(deps, input)
+  const provider = await findProvider(deps, idToken, input)
   const account = await provider.idTokens.read({ idToken, accessToken, nonce, now: deps.now() })
   const shown = {
     provider,
@@ -45,13 +45,13 @@ export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdToke
   })
 }
 
-/** By its name, or by the issuer of the token and the client it was made for. Before the token is looked at. */
-async function findProvider({ providers }: Deps, input: IdTokenGrantInput) {
+/** By its name, before the token is looked at; or by the issuer of the token and the client it was made for. */
+async function findProvider({ providers, now }: Deps, idToken: string, input: IdTokenGrantInput) {
   const { provider: name = '', client_id: clientId = '', issuer = '' } = input
   if (name === '' && (clientId === '' || issuer === '')) {
     throw badRequest('provider or client_id and issuer required')
   }
-  const found = await providers.findByIdToken({ name, issuer, clientId })
+  const found = await providers.findByIdToken({ name, issuer, clientId, idToken, now: now() })
   if (!found?.idTokens) {
     const named = (name || issuer).slice(0, 100)
     throw apiError('validation_failed', { message: `Custom OIDC provider "${named}" not allowed` })

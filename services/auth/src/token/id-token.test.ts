@@ -218,7 +218,64 @@ describe('refused is', () => {
     expect((await own.get('/authorize?provider=google')).body.error_code).toBe('provider_unavailable')
     await own.close()
   })
+
+  test.each<[string, () => Promise<string>, string]>([
+    ['what is no JWT', async () => 'not a token', 'Bad ID token'],
+    ['a JWT of no JSON', async () => 'a.b.c', 'Bad ID token'],
+    ['one that has expired', () => google.idToken({ ...newPerson(), exp: now() - 60 }), 'Bad ID token'],
+    [
+      'one without an end',
+      async () => `${encode({ alg: 'RS256' })}.${encode({ aud: 'our-client' })}.x`,
+      'Bad ID token',
+    ],
+    ['one without a signature', async () => `${encode({ alg: 'none' })}.${encode(LIVE)}.`, 'Bad ID token'],
+    [
+      'one for another client',
+      () => google.idToken({ ...newPerson(), aud: 'another' }),
+      'Unacceptable audience in id_token: [another]',
+    ],
+  ])('%s, without asking a provider, which may be away', async (_what, make, description) => {
+    const gone = await startOpenIdProvider()
+    await gone.close()
+    const own = await service.with(gone.settings('GOOGLE'))
+    const id_token = await make()
+    const given = [{ provider: 'google' }, { provider: gone.issuer }, { issuer: gone.issuer, client_id: 'our-client' }]
+    // By its issuer the provider has to be asked before the audience can be looked at.
+    for (const by of description.startsWith('Bad') ? given : given.slice(0, 1)) {
+      expect(await own.post('/token?grant_type=id_token', { ...by, id_token })).toMatchObject(refused(description))
+    }
+    await own.close()
+  })
 })
+
+test.each(['corp', 'CORP', 'custom:corp', 'Custom:Corp'])(
+  'a provider of one’s own is known as %s',
+  async (provider) => {
+    const person = newPerson()
+    const answer = await grant({ provider, id_token: await corp.idToken(person) })
+    expect([answer.status, answer.body.user?.app_metadata.provider]).toEqual([200, 'corp'])
+    const begun = await service.get(`/authorize?provider=${provider}`)
+    expect(String(begun.headers.location)).toContain(corp.issuer)
+    const { access_token } = answer.body
+    const url = `/user/identities/authorize?provider=${provider}&skip_http_redirect=true`
+    expect((await service.get(url, { authorization: `Bearer ${access_token}` })).status).toBe(200)
+  },
+)
+
+test.each(['custom:google', 'custom:nobody', 'custom:', 'custom:custom:corp'])(
+  '%s is no provider',
+  async (provider) => {
+    const id_token = await google.idToken(newPerson())
+    expect(await grant({ provider, id_token })).toMatchObject({
+      status: 400,
+      body: { error_code: 'validation_failed', msg: `Custom OIDC provider "${provider}" not allowed` },
+    })
+    expect(await service.get(`/authorize?provider=${provider}`)).toMatchObject({
+      status: 400,
+      body: { msg: `Unsupported provider: Provider ${provider} could not be found` },
+    })
+  },
+)
 
 async function publishedKey() {
   const { keys } = (await (await fetch(`${google.issuer}/jwks`)).json()) as { keys: (JWK & { kid: string })[] }
@@ -228,3 +285,4 @@ async function publishedKey() {
 /** By the clock of the service, which stands still: real time would not make a token expire there. */
 const now = () => Math.floor(service.clock.now().getTime() / 1000)
 const encode = (json: object) => Buffer.from(JSON.stringify(json)).toString('base64url')
+const LIVE = { aud: 'our-client', exp: 4e9 }

@@ -1,7 +1,7 @@
 // Signing in at providers, linking and unlinking, as the library does it in a browser.
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { type OpenIdProvider, startOpenIdProvider } from '../openid-provider.ts'
+import { type OpenIdProvider, startOpenIdProvider, visitFrom } from '../openid-provider.ts'
 import { startTestService } from '../service.ts'
 import { test as base, clientOf, type FlowType, type Running, signIn } from './client.ts'
 
@@ -31,9 +31,7 @@ const test = base.extend<object & { google: OpenIdProvider; external: Running }>
 
 /** The browser's way from an address of ours to the provider, through its pages and back to the application. */
 async function browse({ service }: Running, google: OpenIdProvider, address: string): Promise<URL> {
-  const at = new URL(address)
-  const start = at.origin === google.issuer ? address : (await service.get(at.pathname + at.search)).headers.location
-  const callback = await google.visit(String(start))
+  const callback = await visitFrom(service, google, address)
   return new URL(String((await service.get(callback.pathname + callback.search)).headers.location))
 }
 

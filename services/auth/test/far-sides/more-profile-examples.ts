@@ -122,7 +122,7 @@ export const MORE_PROFILE_EXAMPLES: Record<string, ProviderExample> = {
       picture: 'https://b.example/sue',
       avatar_url: 'https://b.example/sue',
     }),
-    isVerified: true,
+    isVerified: false,
   },
   spotify: {
     authorize: { path: '/authorize', parameters: { scope: 'user-read-email' } },
@@ -195,18 +195,25 @@ export const MORE_PROFILE_EXAMPLES: Record<string, ProviderExample> = {
     authorize: { path: '/sso/authorize', parameters: {} },
     token: { authentication: 'post' },
     profiles: [],
-    endpoints: tokenEndpoint('/sso/token', ({ account: { id, email } }) => ({
-      profile: {
-        object: 'profile',
-        id,
-        email,
-        connection_id: 'conn_01',
-        organization_id: 'org_01',
-        connection_type: 'OktaSAML',
-        first_name: 'Will',
-        last_name: 'Work',
+    endpoints: {
+      ...tokenEndpoint('/sso/token', ({ account: { id, email } }) => ({
+        profile: {
+          object: 'profile',
+          id,
+          email,
+          connection_id: 'conn_01',
+          organization_id: 'org_01',
+          connection_type: 'OktaSAML',
+          first_name: 'Will',
+          last_name: 'Work',
+        },
+      })),
+      // Of the organization, by our key: no profile of the account.
+      '/organizations/org_01': {
+        step: 'description',
+        answer: () => ({ id: 'org_01', domains: [{ domain: 'example.com', state: 'verified' }] }),
       },
-    })),
+    },
     identity: (base) => ({
       iss: base,
       name: 'Will Work',

@@ -108,7 +108,7 @@ export const PROFILE_EXAMPLES: Record<string, ProviderExample> = {
       full_name: 'Fred Figma',
       avatar_url: 'https://figma.example/fred',
     }),
-    isVerified: true,
+    isVerified: false,
   },
   github: {
     authorize: { path: '/login/oauth/authorize', parameters: { scope: 'user:email' }, pkce: true },

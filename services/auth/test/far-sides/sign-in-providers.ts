@@ -69,6 +69,8 @@ export interface SignInProviders {
   settings(...names: string[]): Record<string, string>
   /** The browser arrives and the account signs in: what it comes back with. */
   visit(name: string, location: URL, account: FarAccount): Record<string, string>
+  /** For real browsers: a page with a button `Go on`, which posts what the account comes back with. */
+  showPage(name: string, account: FarAccount): void
   /** Another answer until told otherwise, at a step or at one address; undefined: as the real one does. */
   answer(name: string, at: Step | `/${string}`, how?: Instead): void
   /** Instead of the id_token it would make. */
@@ -87,6 +89,7 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
   const requests = new Map<string, SeenRequest[]>()
   const visitors = new Map<string, { account: FarAccount; nonce: string | undefined }>()
   const others = new Map<string, Instead>()
+  const pages = new Map<string, FarAccount>()
   let forge: Parameters<SignInProviders['forge']>[0]
 
   async function idToken(claims: Record<string, unknown>): Promise<string> {
@@ -95,13 +98,26 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
     return forge ? forge(all, keys) : sign(all, keys)
   }
 
-  const server = createServer(async (incoming, response) => {
+  function visit(name: string, location: URL, account: FarAccount): Record<string, string> {
+    const { state = '', nonce } = Object.fromEntries(location.searchParams)
+    visitors.set(name, { account, nonce })
+    return examples[name]?.callback?.(location, requests.get(name) ?? []) ?? { code: codeOf(name), state }
+  }
+
+  const server = createServer({ maxHeaderSize: 64 * 1024 }, async (incoming, response) => {
     const [, name = '', path = ''] = /^\/([a-z]+)(.*)$/.exec(incoming.url ?? '') ?? []
     const request = await read(incoming, path).catch(() => undefined)
     // A caller that gave up in the middle of its request.
     if (!request) return
     requests.set(name, [...(requests.get(name) ?? []), request])
     const [pathname = ''] = path.split('?')
+    const pageOf = pages.get(name)
+    if (pageOf && pathname === examples[name]?.authorize.path) {
+      const location = new URL(url + incoming.url)
+      return void response
+        .setHeader('content-type', 'text/html')
+        .end(answerPage(location, visit(name, location, pageOf)))
+    }
     const endpoint = examples[name]?.endpoints[pathname]
     if (!endpoint) return void response.writeHead(404).end()
     const { account, nonce } = visitors.get(name) ?? { account: {}, nonce: undefined }
@@ -132,11 +148,8 @@ export async function startSignInProviders(examples: Record<string, ProviderExam
           [`AUTH_EXTERNAL_${name.toUpperCase()}_URL`]: `${url}/${name}`,
         })),
       ),
-    visit(name, location, account) {
-      const { state = '', nonce } = Object.fromEntries(location.searchParams)
-      visitors.set(name, { account, nonce })
-      return examples[name]?.callback?.(location, requests.get(name) ?? []) ?? { code: codeOf(name), state }
-    },
+    visit,
+    showPage: (name, account) => void pages.set(name, account),
     answer(name, at, how) {
       if (how) others.set(`${name} ${at}`, how)
       else others.delete(`${name} ${at}`)
@@ -162,6 +175,12 @@ export const codeOf = (name: string) => `code-of-${name}`
 
 export const sign = (claims: Record<string, unknown>, { privateKey }: Keys) =>
   new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: KEY_ID }).sign(privateKey)
+
+function answerPage(location: URL, form: Record<string, string>): string {
+  const fields = Object.entries(form).map(([name, value]) => `<input name="${name}" value="${value}">`)
+  const target = location.searchParams.get('redirect_uri')
+  return `<!doctype html><title>Provider</title><form method="post" action="${target}">${fields.join('')}<button>Go on</button></form>`
+}
 
 async function read(incoming: IncomingMessage, path: string): Promise<SeenRequest> {
   let body = ''

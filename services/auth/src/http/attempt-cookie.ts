@@ -1,0 +1,83 @@
+// The cookie that binds an attempt to sign in at a provider to the browser that began it. The one rule: it is set by a
+// navigation to the host the provider sends the browser back to, and without it the provider's answer is worth nothing
+// (RFC 9700 section 4.7). It gives no right to anything else.
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { UUID } from '../db/uuid.ts'
+
+/** Attempts of one browser at a time, in as many tabs; a further one ends the oldest. */
+const MAX_ATTEMPTS = 10
+
+export interface Attempt {
+  /** The `state` the provider is given. */
+  id: string
+  lifetimeSeconds: number
+  /** Whether browsers come by https, from where alone the cookie is then set and sent. */
+  isSecure: boolean
+  /** Whether the provider's page posts its answer, which no cookie that stays at home comes along with. */
+  isPosted: boolean
+}
+
+/** `__Host-`: set by this very host over TLS, so that no neighbour in the domain can plant one. */
+const SECURE_PREFIX = '__Host-auth-attempt-'
+const PLAIN_PREFIX = 'auth-attempt-'
+
+/** Gives the browser the cookie of an attempt, and takes those of its oldest attempts where it has many. */
+export function bindBrowser(request: FastifyRequest, reply: FastifyReply, key: KeyObject, attempt: Attempt): void {
+  const { id, lifetimeSeconds, isSecure, isPosted } = attempt
+  const prefix = isSecure ? SECURE_PREFIX : PLAIN_PREFIX
+  const name = prefix + id
+  // Browsers send what they got first first (RFC 6265 section 5.4).
+  const others = cookiesOf(request).filter(
+    ([other]) => other.startsWith(prefix) && UUID.test(other.slice(prefix.length)),
+  )
+  const tooMany = others.slice(0, Math.max(0, others.length - MAX_ATTEMPTS + 1)).slice(0, MAX_ATTEMPTS)
+  for (const [other] of tooMany) setCookie(reply, { name: other, value: '', maxAge: 0, isSecure, sameSite: 'Lax' })
+  const sameSite = isPosted && isSecure ? 'None' : 'Lax'
+  setCookie(reply, { name, value: valueFor(key, id), maxAge: lifetimeSeconds, isSecure, sameSite })
+}
+
+/** Whether the browser has the cookie of this attempt. `isPlainAllowed`: also one that did not come over TLS. */
+export function isBound(
+  request: FastifyRequest,
+  key: KeyObject,
+  { id, isPlainAllowed }: { id: string; isPlainAllowed: boolean },
+): boolean {
+  const names = isPlainAllowed ? [SECURE_PREFIX + id, PLAIN_PREFIX + id] : [SECURE_PREFIX + id]
+  const expected = Buffer.from(valueFor(key, id))
+  return cookiesOf(request).some(([name, value]) => {
+    const given = Buffer.from(value)
+    return names.includes(name) && given.length === expected.length && timingSafeEqual(given, expected)
+  })
+}
+
+/** Takes the cookie of an attempt that is over. */
+export function unbindBrowser(request: FastifyRequest, reply: FastifyReply, id: string): void {
+  for (const [name] of cookiesOf(request)) {
+    const isSecure = name === SECURE_PREFIX + id
+    if (isSecure || name === PLAIN_PREFIX + id) {
+      setCookie(reply, { name, value: '', maxAge: 0, isSecure, sameSite: 'Lax' })
+    }
+  }
+}
+
+const valueFor = (key: KeyObject, id: string) => createHmac('sha256', key).update(id).digest('base64url')
+
+interface Cookie {
+  name: string
+  value: string
+  maxAge: number
+  isSecure: boolean
+  sameSite: 'Lax' | 'None'
+}
+
+function setCookie(reply: FastifyReply, { name, value, maxAge, isSecure, sameSite }: Cookie): void {
+  const attributes = ['Path=/', `Max-Age=${Math.ceil(maxAge)}`, 'HttpOnly', `SameSite=${sameSite}`]
+  reply.header('set-cookie', [`${name}=${value}`, ...attributes, ...(isSecure ? ['Secure'] : [])].join('; '))
+}
+
+const cookiesOf = ({ headers }: FastifyRequest): [name: string, value: string][] =>
+  (headers.cookie ?? '').split(';').map((pair) => {
+    const [name = '', ...value] = pair.split('=')
+    return [name.trim(), value.join('=').trim()]
+  })

@@ -1,0 +1,245 @@
+// An attempt to sign in at a provider belongs to the browser that began it (RFC 9700 section 4.7).
+import { createHash, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
+import { type ProviderSignIns, startProviderSignIns } from '../../test/provider-sign-in.ts'
+import { type Answer, fragmentOf, queryOf, startTestService, type TestService } from '../../test/service.ts'
+import { deleteExpired } from '../housekeeping.ts'
+
+let google: OpenIdProvider
+let service: TestService
+beforeAll(async () => {
+  google = await startOpenIdProvider()
+  service = await startTestService({ ...google.settings('GOOGLE'), AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' })
+})
+afterAll(async () => {
+  await service.close()
+  await google.close()
+})
+
+let people = 0
+const newPerson = () => {
+  const sub = `browser-${people++}`
+  return { sub, email: `${sub}@example.com`, email_verified: true }
+}
+
+const AUTHORIZE = '/authorize?provider=google'
+const back = (browser: Pick<TestService, 'get'>, { pathname, search }: URL) => browser.get(pathname + search)
+const cookiesOf = ({ headers }: Answer) => [headers['set-cookie'] ?? []].flat().map(String)
+const refusal = (answer: Answer) => ({ ...queryOf(answer), to: String(answer.headers.location).split('?')[0] })
+const ELSEWHERE = {
+  to: 'https://site.example',
+  error: 'invalid_request',
+  error_code: 'bad_oauth_state',
+  error_description: 'This sign-in was begun in another browser',
+}
+
+describe("the end of somebody else's sign-in", () => {
+  const challenge = createHash('sha256').update(randomBytes(32)).digest('base64url')
+
+  test.each([
+    ['', (answer: Answer) => fragmentOf(answer).access_token],
+    [`&code_challenge=${challenge}&code_challenge_method=s256`, (answer: Answer) => queryOf(answer).code],
+  ])('signs in nobody in another browser, and goes on in its own (%s)', async (query, tokenOf) => {
+    google.next(newPerson())
+    const callback = await visitFrom(service, google, AUTHORIZE + query)
+    const victim = service.otherBrowser()
+    const answer = await back(victim, callback)
+    expect([answer.status, refusal(answer)]).toEqual([303, ELSEWHERE])
+    // One with a cookie of its own, for another attempt, too.
+    await victim.get(AUTHORIZE)
+    expect(refusal(await back(victim, callback))).toEqual(ELSEWHERE)
+    expect(tokenOf(await back(service, callback))).toBeTruthy()
+  })
+
+  test('is not made theirs by a cookie of another attempt under its name, nor by one that came without TLS', async () => {
+    google.next(newPerson())
+    const callback = await visitFrom(service, google, AUTHORIZE)
+    const state = String(callback.searchParams.get('state'))
+    const [own = ''] = cookiesOf(await service.otherBrowser().get(AUTHORIZE))
+    const other = own.slice(own.indexOf('=') + 1, own.indexOf(';'))
+    const begun = await service.otherBrowser().get(AUTHORIZE)
+    const [good = ''] = cookiesOf(begun)
+    const stateOfGood = String(new URL(String(begun.headers.location)).searchParams.get('state'))
+    const planted = good.slice('__Host-'.length).split(';')[0] as string
+    for (const [of, cookie] of [
+      [state, `__Host-auth-attempt-${state}=${other}`],
+      [state, `__Host-auth-attempt-${state}=`],
+      [state, '__Host-auth-attempt-'],
+      [stateOfGood, planted],
+    ] as const) {
+      const answer = await service.get(`/callback?code=x&state=${of}`, { cookie })
+      expect(refusal(answer)).toEqual(ELSEWHERE)
+    }
+  })
+
+  test('begun before this version, or by a replica that still runs another, needs no cookie', async () => {
+    google.next(newPerson())
+    const callback = await visitFrom(service, google, AUTHORIZE)
+    const id = String(callback.searchParams.get('state'))
+    await service.deps.db.updateTable('flow_states').set({ browser_bound: false }).where('id', '=', id).execute()
+    expect(fragmentOf(await back(service.otherBrowser(), callback)).access_token).toBeTruthy()
+  })
+})
+
+describe('the cookie', () => {
+  test('is of this host alone, out of reach of scripts, sent with no request of other sites, and gone with the attempt', async () => {
+    google.next(newPerson())
+    const browser = service.otherBrowser()
+    const begun = await browser.get(AUTHORIZE)
+    const callback = await google.visit(String(begun.headers.location))
+    const name = `__Host-auth-attempt-${callback.searchParams.get('state')}`
+    const attributes = 'Path=/; Max-Age=300; HttpOnly; SameSite=Lax; Secure'
+    expect(cookiesOf(begun)).toEqual([expect.stringMatching(new RegExp(`^${name}=[\\w-]{43}; ${attributes}$`))])
+    expect(cookiesOf(await back(browser, callback))).toEqual([
+      `${name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure`,
+    ])
+  })
+
+  test('is there for each of several tabs, and of more than ten attempts for the newest ten', async () => {
+    const browser = service.otherBrowser()
+    google.next(newPerson())
+    const callbacks: URL[] = []
+    for (let tab = 0; tab < 11; tab++) callbacks.push(await visitFrom(browser, google, AUTHORIZE))
+    const [first, second, ...others] = callbacks as [URL, URL, ...URL[]]
+    expect(refusal(await back(browser, first))).toEqual(ELSEWHERE)
+    for (const callback of [second, others.at(-1) as URL]) {
+      expect(fragmentOf(await back(browser, callback)).access_token).toBeTruthy()
+    }
+  })
+
+  test('has neither prefix nor Secure where the service is reached without TLS, as on a developer’s machine', async () => {
+    const settings = { AUTH_EXTERNAL_GOOGLE_REDIRECT_URI: 'http://auth.example/callback' }
+    const own = await service.with({ ...settings, AUTH_API_EXTERNAL_URL: 'http://auth.example' })
+    const begun = await own.get(AUTHORIZE)
+    expect(cookiesOf(begun)[0]).toMatch(/^auth-attempt-[^;]+; Path=\/; Max-Age=300; HttpOnly; SameSite=Lax$/)
+    const state = new URL(String(begun.headers.location)).searchParams.get('state')
+    const answer = await own.get(`/callback?state=${state}&error=denied`)
+    expect(queryOf(answer)).toEqual({ error: 'denied' })
+    await own.close()
+  })
+
+  test('gives foreign pages no more rights: answers allow the same as without', async () => {
+    const headers = { origin: 'https://evil.example' }
+    const { headers: answered } = await service.otherBrowser().get(AUTHORIZE, headers)
+    expect(answered['access-control-allow-origin']).toBe('https://evil.example')
+    expect(answered['access-control-expose-headers']).not.toMatch(/cookie/i)
+  })
+})
+
+describe('at a provider whose page posts its answer', () => {
+  let all: ProviderSignIns
+  beforeAll(async () => {
+    all = await startProviderSignIns()
+  })
+  afterAll(() => all.close())
+
+  test('the cookie comes along from there, and without it nobody is signed in', async () => {
+    const begun = await all.service.otherBrowser().get('/authorize?provider=apple')
+    expect(cookiesOf(begun)[0]).toMatch(/; SameSite=None; Secure$/)
+    const attempt = await all.begin('apple', all.newAccount('apple'))
+    const { location, answer } = await attempt.comeBack()
+    expect(fragmentOf(answer as Answer).access_token).toBeTruthy()
+    const victim = all.service.otherBrowser()
+    const form = all.far.visit('apple', location, all.newAccount('apple'))
+    const other = new URL(String((await all.service.get('/authorize?provider=apple')).headers.location))
+    const state = String(other.searchParams.get('state'))
+    expect(refusal(await victim.submit('/callback', { ...form, state }))).toEqual(ELSEWHERE)
+  })
+})
+
+describe('an attempt that was asked for by something else than a navigation to us', () => {
+  const ask = async (host: string) => String((await service.get(AUTHORIZE, { host })).headers.location)
+
+  test('from another host of ours begins at the one the provider sends the browser back to', async () => {
+    google.next(newPerson())
+    const address = await ask('other.example')
+    expect(address).toMatch(/^https:\/\/auth\.example\/callback\?begin=/)
+    const browser = service.otherBrowser()
+    expect(fragmentOf(await signInAt(browser, google, address)).access_token).toBeTruthy()
+    // Whatever name the proxy passes on.
+    const forwarded = { host: 'auth:8081', 'x-forwarded-host': 'auth.example:443' }
+    expect(String((await browser.get(AUTHORIZE, forwarded)).headers.location)).toContain(google.issuer)
+  })
+
+  test('is nothing its maker could finish: who opens the address begins an attempt of their own', async () => {
+    google.next(newPerson())
+    const address = await ask('other.example')
+    const browser = service.otherBrowser()
+    const callback = await visitFrom(browser, google, address)
+    expect(address).not.toContain(String(callback.searchParams.get('state')))
+    expect(refusal(await back(service.otherBrowser(), callback))).toEqual(ELSEWHERE)
+  })
+
+  test.each(['from another host', 'linking'])('begins once, within five minutes, as it was asked: %s', async (what) => {
+    const { auth } = await service.signedIn()
+    const linking = async () =>
+      (await service.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)).body.url as string
+    const make = what === 'linking' ? linking : () => ask('other.example')
+    const open = async (address: string) => back(service.otherBrowser(), new URL(address))
+    const address = await make()
+    expect(String((await open(address)).headers.location)).toContain(google.issuer)
+    expect(refusal(await open(address))).toMatchObject({ error_code: 'bad_oauth_state' })
+    const late = await make()
+    service.clock.advance({ seconds: 301 })
+    expect(refusal(await open(late))).toMatchObject({ error_description: 'This address has expired' })
+    const changed = new URL(await make())
+    changed.searchParams.set('begin', `A${changed.searchParams.get('begin')}`)
+    expect(refusal(await open(changed.href))).toMatchObject({ error_description: 'This address is not complete' })
+    expect(refusal(await open('https://auth.example/callback?begin='))).toMatchObject({ error_code: 'bad_oauth_state' })
+  })
+
+  test('and is finished by another browser than the one that opened it links nothing', async () => {
+    const { auth, userId } = await service.signedIn()
+    const { body } = await service.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
+    google.next(newPerson())
+    const callback = await visitFrom(service.otherBrowser(), google, body.url)
+    expect(refusal(await back(service, callback))).toEqual(ELSEWHERE)
+    const { body: user } = await service.get(`/admin/users/${userId}`, service.admin)
+    expect(user.app_metadata.providers).toEqual(['email'])
+  })
+})
+
+describe('of sign-ins begun at providers by all together, without an address to count by,', () => {
+  const rows = async ({ deps }: TestService) => {
+    const { count } = deps.db.fn
+    const counted = deps.db.selectFrom('flow_states').select(count<string>('id').as('rows'))
+    return Number((await counted.executeTakeFirstOrThrow()).rows)
+  }
+
+  test('no more than AUTH_RATE_LIMIT_PROVIDER_SIGN_INS add a row', async () => {
+    const own = await startTestService({
+      ...google.settings('GOOGLE'),
+      AUTH_RATE_LIMIT_PROVIDER_SIGN_INS: '3/5m',
+      AUTH_WORKERS_ENABLED: 'false',
+    })
+    const answers = await Promise.all(Array.from({ length: 9 }, () => own.get(AUTHORIZE)))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect([refused.length, await rows(own)]).toEqual([6, 3])
+    expect(refused[0]).toMatchObject({
+      headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
+      body: { error_code: 'over_request_rate_limit' },
+    })
+    await own.close()
+  })
+
+  test('none stays longer than ten minutes after it expired', async () => {
+    google.next(newPerson())
+    const late = await visitFrom(service, google, AUTHORIZE)
+    service.clock.advance({ seconds: 800 })
+    await deleteExpired(service.deps, service.deps.log)
+    expect(refusal(await back(service, late))).toMatchObject({ error_description: 'OAuth state has expired' })
+    service.clock.advance({ seconds: 101 })
+    await deleteExpired(service.deps, service.deps.log)
+    expect(await rows(service)).toBe(0)
+  })
+
+  test('a tenth may cause a request of ours', async () => {
+    const all = await startProviderSignIns({ AUTH_RATE_LIMIT_PROVIDER_SIGN_INS: '20/5m' })
+    const answers = await Promise.all(Array.from({ length: 6 }, () => all.service.get('/authorize?provider=twitter')))
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(4)
+    expect([all.far.requests('twitter').length, await rows(all.service)]).toEqual([2, 2])
+    expect((await all.service.get('/authorize?provider=github')).status).toBe(302)
+    await all.close()
+  })
+})
