@@ -31,9 +31,13 @@ export interface CheckedPassword {
 const MAILBOX_METHODS = ['otp', 'magiclink', 'recovery']
 
 /** What can be refused by the password alone. */
-export async function requireFitPassword(deps: Deps, password: string): Promise<void> {
+export async function requireFitPassword(
+  deps: Deps,
+  password: string,
+  email: string | null | undefined,
+): Promise<void> {
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
-  await requireStrongPassword(deps, password)
+  await requireStrongPassword(deps, password, email)
 }
 
 /** Without an address nobody could ever sign in with it. */

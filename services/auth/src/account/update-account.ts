@@ -108,7 +108,7 @@ function addressesToProve(deps: Deps, user: User, { email, phone }: AccountChang
 /** Everything that can be refused before a message is counted, in the order of contract/auth-core.md 11.11. */
 async function checkChanges(deps: Deps, { user, session }: LiveCaller, changes: AccountChanges): Promise<void> {
   const { password, data, appMetadata } = changes
-  if (password !== undefined) await requireFitPassword(deps, password)
+  if (password !== undefined) await requireFitPassword(deps, password, changes.email ?? user.email)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   requireSecondFactor(user, session, changes)
   if (password !== undefined) requireAddressForPassword(user, changes)

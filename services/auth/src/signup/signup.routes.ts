@@ -57,7 +57,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await limits.byAddress(request, 'signup')
       if (config.signup.disabled) throw apiError('signup_disabled')
-      await requireStrongPassword(deps, password)
+      await requireStrongPassword(deps, password, email)
       refuseBoth({ email, phone })
       const channel = parseChannel(config.sms, phone === '' ? '' : request.body.channel)
       if (phone !== '' && request.body.code_challenge) {
