@@ -46,7 +46,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     await requestMessage(deps, {
       type: 'sign_in',
       address,
-      audience: requestAudience(request, config.jwt.audience),
+      audience: requestAudience(request, config.jwt),
       context: mailContextOf(request, config),
       pkce,
       smsChannel: channel,

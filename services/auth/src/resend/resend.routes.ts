@@ -65,7 +65,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const messageId = await requestMessage(deps, {
         type: sent.request,
         address: oneAddress({ email, phone }),
-        audience: requestAudience(request, config.jwt.audience),
+        audience: requestAudience(request, config.jwt),
         context: mailContextOf(request, config),
         pkce,
       })

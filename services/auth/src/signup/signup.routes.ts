@@ -48,7 +48,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     handler: async (request) => {
       await deps.captcha.check(request)
       const { email = '', phone = '', password = '', data = {} } = request.body
-      const audience = requestAudience(request, config.jwt.audience)
+      const audience = requestAudience(request, config.jwt)
       const client = clientOf(request, config.server.trustSbForwardedFor)
       if (email === '' && phone === '') {
         if (!config.signup.anonymous) throw apiError('anonymous_provider_disabled')
