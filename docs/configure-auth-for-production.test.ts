@@ -24,7 +24,7 @@ const NGINX = findProgram('nginx')
 test('the file of settings is complete, its checks say so, and the service starts with it and without a warning', async () => {
   const written = await shell.run(
     guide.take('cat > auth.env', {
-      'postgres://auth:password@db.internal/auth': settings.AUTH_DATABASE_URL as string,
+      'postgres://auth:password@db.internal/auth?sslmode=verify-full': settings.AUTH_DATABASE_URL as string,
       // A secret of its own would make the waiting mails of the running service unreadable.
       '$(openssl rand -base64 48)\nAUTH_ENCRYPTION_KEY': `${settings.AUTH_JWT_SECRET}\nAUTH_ENCRYPTION_KEY`,
       // The running service's own, made by the code of this command; rotate-keys.test.ts runs the command.
@@ -43,7 +43,9 @@ test('the file of settings is complete, its checks say so, and the service start
   // All that is left to review is what this test needed other than in the guide.
   expect(check).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^the configuration is complete\n[^]*\nsettings to review:\n {2}- AUTH_SMTP_TLS .*\n$/),
+    stdout: expect.stringMatching(
+      /^the configuration is complete\n(?:.*\n)+settings to review:\n {2}- AUTH_SMTP_TLS .*\n$/,
+    ),
   })
   expect(check.stderr).not.toContain('"level":"warn"')
 

@@ -58,11 +58,11 @@ function rawAnswer(answers: ErrorAnswers, failure: CommonFailure): string {
 
 /** Fastify's `frameworkErrors`: addresses that no route can be looked up for, such as `/%E0%A4%A`, answered before any hook. */
 export const answerUnreadableAddress =
-  (answers: ErrorAnswers) =>
+  (answers: ErrorAnswers, externalUrl: string) =>
   (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const failure = error.code === 'FST_ERR_MAX_PARAM_LENGTH' ? 'not_found' : 'invalid_request'
     const answer = answers.common(failure, undefined, error)
-    reply.code(answer.status).headers(secureHeadersOf(request))
+    reply.code(answer.status).headers(secureHeadersOf(request, externalUrl))
     sendInForm(answers, answer, request, reply)
   }
 

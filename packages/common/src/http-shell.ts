@@ -14,16 +14,26 @@ export const requestId = (header: string | undefined) => (request: IncomingMessa
   return typeof inherited === 'string' && inherited !== '' ? inherited.slice(0, MAX_REQUEST_ID) : randomUUID()
 }
 
-/** Headers of every answer; pages replace the policy by their own. Tokens must not stay in caches, so nothing does by default. */
-export function secureHeaders(app: FastifyInstance): void {
+/**
+ * Headers of every answer; pages replace the policy by their own. Tokens must not stay in caches, so nothing does by default.
+ * `externalUrl`: where browsers find the service.
+ */
+export function secureHeaders(app: FastifyInstance, externalUrl: string): void {
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(secureHeadersOf(request))
+    reply.headers(secureHeadersOf(request, externalUrl))
     done()
   })
 }
 
+/**
+ * A year in which browsers ask this host by TLS alone (RFC 6797). Not for the names below it: where a service shares a host,
+ * these are not its own, and some may have no TLS.
+ */
+const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' }
+
 /** The same for what is answered before any hook. */
-export const secureHeadersOf = ({ id }: FastifyRequest) => ({
+export const secureHeadersOf = ({ id }: FastifyRequest, externalUrl: string) => ({
+  ...(externalUrl.startsWith('https:') ? STRICT_TRANSPORT : {}),
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',

@@ -35,8 +35,8 @@ import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
 import { requireAdmin } from './http/admin-only.ts'
 import { requireUser } from './http/authenticate.ts'
-import { clientOf } from './http/client.ts'
 import { withoutBasePath } from './http/base-path.ts'
+import { clientOf } from './http/client.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { acceptJsonBodies } from './http/json-body.ts'
 import { requireSubject } from './http/subject.ts'
@@ -74,7 +74,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     bodyLimit: MAX_BODY_BYTES,
     http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
     clientErrorHandler: answerClientErrors(errorAnswers),
-    frameworkErrors: answerUnreadableAddress(errorAnswers),
+    frameworkErrors: answerUnreadableAddress(errorAnswers, config.server.externalUrl),
     requestTimeout: config.server.maxRequestSeconds * 1000,
     genReqId: requestId(config.server.requestIdHeader),
     logController: new LogController({ disableRequestLogging: true }),
@@ -93,17 +93,17 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   ignoreExpectations(app)
   refuseTunnels(app, errorAnswers)
   logRequests(app)
-  secureHeaders(app)
+  secureHeaders(app, config.server.externalUrl)
   app.addHook('onRequest', (request, _reply, done) => {
     noteOrigin(request.log, () => clientOf(request, config))
     done()
   })
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))
   acceptJsonBodies(app)
+  // Rights come in a header that the application adds itself: a page of any site can do what its token allows.
   await app.register(cors, {
-    origin: true,
+    origin: '*',
     strictPreflight: false,
-    credentials: true,
     methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [...CORS_HEADERS, ...config.server.corsAllowedHeaders],
     exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After'],

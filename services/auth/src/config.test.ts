@@ -287,6 +287,23 @@ test('numbers with a fixed code are warned about, without number and code', () =
   ])
 })
 
+/** What the production guide sets beside the addresses. */
+const SAFE = {
+  AUTH_API_EXTERNAL_URL: 'https://auth.example.com',
+  AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'signup',
+  AUTH_PASSWORD_MIN_LENGTH: '8',
+  AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
+  AUTH_SMTP_TLS: 'required',
+  AUTH_RATE_LIMIT_HEADER: 'X-Real-IP',
+  AUTH_ENCRYPTION_KEY: 'another-secret-of-the-tests-with-32-bytes-or-more',
+  AUTH_JWT_KEYS: JSON.stringify([{ kty: 'EC', kid: 'one', alg: 'ES256', key_ops: ['sign'] }]),
+  ...Object.fromEntries(
+    Object.keys(variables)
+      .filter((name) => /^MAILER_NOTIFICATIONS_.*_ENABLED$/.test(name))
+      .map((name) => [`AUTH_${name}`, 'true']),
+  ),
+}
+
 test('settings to review are named for a public service, and no longer once they are set; a local one has none', () => {
   const review = (more: Record<string, string>) => settingsToReview(readConfig({ ...REQUIRED, ...more }).config)
   const open = { AUTH_API_EXTERNAL_URL: 'https://auth.example.com' }
@@ -296,9 +313,43 @@ test('settings to review are named for a public service, and no longer once they
     'AUTH_PASSWORD_MIN_LENGTH',
     'AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD',
     'AUTH_SMTP_TLS',
+    'AUTH_RATE_LIMIT_HEADER',
+    'AUTH_JWT_KEYS',
+    'AUTH_ENCRYPTION_KEY',
   ])
-  expect(review({ ...open, AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'signup', AUTH_PASSWORD_MIN_LENGTH: '8' })).toHaveLength(
-    3,
-  )
+  expect(review({ ...open, ...SAFE })).toEqual([])
   expect(review({ AUTH_API_EXTERNAL_URL: 'http://127.0.0.1:8081' })).toEqual([])
+})
+
+test.for<[string, string]>([
+  ['AUTH_MAILER_LINK_CONFIRMATION_PAGE', 'false'],
+  ['AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED', 'false'],
+  ['AUTH_PASSWORD_MIN_LENGTH', '7'],
+  ['AUTH_PASSWORD_REFUSE_GUESSABLE', 'false'],
+  ['AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD', 'false'],
+  ['AUTH_SMTP_TLS', 'auto'],
+  ['AUTH_MAILER_AUTOCONFIRM', 'true'],
+  ['AUTH_RATE_LIMIT_HEADER', ''],
+  ['AUTH_API_EXTERNAL_URL', 'http://auth.example.com'],
+  ['AUTH_DATABASE_URL', 'postgres://auth@db.internal/auth'],
+  ['AUTH_DATABASE_URL', 'postgres://auth@db.internal/auth?sslmode=no-verify'],
+  ['AUTH_JWT_SECRET', 'x'.repeat(31)],
+  ['AUTH_JWT_KEYS', ''],
+  ['AUTH_ENCRYPTION_KEY', ''],
+  ['AUTH_ENCRYPTION_KEY', 'x'.repeat(31)],
+])('of settings that are safe otherwise, %s=%s is to review, by its name and never by its value', ([name, value]) => {
+  const lines = settingsToReview(readConfig({ ...REQUIRED, ...SAFE, [name]: value }).config)
+  expect(lines).toHaveLength(1)
+  expect(lines[0]).toContain(name.replace(/_PASSWORD_CHANGED_/, '_*_'))
+  if (value.length > 7) expect(lines[0]).not.toContain(value)
+})
+
+test.each([
+  'postgres://auth@localhost/auth',
+  'postgres://auth@[::1]/auth',
+  'postgres:///auth?host=/run/postgresql',
+  'postgres://auth@%2Frun%2Fpostgresql/auth',
+  'postgres://auth@db.internal/auth?sslmode=require',
+])('%s is reached as it should be', (url) => {
+  expect(settingsToReview(readConfig({ ...REQUIRED, ...SAFE, AUTH_DATABASE_URL: url }).config)).toEqual([])
 })

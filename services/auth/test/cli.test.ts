@@ -109,6 +109,7 @@ describe('keys generate', () => {
     const [first, second] = made.map(({ stdout }) => JSON.parse(stdout).keys[0])
     expect([first.alg, first.kty, second.alg]).toEqual(['RS256', 'RSA', 'RS256'])
     expect(first.kid).not.toBe(second.kid)
+    expect(Buffer.from(first.n, 'base64url')).toHaveLength(3072 / 8)
     expect(first.kid).toMatch(/^[\w-]{43}$/)
   })
 })

@@ -77,6 +77,7 @@ function settingsFor(databaseUrl: string, settings: Record<string, string> = {})
     AUTH_SMTP_HOST: '127.0.0.1',
     AUTH_SMTP_PORT: '1',
     AUTH_SMTP_ADMIN_EMAIL: 'auth@site.example',
+    AUTH_JWT_AUDIENCES: 'other',
     AUTH_MIGRATE_ON_START: 'false',
     AUTH_PASSWORD_HASH_MEMORY_KIB: '64',
     AUTH_LOG_LEVEL: 'fatal',

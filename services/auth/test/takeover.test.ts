@@ -145,7 +145,7 @@ test('misses are not forgotten by a sign-in to an account of the same name in an
 }) => {
   const email = 'guessed@example.com'
   await service.signedIn(email, OWNERS)
-  const elsewhere = { 'x-jwt-aud': 'elsewhere' }
+  const elsewhere = { 'x-jwt-aud': 'other' }
   service.clock.advance({ seconds: 901 })
   await service.post('/signup', { email, password: STRANGERS }, elsewhere)
   const statuses = []

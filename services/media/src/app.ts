@@ -64,7 +64,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     requestTimeout: 0,
     genReqId: requestId(config.server.requestIdHeader),
     clientErrorHandler: answerClientErrors(answers),
-    frameworkErrors: answerUnreadableAddress(answers),
+    frameworkErrors: answerUnreadableAddress(answers, config.site.baseUrl),
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
     schemaController: sharedCompilers,
@@ -84,7 +84,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   logRequests(app)
   const isStopping = () => deps.stopping.aborted
   refuseWhileStopping(app, isStopping, () => apiError('unavailable', { retryAfterSeconds: 1 }))
-  secureHeaders(app)
+  secureHeaders(app, config.site.baseUrl)
   app.addHook('onRequest', async (_request, reply) => void reply.header('api-version', API_VERSION))
   requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
   endUnreadBodies(app, patience.unreadBodyMs)

@@ -27,6 +27,7 @@ test('the nginx of the README serves files, parts, conditions and deletions', { 
     'content-disposition': `attachment; filename="${id}.mp4"`,
     'content-security-policy': expect.stringMatching(/^default-src 'none'; .*; sandbox/),
     'x-content-type-options': 'nosniff',
+    'strict-transport-security': 'max-age=31536000',
     'cross-origin-resource-policy': 'cross-origin',
     'access-control-allow-origin': '*',
     'accept-ranges': 'bytes',
@@ -66,6 +67,7 @@ http {
       add_header Content-Security-Policy $upstream_http_content_security_policy;
       add_header Cross-Origin-Resource-Policy $upstream_http_cross_origin_resource_policy;
       add_header X-Content-Type-Options $upstream_http_x_content_type_options;
+      add_header Strict-Transport-Security $upstream_http_strict_transport_security;
       add_header Access-Control-Allow-Origin $upstream_http_access_control_allow_origin;
       add_header Access-Control-Expose-Headers $upstream_http_access_control_expose_headers;
     }

@@ -471,6 +471,13 @@ describe('every address', () => {
     expect(preflight.headers.get('access-control-allow-origin')).toBe('*')
   })
 
+  test('every answer keeps browsers to TLS, where the service is reached by it', async ({ service, id }) => {
+    for (const path of ['/health', `/f/${id}.mp4`, `/gif/${id}`, '/media/nothing', '/nothing', '/%E0%A4%A']) {
+      const { headers } = await service.get(path)
+      expect([path, headers.get('strict-transport-security')]).toEqual([path, 'max-age=31536000'])
+    }
+  })
+
   test('health answers without a token', async ({ service }) => {
     for (const path of ['/health', '/health/live', '/health/ready']) expect((await service.get(path)).status).toBe(200)
   })

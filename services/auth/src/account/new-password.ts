@@ -5,9 +5,13 @@ import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 
 /** What can be refused by the password alone. */
-export async function requireFitPassword(deps: Deps, password: string): Promise<void> {
+export async function requireFitPassword(
+  deps: Deps,
+  password: string,
+  email: string | null | undefined,
+): Promise<void> {
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
-  await requireStrongPassword(deps, password)
+  await requireStrongPassword(deps, password, email)
 }
 
 /** An anonymous user sets a password together with an address: without one it could not be used to sign in. */

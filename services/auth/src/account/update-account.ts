@@ -126,7 +126,7 @@ async function checkChanges(
   changes: AccountChanges,
 ): Promise<void> {
   const { password, data, appMetadata } = changes
-  if (password !== undefined) await requireFitPassword(deps, password)
+  if (password !== undefined) await requireFitPassword(deps, password, changes.email ?? user.email)
   if (appMetadata && user.role !== deps.config.jwt.adminGroup) throw apiError('not_admin')
   requireSecondFactor(deps.config, acts, user, session)
   if (password !== undefined) requireAddressForPassword(user, changes)

@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { adminOf } from '../http/admin-only.ts'
-import { requestAudience } from '../http/authenticate.ts'
+import { adminAudience } from '../http/authenticate.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { createUser } from './create-user.ts'
@@ -61,7 +61,7 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
   async function create(request: FastifyRequest, body: Static<typeof NewUserBody>) {
     const user = await createUser(deps, request.log, adminOf(request), {
       id: body.id,
-      aud: body.aud || requestAudience(request, deps.config.jwt.audience),
+      aud: body.aud || adminAudience(request, deps.config.jwt),
       passwordHash: body.password_hash,
       ...readUserFields(body),
     })

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { adminOf } from '../http/admin-only.ts'
-import { requestAudience } from '../http/authenticate.ts'
+import { adminAudience } from '../http/authenticate.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { isPermitted } from '../redirects/redirect-rules.ts'
@@ -55,7 +55,7 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
         newEmail,
         password,
         data,
-        audience: requestAudience(request, config.jwt.audience),
+        audience: adminAudience(request, config.jwt),
         context: isPermitted(asked, rules) ? { ...context, redirectTo: asked } : context,
       })
       return { ...toRegisteredBody(link.user), ...link.properties }

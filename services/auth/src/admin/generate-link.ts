@@ -113,7 +113,7 @@ async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isK
     if (isKnown) return null
     throw apiError('validation_failed', { message: 'Signup requires a valid password' })
   }
-  await requireStrongPassword(deps, order.password)
+  await requireStrongPassword(deps, order.password, order.email)
   return deps.passwords.hash(order.password)
 }
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { adminOf } from '../http/admin-only.ts'
-import { requestAudience } from '../http/authenticate.ts'
+import { adminAudience } from '../http/authenticate.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { parseEmail } from '../users/email-address.ts'
@@ -28,7 +28,7 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const user = await inviteUser(deps, request.log, adminOf(request), {
         email: parseEmail(email),
         data,
-        audience: requestAudience(request, deps.config.jwt.audience),
+        audience: adminAudience(request, deps.config.jwt),
         context: mailContextOf(request, deps.config),
       })
       return toRegisteredBody(user)

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { requestAudience } from '../http/authenticate.ts'
+import { adminAudience } from '../http/authenticate.ts'
 import { linkTo, PageQuery, pageHeaders, parseLimit, parsePage } from '../http/paging.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../users/list-users.store.ts'
@@ -44,7 +44,7 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     },
     handler: async (request, reply) => {
       const { query, url } = request
-      const search = { aud: requestAudience(request, deps.config.jwt.audience), filter: parseFilter(query.filter) }
+      const search = { aud: adminAudience(request, deps.config.jwt), filter: parseFilter(query.filter) }
       const direction = parseSort(query.sort)
       const byCursor = query.limit !== undefined || query.cursor !== undefined
       if (byCursor && !query.page && !query.per_page) {

@@ -59,7 +59,7 @@ export async function updateUser(
   userId: string,
   update: UserUpdate,
 ): Promise<User> {
-  const checked = await checkUpdate(deps, update)
+  const checked = await checkUpdate(deps, userId, update)
   return deps.db.transaction().execute(async (trx) => {
     const now = deps.now()
     const user = await lockAndReadUser(trx, userId)
@@ -90,13 +90,15 @@ export async function updateUser(
 }
 
 /** Everything that can be refused without the user, in the contract's order (11.18); the hash comes last. */
-async function checkUpdate(deps: UserAdminDeps, update: UserUpdate): Promise<CheckedUpdate> {
+async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpdate): Promise<CheckedUpdate> {
   const email = update.email ? parseEmail(update.email) : undefined
   const phone = update.phone ? parsePhone(update.phone) : undefined
   const ban = update.banDuration ? bannedUntil(update.banDuration, deps.now()) : undefined
   const { password } = update
   if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
-  if (password !== undefined) await requireStrongPassword(deps, password)
+  if (password !== undefined) {
+    await requireStrongPassword(deps, password, email ?? (await findUserById(deps.db, userId))?.email)
+  }
   const role = parseName('role', update.role)
   const passwordHash = password === undefined ? undefined : await deps.passwords.hash(password)
   return { ...update, email, phone, role, bannedUntil: ban, passwordHash }

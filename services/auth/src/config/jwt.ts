@@ -1,4 +1,4 @@
-import { duration, list, parsed, text, type Values, type Variables } from '@services/common/config'
+import { duration, list, oneOf, parsed, text, type Values, type Variables } from '@services/common/config'
 import { parseJwtKeys } from '../jwks/jwt-keys.ts'
 import type { serverVariables } from './server.ts'
 
@@ -16,7 +16,15 @@ export const jwtVariables = {
     parseJwtKeys,
   ),
   JWT_EXP: duration('Lifetime of access tokens.', { default: '3600', positive: true }),
+  JWT_TYPE: oneOf(
+    ['jwt', 'at+jwt'],
+    '`typ` of access tokens; `at+jwt` (RFC 9068) tells them from all others, but some libraries refuse it.',
+    { default: 'jwt' },
+  ),
   JWT_AUD: text('Audience of tokens and of new users.', { default: 'authenticated' }),
+  JWT_AUDIENCES: list('Further audiences that a request may name in `X-JWT-AUD`; without an entry JWT_AUD alone.', {
+    default: '',
+  }),
   JWT_ISSUER: text('`iss` of tokens; API_EXTERNAL_URL when unset.'),
   JWT_ADMIN_ROLES: list('Role claims accepted for admin operations.', { default: 'service_role,supabase_admin' }),
   JWT_ADMIN_GROUP_NAME: text('Inherited: role of users who may write their own app_metadata.', { default: 'admin' }),
@@ -29,7 +37,9 @@ export const jwtSettings = (
   secret: values.JWT_SECRET,
   keys: values.JWT_KEYS,
   lifetimeSeconds: values.JWT_EXP,
+  type: values.JWT_TYPE,
   audience: values.JWT_AUD,
+  audiences: [values.JWT_AUD, ...values.JWT_AUDIENCES],
   issuer: values.JWT_ISSUER ?? values.API_EXTERNAL_URL,
   adminRoles: values.JWT_ADMIN_ROLES,
   adminGroup: values.JWT_ADMIN_GROUP_NAME,

@@ -9,6 +9,10 @@ export const passwordVariables = {
     { default: '' },
     parseRequiredCharacters,
   ),
+  PASSWORD_REFUSE_GUESSABLE: boolean(
+    'Refuse the 10,000 most used passwords, and words of the address and of the site.',
+    { default: 'true' },
+  ),
   PASSWORD_HIBP_ENABLED: boolean('Refuse new passwords known from leaks; asks by five digits of the hash.', {
     default: 'false',
   }),
@@ -32,6 +36,7 @@ export const passwordVariables = {
 export const passwordSettings = (values: Values<typeof passwordVariables>) => ({
   minLength: values.PASSWORD_MIN_LENGTH,
   requiredCharacters: values.PASSWORD_REQUIRED_CHARACTERS,
+  refusesGuessable: values.PASSWORD_REFUSE_GUESSABLE,
   requireCurrent: values.SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD,
   requireReauthentication: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
   leaks: {

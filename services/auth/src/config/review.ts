@@ -1,8 +1,24 @@
 import type { Config } from '../config.ts'
 
+/** RFC 7518 3.2; shorter secrets are accepted because they exist in the field. */
+const SHORTEST_SECRET_BYTES = 32
+
 const sendsMail = ({ smtp }: Config) => Boolean(smtp.host)
 
-/** Switches whose default the specification fixes, or a client needs, and which a public service is better off with. */
+const isLocal = (host: string) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host)
+
+/** Whether the database is elsewhere and its server is not checked: the driver does that for each of these modes. */
+function isReachedWithoutTls(databaseUrl: string): boolean {
+  const { hostname, searchParams } = new URL(databaseUrl)
+  const isSocket = hostname === '' || hostname.startsWith('%2F') || searchParams.get('host')?.startsWith('/')
+  if (isSocket || isLocal(hostname)) return false
+  return !['prefer', 'require', 'verify-ca', 'verify-full'].includes(searchParams.get('sslmode') ?? '')
+}
+
+/**
+ * Switches of a public service: those whose safe value is not the default, which the specification fixes or a client needs, and
+ * those that an operator has opened.
+ */
 const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string }[] = [
   {
     isOpen: (config) => sendsMail(config) && config.mail.confirmationPageTypes.length === 0,
@@ -17,6 +33,10 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string }
     advice: 'AUTH_PASSWORD_MIN_LENGTH is below 8',
   },
   {
+    isOpen: ({ passwords }) => !passwords.refusesGuessable,
+    advice: 'AUTH_PASSWORD_REFUSE_GUESSABLE is disabled: the most used passwords are accepted',
+  },
+  {
     isOpen: ({ passwords }) => !passwords.requireCurrent && !passwords.requireReauthentication,
     advice:
       'AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD is disabled: a stolen session is enough for a new password',
@@ -25,10 +45,48 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string }
     isOpen: (config) => sendsMail(config) && config.smtp.tls !== 'required',
     advice: 'AUTH_SMTP_TLS is not required: mails with links may leave without encryption',
   },
+  {
+    isOpen: (config) =>
+      (config.signup.email && config.mail.autoconfirm) || (config.signup.phone && config.sms.autoconfirm),
+    advice:
+      'AUTH_MAILER_AUTOCONFIRM or AUTH_SMS_AUTOCONFIRM is enabled: an address counts as confirmed without a proof',
+  },
+  {
+    isOpen: ({ captcha, limits, server }) => !captcha.enabled && !limits.header && !server.trustSbForwardedFor,
+    advice:
+      'AUTH_RATE_LIMIT_HEADER and AUTH_SECURITY_CAPTCHA_ENABLED are unset: one client may sign up and guess without a limit',
+  },
+  {
+    isOpen: ({ server }) => server.externalUrl.startsWith('http:'),
+    advice: 'AUTH_API_EXTERNAL_URL is not https: links and tokens travel without encryption',
+  },
+  {
+    isOpen: ({ database }) => isReachedWithoutTls(database.url),
+    advice:
+      'AUTH_DATABASE_URL has no sslmode=verify-full: the database is reached without TLS, or without checking its certificate',
+  },
+  {
+    isOpen: ({ jwt }) => Buffer.byteLength(jwt.secret) < SHORTEST_SECRET_BYTES,
+    advice: `AUTH_JWT_SECRET has less than ${SHORTEST_SECRET_BYTES} bytes: a weak one is found by guessing, from any token it signs`,
+  },
+  {
+    isOpen: ({ jwt }) => !jwt.keys,
+    advice:
+      'AUTH_JWT_KEYS is unset: a server that verifies tokens needs AUTH_JWT_SECRET, with which it can make admin tokens',
+  },
+  {
+    isOpen: ({ jwt, encryptionSecret }) => encryptionSecret === jwt.secret,
+    advice: 'AUTH_ENCRYPTION_KEY is unset: authenticator apps are lost when AUTH_JWT_SECRET is replaced',
+  },
+  {
+    isOpen: ({ jwt, encryptionSecret }) =>
+      encryptionSecret !== jwt.secret && Buffer.byteLength(encryptionSecret) < SHORTEST_SECRET_BYTES,
+    advice: `AUTH_ENCRYPTION_KEY has less than ${SHORTEST_SECRET_BYTES} bytes`,
+  },
 ]
 
 /** What an operator should look at before users come; nothing for a service that only its own machine reaches. */
 export function settingsToReview(config: Config): string[] {
-  if (/^(localhost|127\.[\d.]+|\[::1\])$/.test(new URL(config.server.externalUrl).hostname)) return []
+  if (isLocal(new URL(config.server.externalUrl).hostname)) return []
   return SWITCHES.filter(({ isOpen }) => isOpen(config)).map(({ advice }) => advice)
 }

@@ -86,6 +86,16 @@ function bearerOf(request: FastifyRequest): string {
   return token
 }
 
-/** The audience of a public request (contract/auth-core.md 3.5). */
-export const requestAudience = (request: FastifyRequest, fallback: string): string =>
-  String(request.headers['x-jwt-aud'] || fallback).slice(0, 255)
+/**
+ * The audience of a public request (contract/auth-core.md 3.5). Throws validation_failed for one that is not configured: it
+ * would become the `aud` of tokens, by which other services decide.
+ */
+export function requestAudience(request: FastifyRequest, jwt: { audience: string; audiences: string[] }): string {
+  const audience = adminAudience(request, jwt)
+  if (jwt.audiences.includes(audience)) return audience
+  throw apiError('validation_failed', { message: 'X-JWT-AUD must name one of the audiences of this service' })
+}
+
+/** The audience of an admin's request, who may name any. */
+export const adminAudience = (request: FastifyRequest, jwt: { audience: string }): string =>
+  String(request.headers['x-jwt-aud'] || jwt.audience).slice(0, 255)

@@ -44,3 +44,24 @@ test('no key stands for another: what is public is no secret, and neither the se
   for (const token of forged) expect([token, await keys.verify(token, new Date())]).toEqual([token, undefined])
   expect(await keys.verify(await signed({ alg: 'HS256' }, bytes(secret)), new Date())).toEqual({ sub: 'somebody' })
 })
+
+test.for<[string | undefined, boolean]>([
+  [undefined, true],
+  ['JWT', true],
+  ['jwt', true],
+  ['at+jwt', true],
+  ['application/at+JWT', true],
+  ['', false],
+  ['id_token', false],
+  ['secevent+jwt', false],
+  ['logout+jwt', false],
+  ['oauth-authz-req+jwt', false],
+])('a token of the type %s is an access token: %s', async ([typ, isAccepted]) => {
+  const secret = 'a-secret-of-the-tests-with-32-bytes-or-more'
+  const keys = await importSigningKeys({ secret })
+  const header = typ === undefined ? { alg: 'HS256' } : { alg: 'HS256', typ }
+  const token = await new SignJWT({ sub: 'somebody' }).setProtectedHeader(header).sign(new TextEncoder().encode(secret))
+  for (let i = 0; i < 2; i++) {
+    expect(await keys.verify(token, new Date())).toEqual(isAccepted ? { sub: 'somebody' } : undefined)
+  }
+})

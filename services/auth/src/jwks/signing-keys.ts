@@ -18,7 +18,15 @@ export interface SigningKeys {
 export interface KeyOptions {
   secret: string
   keys?: JwtKey[] | undefined
+  /** `typ` of the tokens made here. */
+  type?: TokenType
 }
+
+/** `jwt`: what every verifier accepts. `at+jwt`: an access token and nothing else (RFC 9068 2.1), which some verifiers refuse. */
+export type TokenType = 'jwt' | 'at+jwt'
+
+/** Types accepted whatever is configured, in lower case (RFC 7515 4.1.9): a token made by hand has any of them, or none. */
+const ACCEPTED_TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt', 'application/at+jwt']
 
 /** Base64url without padding (RFC 7515 section 2), which decoders forgive: one token must not have many spellings. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
@@ -63,7 +71,7 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
   const { key_ops: _ops, use: _use, ...signerMaterial } = signer ?? ({} as Partial<JwtKey>)
   const signingKey = signer ? await importJWK(signerMaterial as JwtKey, signer.alg) : undefined
   const alg = signer?.alg ?? 'HS256'
-  const header = { alg, typ: 'JWT', ...(signer ? { kid: signer.kid } : {}) }
+  const header = { alg, typ: options.type === 'at+jwt' ? 'at+jwt' : 'JWT', ...(signer ? { kid: signer.kid } : {}) }
   const hmacKey = createSecretKey(secret)
   const encodedHeader = Buffer.from(JSON.stringify(header)).toString('base64url')
   const remembered = new Map<string, JWTPayload>()
@@ -85,10 +93,12 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
       if (seen) return isInTime(seen, now) ? seen : undefined
       if (!COMPACT.test(token)) return undefined
       try {
-        const { payload } = await jwtVerify(token, keyOf, {
+        const { payload, protectedHeader } = await jwtVerify(token, keyOf, {
           algorithms: [...new Set(['HS256', ...[...verifying.values()].map((key) => key.alg)])],
           currentDate: now,
         })
+        // The key may sign other things elsewhere: a security event or a request object is no access token (RFC 8725 3.11).
+        if (!ACCEPTED_TYPES.includes(protectedHeader.typ?.toLowerCase())) return undefined
         if (token.length > MAX_REMEMBERED_LENGTH) return payload
         if (remembered.size >= MAX_REMEMBERED) remembered.delete(remembered.keys().next().value as string)
         remembered.set(token, payload)

@@ -74,7 +74,7 @@ export function readOrder(
     scopes: query.scopes ?? '',
     parameters: Object.fromEntries(Object.entries(query).filter(([name]) => !NOT_PASSED_ON.has(name))),
     redirectTo: redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList }),
-    audience: requestAudience(request, config.jwt.audience),
+    audience: requestAudience(request, config.jwt),
     pkce: parsePkce(query),
   }
 }

@@ -53,7 +53,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     const asked = {
       type: 'sign_in',
       address,
-      audience: requestAudience(request, config.jwt.audience),
+      audience: requestAudience(request, config.jwt),
       context: mailContextOf(request, config),
       pkce,
       smsChannel: channel,

@@ -30,5 +30,6 @@ test.for<[string, string[]]>([
   ['x', ['length', 'characters']],
   ['äöü1a', []],
 ])('the password %j breaks %j', ([password, reasons]) => {
-  expect(findWeaknesses(password, { minLength: 6, requiredCharacters: ['abc', '123'] })).toEqual(reasons)
+  const rules = { minLength: 6, requiredCharacters: ['abc', '123'], refusesGuessable: false }
+  expect(findWeaknesses(password, rules, { email: null, siteUrl: 'https://site.example' })).toEqual(reasons)
 })

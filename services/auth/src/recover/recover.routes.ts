@@ -36,7 +36,7 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       await requestMessage(deps, {
         type: 'recovery',
         address: { channel: 'email', value: email },
-        audience: requestAudience(request, config.jwt.audience),
+        audience: requestAudience(request, config.jwt),
         context: mailContextOf(request, config),
         pkce: parsePkce(request.body),
       })

@@ -66,7 +66,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       const asked = {
         type: sent.request,
         address: oneAddress({ email, phone }),
-        audience: requestAudience(request, config.jwt.audience),
+        audience: requestAudience(request, config.jwt),
         context: mailContextOf(request, config),
         pkce,
       }

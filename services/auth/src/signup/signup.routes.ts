@@ -48,7 +48,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     handler: async (request) => {
       await deps.captcha.check(request)
       const { email = '', phone = '', password = '', data = {} } = request.body
-      const audience = requestAudience(request, config.jwt.audience)
+      const audience = requestAudience(request, config.jwt)
       const client = clientOf(request, config)
       if (email === '' && phone === '') {
         if (!config.signup.anonymous) throw apiError('anonymous_provider_disabled')
@@ -57,7 +57,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }
       await limits.byAddress(request, 'signup')
       if (config.signup.disabled) throw apiError('signup_disabled')
-      await requireStrongPassword(deps, password)
+      await requireStrongPassword(deps, password, email)
       refuseBoth({ email, phone })
       const channel = parseChannel(config.sms, phone === '' ? '' : request.body.channel)
       if (phone !== '' && request.body.code_challenge) {

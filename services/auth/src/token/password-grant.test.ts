@@ -81,7 +81,7 @@ describe('signing in with a password', () => {
       password: '123456',
     })
     service.deps.config.passwords.minLength = 6
-    expect([status, body.weak_password.reasons]).toEqual([200, ['length']])
+    expect([status, body.weak_password.reasons]).toEqual([200, ['length', 'pwned']])
   })
 
   test('a hash made with weaker parameters is replaced', async ({ service }) => {

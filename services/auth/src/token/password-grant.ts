@@ -52,7 +52,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
       if (current === hash || !(await deps.passwords.verify(current, input.password))) throw refusal
       return start(current as string)
     }),
-    reportWeaknesses(deps, input.password),
+    reportWeaknesses(deps, input.password, user.email),
   ])
   if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
   return weakness ? { ...session, weak_password: weakness } : session

@@ -249,9 +249,10 @@ describe('refreshing', () => {
       ['abcdefghijkl', 'validation_failed'],
       [`${refreshToken}x`, 'validation_failed'],
       [`B${refreshToken.slice(1)}`, 'validation_failed'],
-      [refreshToken.slice(0, -3) + (refreshToken.endsWith('AAA') ? 'BBB' : 'AAA'), 'refresh_token_not_found'],
+      [refreshToken.slice(0, -3) + (refreshToken.endsWith('AAA') ? 'BBA' : 'AAA'), 'refresh_token_not_found'],
       [formatRefreshToken(otherKey, parsed), 'refresh_token_not_found'],
       [future, 'validation_failed'],
+      ...spellingsOf(refreshToken).map((token): [string, string] => [token, 'validation_failed']),
     ]
     for (const [token, code] of cases) {
       expect(await refresh(service, token)).toMatchObject({ status: 400, body: { error_code: code } })
@@ -267,3 +268,11 @@ test('a refreshed session speaks for the same user', async ({ service }) => {
   expect((await service.get('/user', auth)).body.id).toBe(userId)
   expect(body.user.identities).toHaveLength(1)
 })
+
+/** The same bytes in other letters: the last of 55 characters of base64url has two bits to spare. */
+function spellingsOf(token: string): string[] {
+  const bytes = Buffer.from(token, 'base64url')
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+  const spellings = [...letters].map((letter) => token.slice(0, -1) + letter)
+  return spellings.filter((other) => other !== token && Buffer.from(other, 'base64url').equals(bytes))
+}

@@ -97,7 +97,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
           signInWithIdToken(deps, request.log, {
             ...request.body,
             linkingCaller: request.body.link_identity ? await requireLinkingCaller(request) : undefined,
-            audience: requestAudience(request, config.jwt.audience),
+            audience: requestAudience(request, config.jwt),
             context: mailContextOf(request, config),
             client,
           }),
@@ -109,7 +109,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       if (email === '' && phone === '') throw apiError('validation_failed', { message: 'missing email or phone' })
       // Not checked, only written as it is stored: a malformed address is an unknown one.
       const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
-      const audience = requestAudience(request, config.jwt.audience)
+      const audience = requestAudience(request, config.jwt)
       const clientAddress = limitKeyOf(request, config)
       return recordSignIn(deps, request.log, { method: 'password', typed: address.value }, () =>
         signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),

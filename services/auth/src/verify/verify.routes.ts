@@ -141,7 +141,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         throw apiError('validation_failed', { message: 'Only an email address or phone number should be provided' })
       }
       const address = email === '' ? parsePhone(phone) : parseEmail(email, 422)
-      const audience = requestAudience(request, config.jwt.audience)
+      const audience = requestAudience(request, config.jwt)
       const code = { address, audience, code: token }
       const attempt = { method: 'otp', typed: address }
       return toAnswer(

@@ -20,7 +20,7 @@ import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import { isBanned } from '../users/is-banned.ts'
-import { lockUser } from '../users/users.store.ts'
+import { findUserById, lockUser } from '../users/users.store.ts'
 import { confirm } from './confirm.ts'
 
 /** What a link or code of each type may redeem; signup and invite are interchangeable, as are recovery and magiclink. */
@@ -62,9 +62,11 @@ export async function verifyLink(deps: Deps, log: AuditLog, linkToken: string, c
   }
   const purposes = PURPOSES[confirmation.type] as readonly TokenPurpose[]
   const tokenHash = hashLinkToken(linkToken)
-  await requireFitPassword(deps, confirmation)
   const userId = await findUserIdByLinkHash(deps.db, tokenHash, purposes)
   if (!userId) throw apiError('otp_expired')
+  if (givenPassword(confirmation)) {
+    await requireFitPassword(deps, confirmation, (await findUserById(deps.db, userId))?.email)
+  }
   return redeem(deps, log, confirmation, userId, (trx) => takeByLinkHash(trx, tokenHash, purposes))
 }
 
@@ -78,7 +80,7 @@ export async function verifyCode(
   const purposes = Object.hasOwn(PURPOSES, confirmation.type) ? PURPOSES[confirmation.type] : undefined
   if (!purposes) throw apiError('otp_expired')
   // Before the try is counted: a password that is too weak is no guess at the code.
-  await requireFitPassword(deps, confirmation)
+  await requireFitPassword(deps, confirmation, address)
   const candidates = await countAttempt(deps.db, { address, audience, purposes, now: deps.now() }, MAX_ATTEMPTS)
   const match = candidates.find(
     ({ purpose, relates_to, code_hash }) =>
@@ -138,9 +140,13 @@ const TYPES_WITH_PASSWORD = ['signup', 'invite', 'email']
 
 const givenPassword = ({ type, password }: Confirmation) => (TYPES_WITH_PASSWORD.includes(type) ? password : undefined)
 
-async function requireFitPassword(deps: Deps, confirmation: Confirmation): Promise<void> {
+async function requireFitPassword(
+  deps: Deps,
+  confirmation: Confirmation,
+  email: string | null | undefined,
+): Promise<void> {
   const password = givenPassword(confirmation)
-  if (password) await requireStrongPassword(deps, password)
+  if (password) await requireStrongPassword(deps, password, email)
 }
 
 /** Hashed before the transaction, which must not hold locks for the time of a hash. */

@@ -1,4 +1,5 @@
 // What an application does with a session: reads it, checks it, keeps it alive, hands it on and ends it.
+import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { describe, expect } from 'vitest'
 import { clientOf, follow, newest, password, signIn, smsCode, test } from './client.ts'
 
@@ -57,6 +58,26 @@ describe('getClaims', () => {
     const claims = { sub: user.id, role: 'service_role', exp: session.expires_at }
     const forged = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.${signature}`
     expect((await client.getClaims(forged)).error).toMatchObject({ name: 'AuthInvalidJwtError' })
+  })
+
+  // RFC 9068 2.1. The default stays JWT: clients in other languages take nothing else.
+  test('of a token of the type at+jwt verifies too, and so does a server that demands it', async ({ open }) => {
+    const service = await open.service.with({ AUTH_JWT_TYPE: 'at+jwt' })
+    const typed = { ...open, service, url: await service.app.listen({ port: 0, host: '127.0.0.1' }) }
+    const { client } = clientOf(typed)
+    const { session, user } = await signIn(typed, client, 'typed@example.com')
+    expect(await client.getClaims()).toMatchObject({
+      error: null,
+      data: { claims: { sub: user.id }, header: { typ: 'at+jwt', alg: 'ES256' } },
+    })
+    const keys = createRemoteJWKSet(new URL(`${typed.url}/.well-known/jwks.json`))
+    const rules = { typ: 'at+jwt', algorithms: ['ES256'], currentDate: service.clock.now() }
+    expect((await jwtVerify(session.access_token, keys, rules)).payload.sub).toBe(user.id)
+    await expect(jwtVerify(session.refresh_token, keys, rules)).rejects.toThrow('Invalid Compact JWS')
+    const { session: untyped } = await signIn(open, clientOf(open).client, 'untyped@example.com')
+    await expect(jwtVerify(untyped.access_token, keys, rules)).rejects.toThrow('"typ"')
+    expect((await service.get('/user', { authorization: `Bearer ${untyped.access_token}` })).status).toBe(200)
+    await service.close()
   })
 
   test('of a token signed with the secret asks the service', async ({ strict }) => {
