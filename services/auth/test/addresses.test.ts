@@ -2,7 +2,13 @@
 // the test of each step.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenIdProvider, type ProviderAccount, signInAt, startOpenIdProvider } from './openid-provider.ts'
+import {
+  type OpenIdProvider,
+  type ProviderAccount,
+  signInAt,
+  startOpenIdProvider,
+  visitFrom,
+} from './openid-provider.ts'
 import {
   type Answer,
   fragmentOf,
@@ -68,7 +74,7 @@ const come = (to: TestService, provider: Provider, person: Person, query = '') =
 async function link(to: TestService, auth: Auth, provider: Provider, person: Person): Promise<Answer> {
   openId.next(person)
   const begun = await to.get(`/user/identities/authorize?provider=${provider}&skip_http_redirect=true`, auth)
-  const callback = await openId.visit(begun.body.url)
+  const callback = await visitFrom(to, openId, begun.body.url)
   return to.get(callback.pathname + callback.search)
 }
 
