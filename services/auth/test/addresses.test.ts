@@ -9,6 +9,7 @@ import {
   startOpenIdProvider,
   visitFrom,
 } from './openid-provider.ts'
+import { enrollTotp, verifyTotp } from './second-factors.ts'
 import {
   type Answer,
   fragmentOf,
@@ -514,8 +515,11 @@ describe('an address that counts as confirmed by a setting', () => {
     const phone = newNumber()
     expect((await autoconfirming.put('/user', { phone }, stranger.auth)).status).toBe(200)
     await link(service, stranger.auth, 'corp', verifiedAt(newAddress()))
+    // Nor does a second factor keep it: it is the registrant's.
+    await verifyTotp(service, stranger, await enrollTotp(service, stranger))
     const { access_token } = fragmentOf(await come(service, 'google', verifiedAt(stranger.email)))
     const owner = await read(bearerOf(access_token))
+    expect(owner.factors ?? []).toEqual([])
     expect(owner).toMatchObject({ email: stranger.email, phone: '', app_metadata: { providers: ['google'] } })
     expect(owner.user_metadata).not.toHaveProperty('role')
     expect((await signIn(service, stranger.email, STRANGERS)).status).toBe(400)
@@ -528,8 +532,10 @@ describe('an address that counts as confirmed by a setting', () => {
     async (way) => {
       const stranger = await register()
       await link(service, stranger.auth, 'corp', verifiedAt(newAddress()))
+      await verifyTotp(service, stranger, await enrollTotp(service, stranger))
       const mailed = await linkOf(stranger.email, () => service.post(`/${way}`, { email: stranger.email }))
       const { access_token } = fragmentOf(await service.get(mailed))
+      expect((await read(bearerOf(access_token))).factors ?? []).toEqual([])
       expect(await read(bearerOf(access_token))).toMatchObject({
         email: stranger.email,
         app_metadata: { providers: ['email'] },

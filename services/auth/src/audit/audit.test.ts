@@ -69,11 +69,18 @@ describe('the audit log', () => {
     expect(await count()).toBe(before)
   })
 
-  test('of requests that are refused for being too many holds nothing: a flood cannot fill it', async ({ service }) => {
+  test('holds nothing of requests that limits refuse, and no more of an address than one may have', async ({
+    service,
+  }) => {
     const email = 'flooded@example.com'
     for (let i = 0; i < 5; i++) await signIn(service, email, 'wrong horse')
     expect((await signIn(service, email, 'wrong horse')).status).toBe(429)
     expect(await entriesOf(service, email)).toHaveLength(5)
+    await signIn(service, `overlong-${'x'.repeat(100_000)}`, 'wrong horse')
+    const { rows } = await service.deps.pool.query(
+      `select length(payload ->> 'actor_username') as length from audit_log_entries where payload::text like '%overlong-%'`,
+    )
+    expect(rows).toEqual([{ length: 254 }])
   })
 
   test('names the admin who acted, where they are signed in, and their address', async ({ service }) => {

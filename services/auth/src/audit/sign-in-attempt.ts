@@ -6,6 +6,9 @@ import { NIL_UUID } from '../db/uuid.ts'
 import { countSignIn } from '../metrics.ts'
 import { type AuditDeps, type AuditLog, audit } from './audit.ts'
 
+/** Longest address (RFC 5321, section 4.5.3.1.3); what is typed instead may be a megabyte. */
+const MAX_TYPED = 254
+
 /** Too many requests and a busy service are no attempts: recording them would let a flood fill the log. */
 const isAttempt = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.status < 500 && error.status !== 429
@@ -24,7 +27,7 @@ export async function recordSignIn<Result>(
     return await counted((result) => countSignIn(method, result), work)
   } catch (error) {
     if (isAttempt(error)) {
-      const actor = { id: NIL_UUID, email: typed, phone: null, user_metadata: {} }
+      const actor = { id: NIL_UUID, email: typed.slice(0, MAX_TYPED), phone: null, user_metadata: {} }
       const traits = { provider: method, error_code: error.code }
       await audit(deps, deps.db, log, { action: 'login_failed', actor, traits }).catch((err) =>
         log.warn({ err }, 'a refused sign-in could not be recorded'),

@@ -28,6 +28,7 @@ export async function followDatabaseClock(
   let correctionMs = 0
   const look = async () => {
     const aheadMs = await databaseAheadMs(pool, machineNow)
+    if (aheadMs === undefined) return
     const wanted = Math.abs(aheadMs) > TOLERATED_MS ? aheadMs : 0
     if (Math.abs(wanted - correctionMs) > TOLERATED_MS) {
       log.warn(
@@ -48,7 +49,8 @@ export async function followDatabaseClock(
   }
 }
 
-async function databaseAheadMs(pool: pg.Pool, machineNow: () => Date): Promise<number> {
+/** Undefined where every look took too long to tell: half of its round trip is the error. */
+async function databaseAheadMs(pool: pg.Pool, machineNow: () => Date): Promise<number | undefined> {
   let best = { roundTripMs: Number.POSITIVE_INFINITY, aheadMs: 0 }
   for (let i = 0; i < LOOKS; i++) {
     const started = machineNow().getTime()
@@ -57,5 +59,5 @@ async function databaseAheadMs(pool: pg.Pool, machineNow: () => Date): Promise<n
     const roundTripMs = ended - started
     if (roundTripMs < best.roundTripMs) best = { roundTripMs, aheadMs: rows[0].ms - (started + ended) / 2 }
   }
-  return best.aheadMs
+  return best.roundTripMs > TOLERATED_MS ? undefined : best.aheadMs
 }

@@ -210,7 +210,8 @@ async function link(
 ): Promise<void> {
   const now = deps.now()
   const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
-  if (isGuarded(user)) return
+  // A factor of a registrant who never proved the address guards nothing.
+  if (!squatters.has(userId) && isGuarded(user)) return
   const email = account.emails.find(({ email: address, verified }) => verified && address === user.email)
   const data = identityData(account, email ?? primaryEmail(account))
   const identityId = deps.newId()

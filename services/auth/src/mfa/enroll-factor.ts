@@ -48,7 +48,8 @@ export async function enrollFactor(
   const number = type === 'phone' ? parseNumber(phone) : undefined
   requireShortName(friendlyName)
   requireShortIssuer(issuer)
-  // A nonce stays good for the proof that follows.
+  // Before the password, whose refusal tells of a guess. A nonce stays good for the proof that follows.
+  requireSecondFactor(deps.config, ['beginning a factor'], caller.user, caller.session)
   await requireFresh(deps, caller, ['beginning a factor'], given)
   const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
   const id = deps.newId()
