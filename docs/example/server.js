@@ -11,6 +11,14 @@ import { createRemoteJWKSet, errors, jwtVerify } from 'jose'
 
 const { PORT = '3000', AUTH_URL = 'http://127.0.0.1:8081', INBOX_URL = 'http://127.0.0.1:8025' } = process.env
 
+if (!/^\d{1,5}$/.test(PORT) || Number(PORT) > 65535) refuse('PORT is not a port number.')
+if (!/^https?:\/\//.test(AUTH_URL) || !URL.canParse(AUTH_URL)) refuse('AUTH_URL is not an http address.')
+
+function refuse(because) {
+  console.error(because)
+  process.exit(1)
+}
+
 // Auth names itself by its base URL in the tokens (`iss`), unless AUTH_JWT_ISSUER is set there.
 const issuer = AUTH_URL
 const keys = createRemoteJWKSet(new URL(`${AUTH_URL}/.well-known/jwks.json`))

@@ -113,6 +113,25 @@ test('a mail server of the environment means no inbox', async () => {
   expect(await run.exitCode).toBe(0)
 })
 
+test("a mail server and a port in the service's own .env count as in the environment", async () => {
+  const { AUTH_PORT, ...others } = env
+  env = others
+  await writeService('auth', `console.log('mail goes to', process.env.AUTH_SMTP_HOST)`)
+  await writeFile(join(root, 'services/auth/.env'), `AUTH_SMTP_HOST=mail.example\nAUTH_PORT=${AUTH_PORT}\n`)
+  const run = startDevAll()
+  await run.says('Ctrl-C stops everything')
+  expect(run.output()).toContain('mail goes to undefined')
+  expect(run.output()).not.toContain('inbox')
+  run.process.kill('SIGINT')
+  expect(await run.exitCode).toBe(0)
+  const taken = createServer().listen(Number(AUTH_PORT), '127.0.0.1')
+  await once(taken, 'listening')
+  const refused = startDevAll()
+  expect(await refused.exitCode).toBe(1)
+  expect(refused.output()).toContain(`${AUTH_PORT}`)
+  taken.close()
+})
+
 test('services end when dev-all is killed without a word', async () => {
   await writeService('auth')
   const run = startDevAll()

@@ -3,6 +3,7 @@
 // One service's process: dev-service.ts. What a service says when it is ready: dev-child.ts.
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { readEnvFile } from '../config.ts'
 import { type BannerSection, formatBanner } from './banner.ts'
 import { findTakenPorts, portInUseMessage, suggestPorts } from './dev-ports.ts'
 import { type DevService, startDevService } from './dev-service.ts'
@@ -12,12 +13,13 @@ import {
   dataRoot,
   describeDev,
   PORTS,
+  quoted,
   REPOSITORY,
   readPort,
   wantsHelp,
 } from './dev-settings.ts'
 import type { Inbox } from './inbox.ts'
-import { describePlace, findRunning } from './running.ts'
+import { describePlace, findRunning, untilStopped } from './running.ts'
 
 const SERVICES = [
   { name: 'auth', port: PORTS.auth },
@@ -45,9 +47,13 @@ async function runAll(): Promise<number> {
   let inbox: Inbox | undefined
   const services: DevService[] = []
   try {
-    const wantsInbox = present.some(({ name }) => name === 'auth') && !readSetting('AUTH_SMTP_HOST', 'SMTP_HOST')
-    const places = [...present.map(({ port }) => port), ...(wantsInbox ? [PORTS.inboxWeb, PORTS.inboxSmtp] : [])]
-    const ports = places.map((place) => ({ port: readPort(place, process.env), variable: place.variable }))
+    const auth = settingsOf('auth')
+    const wantsInbox = present.some(({ name }) => name === 'auth') && !(auth.AUTH_SMTP_HOST || auth.SMTP_HOST)
+    const inboxPlaces = wantsInbox ? [PORTS.inboxWeb, PORTS.inboxSmtp] : []
+    const ports = [
+      ...present.map(({ name, port: place }) => ({ place, env: settingsOf(name) })),
+      ...inboxPlaces.map((place) => ({ place, env: process.env })),
+    ].map(({ place, env }) => ({ port: readPort(place, env), variable: place.variable }))
     await refuseSecond(
       present.map(({ name }) => name),
       ports,
@@ -74,11 +80,13 @@ type NamedPort = { port: number; variable: string }
 
 async function refuseSecond(names: string[], ports: NamedPort[]): Promise<void> {
   const found = await Promise.all(names.map((name) => findRunning(join(data, name))))
-  const running = found.filter((one) => one !== undefined)
+  const running = (await Promise.all(found.filter((one) => one !== undefined).map(untilStopped))).filter(
+    (one) => one !== undefined,
+  )
   if (running.length === 0) return
   throw new Error(
     `dev already runs here${describePlace(running)}. Stop it with Ctrl-C in its terminal, or start a second one:\n` +
-      `  DEV_DATA_DIR='${data}-2' ${await suggestPorts(ports)} npx -y pnpm@12 dev`,
+      `  DEV_DATA_DIR=${quoted(`${data}-2`)} ${await suggestPorts(ports)} npx -y pnpm@12 dev`,
   )
 }
 
@@ -141,13 +149,12 @@ function waitForSignal(): Promise<void> {
   return promise
 }
 
-/** The prefixed name wins and empty means unset, as in every service's configuration. */
-function readSetting(...names: string[]): string | undefined {
-  for (const name of names) if (process.env[name]) return process.env[name]
-  return undefined
+/** Environment of a service, and what its own `.env` adds. */
+function settingsOf(name: string): NodeJS.ProcessEnv {
+  return { ...readEnvFile(join(root, 'services', name, '.env')), ...process.env }
 }
 
-/** Services run in folders of their own, where a relative path would lead elsewhere. */
+/** One folder for all, whatever a service's own `.env` says; services run in folders where a relative path leads elsewhere. */
 function dataSettings(): Record<string, string> {
   return process.env.DEV_DATA_DIR ? { DEV_DATA_DIR: data } : {}
 }

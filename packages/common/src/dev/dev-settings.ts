@@ -23,11 +23,14 @@ export function readPort({ variable, usual }: { variable: string; usual: number 
 
 /** Folder of everything that is kept between two starts. */
 export const dataRoot = (env: NodeJS.ProcessEnv, root = REPOSITORY): string =>
-  resolve(env.DEV_DATA_DIR || join(root, '.data'))
+  resolve(root, env.DEV_DATA_DIR || '.data')
+
+/** A word of a command that is printed for a shell. */
+export const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
 /** `DEV_DATA_DIR=…` in front of commands that are to find this data; nothing where it is in its usual place. */
 export const dataPrefix = (env: NodeJS.ProcessEnv): string =>
-  env.DEV_DATA_DIR ? `DEV_DATA_DIR='${resolve(env.DEV_DATA_DIR)}' ` : ''
+  env.DEV_DATA_DIR ? `DEV_DATA_DIR=${quoted(dataRoot(env))} ` : ''
 
 export const wantsHelp = (args: string[]): boolean => args.some((arg) => arg === '--help' || arg === '-h')
 
@@ -40,10 +43,10 @@ Ctrl-C stops everything; the next start keeps users, clips and mails.
 
 Ports and data, by variables of the environment:
 ${ports.join('\n')}
-${row('DEV_DATA_DIR', '.data  folder of everything that is kept')}
+${row('DEV_DATA_DIR', '.data  folder of everything that is kept, relative to the repository')}
 A second one beside the first has ports of its own, and in the same clone a DEV_DATA_DIR too.
 
-Every setting of a service works as well, for example:
+Every setting of a service works as well, there or in services/<name>/.env, for example:
 ${row('AUTH_LOG_LEVEL=info', 'a log line for each request (media: MEDIA_LOG_LEVEL)')}
 ${row('AUTH_DATABASE_URL', 'your own PostgreSQL (media: MEDIA_DATABASE_URL)')}
 ${row('AUTH_SMTP_HOST', 'your own mail server instead of the inbox')}

@@ -57,6 +57,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     user: await choosePostgresUser(dataDir),
     dataDir,
   }
+  refuseUnfitPath(place.binaries.postgres)
   await initialiseOnce(place, durable)
   await waitForPredecessor(dataDir)
 
@@ -82,6 +83,12 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     throw error
   }
   return { url: `${server}/${database}`, port, pid, stop }
+}
+
+/** initdb calls the server through a shell, in double quotes. */
+function refuseUnfitPath(program: string): void {
+  if (!/["$`\\]/.test(program)) return
+  throw new Error(`PostgreSQL does not work in a folder whose path has one of " $ \` \\: ${program}`)
 }
 
 /** Two refusals pass by themselves: a port lost to somebody else, and children of a killed predecessor still leaving. */

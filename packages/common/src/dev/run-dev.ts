@@ -6,7 +6,7 @@ import { createLogger, type Logger, type LogLevel } from '../logger.ts'
 import { explainStartFailure } from '../start-failure.ts'
 import { announceReady, stopWithParent } from './dev-child.ts'
 import { COMPILE_CACHE, dataPrefix, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
-import { type Addresses, claimDataDir, publishAddresses, releaseDataDir } from './running.ts'
+import { type Addresses, announceStop, claimDataDir, publishAddresses, releaseDataDir } from './running.ts'
 
 /** What the dev.ts of a service works with. */
 export interface Dev {
@@ -70,6 +70,7 @@ export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promis
   const stop = async (code: number) => {
     if (isStopping) return
     isStopping = true
+    await announceStop(dataDir).catch(() => {})
     for (const end of dev.stops.toReversed()) await end()
     process.exit(code)
   }

@@ -1,8 +1,9 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { claimDataDir, findRunning, releaseDataDir } from './running.ts'
+import { announceStop, claimDataDir, findRunning, releaseDataDir } from './running.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -26,6 +27,16 @@ test.for([
   expect(await readdir(folder)).toEqual(['running.json'])
   await releaseDataDir(folder)
   expect(await readdir(folder)).toEqual([])
+})
+
+test('a folder whose dev is stopping is not refused: the next one has it once that is gone', async () => {
+  await claim()
+  await expect(claim()).rejects.toThrow('auth already runs here')
+  await announceStop(folder)
+  const next = claim()
+  expect(await Promise.race([next.then(() => 'claimed'), sleep(200, 'waiting')])).toBe('waiting')
+  await releaseDataDir(folder)
+  await next
 })
 
 test('a folder that another process has claimed meanwhile is not released', async () => {

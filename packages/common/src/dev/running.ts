@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { processBirth } from '../process-birth.ts'
 
 export type Addresses = { url: string; inboxUrl?: string | undefined }
@@ -11,6 +12,8 @@ export type Running = {
   pid: number
   /** Tells the process from a later one with the same number. */
   birth: string
+  /** It was told to stop, and has not ended yet. */
+  isStopping?: boolean
   /** Absent until it serves. */
   addresses?: Addresses
 }
@@ -37,13 +40,13 @@ export async function claimDataDir(dataDir: string, name: string, portVariable: 
   try {
     while (!(await isLinked(own, fileIn(dataDir)))) {
       const running = await findRunning(dataDir)
-      if (running) {
+      if (running?.isStopping) await sleep(STOP_POLL_MS)
+      else if (running) {
         throw new Error(
           `${name} already runs here${describePlace([running])}. ` +
             `Stop it with Ctrl-C in its terminal, or set DEV_DATA_DIR and ${portVariable}.`,
         )
-      }
-      await discardStale(dataDir)
+      } else await discardStale(dataDir)
     }
   } finally {
     await rm(own, { force: true })
@@ -70,10 +73,28 @@ async function discardStale(dataDir: string): Promise<void> {
   await rm(aside, { force: true })
 }
 
+/** Says that this process is about to leave: a terminal has its prompt back before, and the next dev waits instead of refusing. */
+export async function announceStop(dataDir: string): Promise<void> {
+  const running = parseRunning(await readFile(fileIn(dataDir), 'utf8').catch(() => ''))
+  if (running?.pid === process.pid) await replaceFile(dataDir, { ...running, isStopping: true })
+}
+
+/** Waits for a dev that is stopping; undefined once it is gone. */
+export async function untilStopped(running: Running): Promise<Running | undefined> {
+  while (running.isStopping && (await isThere(running))) await sleep(STOP_POLL_MS)
+  return running.isStopping ? undefined : running
+}
+
+const STOP_POLL_MS = 50
+
 /** Says where this process serves. */
 export async function publishAddresses(dataDir: string, addresses: Addresses): Promise<void> {
+  await replaceFile(dataDir, JSON.parse(await describeThisProcess(addresses)))
+}
+
+async function replaceFile(dataDir: string, running: Running): Promise<void> {
   const next = `${fileIn(dataDir)}.next`
-  await writeFile(next, await describeThisProcess(addresses))
+  await writeFile(next, `${JSON.stringify(running, null, 2)}\n`)
   await rename(next, fileIn(dataDir))
 }
 

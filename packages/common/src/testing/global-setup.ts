@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdtemp, readdir, rm, statfs } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
+import { processBirth } from '../process-birth.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -22,7 +23,8 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const testRunId = `t${randomBytes(4).toString('hex')}`
   project.provide('testRunId', testRunId)
-  const folder = await mkdtemp(join(tmpdir(), 'test-run-'))
+  await sweep(tmpdir(), SHARED_MEMORY)
+  const folder = await makeFolder(tmpdir(), 'test-run')
   process.env.TMPDIR = folder
   // As `pnpm start` has it: half of each process a test starts would be spent on compiling.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../../node_modules/.cache/node', import.meta.url))
@@ -39,7 +41,7 @@ async function provideServer(project: TestProject) {
     project.provide('databaseServerUrl', given)
     return { end: (testRunId: string) => dropRunDatabases(given, testRunId) }
   }
-  const folder = await mkdtemp(join(await fastestFolder(), 'test-postgres-'))
+  const folder = await makeFolder(await fastestFolder(), 'test-postgres')
   // PostgreSQL runs as a user of its own when the tests run as root.
   await chmod(folder, 0o755)
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), durable: false })
@@ -49,6 +51,21 @@ async function provideServer(project: TestProject) {
       await server.stop()
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** Its name tells the process it belongs to, on this machine. */
+const makeFolder = async (root: string, kind: string) =>
+  mkdtemp(join(root, `${kind}-${hostname()}-${process.pid}-${await processBirth('self')}-`))
+
+/** Removes what interrupted runs have left: their teardown never ran. */
+async function sweep(...roots: string[]): Promise<void> {
+  for (const root of roots) {
+    for (const name of await readdir(root).catch(() => [])) {
+      const [, host, pid, birth] = /^test-(?:run|postgres)-(.+)-(\d+)-(\d+)-[^-]+$/.exec(name) ?? []
+      if (host !== hostname() || (await processBirth(Number(pid))) === birth) continue
+      await rm(join(root, name), { recursive: true, force: true })
+    }
   }
 }
 
