@@ -30,7 +30,7 @@ const KEEP_MS = 2 * 86_400_000
 
 /** Rows per statement, so that none runs long or locks much; the next round takes up what is left. */
 const BATCH = 1_000
-const MAX_BATCHES = 50
+const MAX_BATCHES = 500
 
 /** Deletes what has expired, every ten minutes; replicas may run it at once, each deletes what the others left. */
 export function startHousekeeping(deps: Deps, log: Logger): () => void {

@@ -687,3 +687,16 @@ test('a proof of another address does not verify the one a provider was told', a
     user_metadata: { email: own, email_verified: true },
   })
 })
+
+test('the account of an address that a provider was told goes to its owner, also when a limit refused their own sign-up', async () => {
+  const spaced = await service.with({ AUTH_SMTP_MAX_FREQUENCY: '900' })
+  const person = toldAt(newAddress())
+  const { email = '' } = person
+  await come(spaced, 'corp', person)
+  const mail = await service.mailbox.waitFor(email)
+  expect((await spaced.post('/signup', { email, password: OWNERS })).status).toBe(429)
+  const owner = await read(bearerOf(fragmentOf(await spaced.get(linkPath(mail.text))).access_token))
+  expect(owner).toMatchObject({ email, app_metadata: { providers: ['email'] } })
+  expect(fragmentOf(await come(spaced, 'corp', person)).access_token).toBeUndefined()
+  await spaced.close()
+})

@@ -492,16 +492,17 @@ describe("an owner's own password", () => {
     async (how, { service }) => {
       const email = `${how.replace(' ', '-')}@example.com`
       const data = { user_metadata: { team: 1 } }
+      let before = {}
       if (how === 'created with')
         await service.post('/admin/users', { email, password: OWNERS, ...data }, service.admin)
       else {
         const { body } = await service.post('/signup', { email, password: STRANGERS })
-        await service.mailbox.waitFor(email)
+        before = { after: await service.mailbox.waitFor(email) }
         await service.put(`/admin/users/${body.id}`, { password: OWNERS, ...data }, service.admin)
         service.clock.advance({ seconds: 901 })
       }
       await service.post('/signup', { email, password: STRANGERS, data: { team: 2 } })
-      const signUp = await service.mailbox.waitFor(email)
+      const signUp = await service.mailbox.waitFor(email, before)
       await service.post('/otp', { email })
       const { text } = await service.mailbox.waitFor(email, { after: signUp })
       await service.get(linkPath(text))
@@ -525,4 +526,19 @@ test('a sign-up that is refused writes the same, whether the address is pending,
     expect((await service.post('/signup', { email, password: OWNERS })).status).toBe(429)
     expect((await claims()).filter((row: string) => !before.includes(row))).toHaveLength(1)
   }
+})
+
+test('a claim counts as long as the link that was sent again: a stranger who comes last puts nothing on it', async ({
+  service,
+}) => {
+  const email = 'sent-again@example.com'
+  await service.post('/signup', { email, password: OWNERS, data: { of: 'owner' } })
+  const first = await service.mailbox.waitFor(email)
+  service.clock.advance({ seconds: 3500 })
+  await service.post('/resend', { type: 'signup', email })
+  const again = await service.mailbox.waitFor(email, { after: first })
+  service.clock.advance({ seconds: 200 })
+  expect((await service.post('/signup', { email, password: STRANGERS, data: { of: 'stranger' } })).status).toBe(429)
+  await service.get(linkPath(again.text))
+  expect((await signIn(service, email, STRANGERS)).status).toBe(400)
 })

@@ -76,8 +76,14 @@ function setCookie(reply: FastifyReply, { name, value, maxAge, isSecure, sameSit
   reply.header('set-cookie', [`${name}=${value}`, ...attributes, ...(isSecure ? ['Secure'] : [])].join('; '))
 }
 
+/**
+ * Space and tab alone, as browsers take them off (RFC 6265, section 5.2). A name that begins with another blank has no prefix to a
+ * browser, which takes it from any host of the domain.
+ */
+const withoutBlanks = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '')
+
 const cookiesOf = ({ headers }: FastifyRequest): [name: string, value: string][] =>
   (headers.cookie ?? '').split(';').map((pair) => {
     const [name = '', ...value] = pair.split('=')
-    return [name.trim(), value.join('=').trim()]
+    return [withoutBlanks(name), withoutBlanks(value.join('='))]
   })

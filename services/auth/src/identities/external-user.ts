@@ -84,6 +84,8 @@ async function signInAgain(
   identity: { id: string; user_id: string },
 ): Promise<Found> {
   const user = (await lockAndReadUser(trx, identity.user_id)) ?? refuseVanishedAccount()
+  // The lock may have waited for what took the identity away: a proof of the address, or an unlinking.
+  if (!user.identities.some(({ id }) => id === identity.id)) refuseVanishedAccount()
   const email = primaryEmail(account)
   const data = identityData(account, email)
   await refreshIdentity(trx, identity.id, data, deps.now())
@@ -129,6 +131,10 @@ async function joinOrCreate(
   }
   const squatters = await lockSquatters(deps, trx, audience, verified)
   const holders = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
+  // A sign-up that committed between the two looks would pass for a rightful owner.
+  if (holders.length > 0 && (await lockSquatters(deps, trx, audience, verified)).size !== squatters.size) {
+    refuseVanishedAccount()
+  }
   const [owner, another] = holders.filter((id) => !squatters.has(id))
   if (another) {
     throw apiError('conflict', {

@@ -8,11 +8,11 @@ import { deleteFactors, type Factor, insertFactor, listFactors } from '../factor
 import { makeTotp } from '../factors/totp.ts'
 import { type GivenProof, requireFresh, requireSecondFactor } from '../freshness/require-fresh.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
+import { withLockedCaller } from '../sessions/locked-caller.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import type { User } from '../users/users.store.ts'
 import { requireRoomToProve, tooManyFactors } from './factor-room.ts'
 import { requireEnrollEnabled } from './factor-switches.ts'
-import { withLockedCaller } from './locked-caller.ts'
 
 export interface Enrollment {
   factorType: string | undefined

@@ -6,8 +6,8 @@ import { removeFactor } from '../factors/remove-factor.ts'
 import type { ActName } from '../freshness/acts.ts'
 import { type GivenProof, requireFresh, requireSecondFactor, spendNonce } from '../freshness/require-fresh.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
+import { withLockedCaller } from '../sessions/locked-caller.ts'
 import { requireFactor } from './find-factor.ts'
-import { withLockedCaller } from './locked-caller.ts'
 
 /** Takes a factor away from its user (contract/auth-external.md 4.5). */
 export async function unenrollFactor(

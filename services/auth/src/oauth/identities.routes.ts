@@ -11,6 +11,7 @@ import { givenProof, ProofBody } from '../http/given-proof.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { Empty, errorResponses } from '../http/shapes.ts'
 import { unlinkIdentity } from '../identities/unlink-identity.ts'
+import { withLockedCaller } from '../sessions/locked-caller.ts'
 import { endSessionsOfIdentity } from '../sessions/sessions.store.ts'
 import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
 import { addressToBegin } from './begin-sign-in.ts'
@@ -79,8 +80,10 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       requireSecondFactor(deps.config, UNLINKING, user, caller.session)
       const freshness = await requireFresh(deps, caller, UNLINKING, givenProof(request, deps.config, request.body))
       const order = { userId: user.id, identityId, acceptLanguage: acceptLanguageOf(request) }
-      const identity = user.identities.find(({ id }) => id === identityId.toLowerCase())
-      await deps.db.transaction().execute(async (trx) => {
+      await withLockedCaller(deps, caller, async (trx, now) => {
+        // Once more: the password may have taken its time, and the session been raised or ended meanwhile.
+        requireSecondFactor(deps.config, UNLINKING, now.user, now.session)
+        const identity = now.user.identities.find(({ id }) => id === identityId.toLowerCase())
         await unlinkIdentity(deps, trx, request.log, order)
         await spendNonce(trx, user.id, freshness)
         if (!identity) return

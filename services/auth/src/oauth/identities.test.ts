@@ -214,6 +214,28 @@ describe('an account begun to be linked is not linked any more', () => {
 })
 
 describe('unlinking', () => {
+  test('lets nobody in by the identity who came while it was being taken off', async () => {
+    const { auth, userId } = await service.signedIn()
+    const person = newPerson()
+    await link(auth, person)
+    const identity = identityIn(await read(auth), 'google')
+    const iat = Math.floor(service.clock.now().getTime() / 1000)
+    const id_token = await google.idToken({ ...person, iat, exp: iat + 300 })
+    const waiting = async () =>
+      Number((await service.deps.pool.query('select count(*) from pg_locks where not granted')).rows[0].count)
+    const holder = await service.deps.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from users where id = $1 for update', [userId])
+    const unlinked = unlink(auth, identity)
+    await expect.poll(waiting).toBe(1)
+    const signIn = service.post('/token?grant_type=id_token', { provider: 'google', id_token })
+    await expect.poll(waiting).toBe(2)
+    await holder.query('commit')
+    holder.release()
+    expect((await unlinked).status).toBe(200)
+    expect((await signIn).body.access_token).toBeUndefined()
+  })
+
   test('is refused for the identity of the address, which another one does not replace', async () => {
     const { auth } = await service.signedIn('first@example.com', password)
     await link(auth, newPerson())
@@ -383,4 +405,31 @@ describe('an address that a provider was only told', () => {
     const { auth: owner } = await service.signedIn('owner-of-it@example.com', password)
     expect((await read(owner)).email).toBe('owner-of-it@example.com')
   })
+})
+
+// The last one: the clock goes on, and the provider's does not.
+test('a session that is ended while its password is checked takes nothing off', async () => {
+  const own = await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
+  const { auth } = await service.signedIn()
+  await link(auth, newPerson())
+  const identity = identityIn(await read(auth), 'google')
+  service.clock.advance({ seconds: 16 * 60 })
+  const { passwords } = own.deps
+  own.deps.passwords = {
+    ...passwords,
+    verify: async (...typed) => {
+      await service.post('/logout', {}, auth)
+      return passwords.verify(...typed)
+    },
+  }
+  const url = `/user/identities/${identity}`
+  const answer = await own.app.inject({
+    method: 'DELETE',
+    url,
+    headers: auth,
+    payload: { current_password: password },
+  })
+  expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
+  expect(identityIn(await read(auth), 'google')).toBe(identity)
+  await own.close()
 })

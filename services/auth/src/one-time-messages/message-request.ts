@@ -12,7 +12,6 @@ import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
 import { claimOf, noteClaim } from '../users/claims.store.ts'
-import { mailboxOf } from '../users/email-address.ts'
 import { type AskedSettings, settingsAsked } from './asked-settings.ts'
 import type { MailContext } from './link-mail.ts'
 import {
@@ -93,7 +92,7 @@ export async function requestMessage(
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
   const noteSignIn = (isOverCap: boolean) =>
-    isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: mailboxOf(address.value) }], () => note(true)) : note()
+    isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => note(true)) : note()
   await withinGaps(deps, [{ kind: gap, key: address.value }], () => {
     if (isChange(request)) return withResendCounted(deps, address, note)
     if (gap === 'sign_in_link') return withSignInMailCounted(deps, address, noteSignIn)

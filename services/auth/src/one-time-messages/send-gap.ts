@@ -1,9 +1,10 @@
 import { regardlessOfDeadline } from '@services/common/deadline'
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { countLimitHit } from '../metrics.ts'
+import { mailboxOf } from '../users/email-address.ts'
 import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts'
 
 /**
@@ -15,6 +16,7 @@ export type GapKind =
   | 'confirmation'
   | 'sign_in_link'
   | 'over_cap'
+  | 'over_cap_mail'
   | 'email_change'
   | 'reauthentication'
   | 'sms'
@@ -63,6 +65,19 @@ export async function withinGaps<Result>(
   }
 }
 
+/**
+ * Takes the turn of a mailbox that has had its share, whatever label the address has, where a mail is about to leave; false while
+ * the last one is too recent. Not at the request: a stranger could name labels that nobody has, and keep the owner's mail from
+ * leaving without one of their own. `isReal`: false for the same work without a mail.
+ */
+export const takeMailboxTurn = async (
+  deps: SendGapDeps,
+  trx: Transaction<DB>,
+  address: string,
+  isReal: boolean,
+): Promise<boolean> =>
+  (await takeSendGap(trx, gapOf(deps, 'over_cap_mail', `${isReal ? '' : 'nobody '}${mailboxOf(address)}`))) === 0
+
 const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
   kind,
   address: key,
@@ -73,12 +88,16 @@ const gapOf = ({ config, now }: SendGapDeps, kind: GapKind, key: string) => ({
 function gapSeconds({ mail, mfa, sms }: SendGapDeps['config'], kind: GapKind, key: string): number {
   if (kind === 'second_factor') return mfa.phone.minGapSeconds
   if (kind === 'over_cap') return Math.max(OVER_CAP_GAP_SECONDS, mail.signInLinkGapSeconds)
+  if (kind === 'over_cap_mail') return OVER_CAP_MAIL_GAP_SECONDS
   if (channelOf(kind, key) === 'sms') return sms.minGapSeconds
   return SHORT_GAPS.includes(kind) ? mail.signInLinkGapSeconds : mail.minGapSeconds
 }
 
 /** Between mails to a mailbox that has had its share: what bounds a flood. Longer would keep its owner waiting as long. */
 const OVER_CAP_GAP_SECONDS = 60
+
+/** Kept by the mailbox that a mail leaves for; shorter, because the worker of one request may be faster than that of the one before. */
+const OVER_CAP_MAIL_GAP_SECONDS = 50
 
 const SHORT_GAPS: readonly GapKind[] = ['sign_in_link', 'reauthentication', 'resend']
 

@@ -10,6 +10,7 @@ import { isUnconfirmed, sendConfirmation } from '../one-time-messages/confirmati
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
 import { lockNobody, nobody, pretendMessage } from '../one-time-messages/nobody.ts'
+import { takeMailboxTurn } from '../one-time-messages/send-gap.ts'
 import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { confirmed, insertAccount, newAccount } from '../users/new-account.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
@@ -23,7 +24,8 @@ export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequ
     const claim = await noteClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
     await releaseAddress(trx, address, request.audience, deps.now())
     const known = await lockExisting(trx, request)
-    const isRefused = request.isOverCap && (!known || isUnconfirmed(known, address))
+    const isProven = known !== undefined && !isUnconfirmed(known, address)
+    const isRefused = request.isOverCap && !((await takeMailboxTurn(deps, trx, address.value, isProven)) && isProven)
     const user = isRefused ? undefined : (known ?? (await register(deps, trx, log, request, claim)))
     if (!user) {
       const unknown = nobody(deps, request)

@@ -3,6 +3,7 @@ import type { Deps } from '../deps.ts'
 import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
 import { nobody, pretendMessage } from '../one-time-messages/nobody.ts'
+import { takeMailboxTurn } from '../one-time-messages/send-gap.ts'
 import { claimOf, noteClaim } from '../users/claims.store.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
@@ -19,7 +20,9 @@ export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRe
     const user = await findUserByEmail(trx, address.value, audience)
     const unknown = nobody(deps, request)
     const isClaim = user !== undefined && !user.email_confirmed_at
-    if (!(await lockUser(trx, (user ?? unknown).id)) || !user || (isOverCap && isClaim)) {
+    const isProven = user !== undefined && !isClaim
+    const isRefused = isOverCap && !((await takeMailboxTurn(deps, trx, address.value, isProven)) && isProven)
+    if (!(await lockUser(trx, (user ?? unknown).id)) || !user || isRefused) {
       return pretendMessage(deps, trx, log, unknown, 'recovery', request)
     }
     await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })

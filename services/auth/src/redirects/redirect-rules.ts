@@ -13,6 +13,9 @@ export const isPermitted = (target: string, rules: RedirectRules): boolean => 'r
 /** The rule that permits a target, or why none does. */
 export type Judgement = { rule: string } | { reason: string }
 
+/** What clients take a session from. */
+const SESSION_NAMES = ['access_token', 'refresh_token', 'provider_token']
+
 /** As `isPermitted`, in words that an operator can act on (`redirect check`). */
 export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRules): Judgement {
   if (target.length > MAX_TARGET_LENGTH) return { reason: `longer than ${MAX_TARGET_LENGTH} characters` }
@@ -27,6 +30,8 @@ export function judgeTarget(target: string, { siteUrl, allowList }: RedirectRule
   const [withoutFragment = '', ...fragment] = target.split('#')
   // Answers follow a fragment of the target's own: a session of the link's author would come before the user's.
   if (fragment.join('#').includes('=')) return { reason: 'its fragment holds parameters' }
+  // Clients read a session from the query too, and before the fragment that ours is in.
+  if (SESSION_NAMES.some((name) => url.searchParams.has(name))) return { reason: 'its query holds a session' }
   const site = new URL(siteUrl)
   if (isWeb && isWebUrl(site) && url.hostname === site.hostname) {
     // The specification asks for the host alone; who checks an address is told what that means.

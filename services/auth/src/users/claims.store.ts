@@ -53,9 +53,29 @@ export async function noteAdminClaim(trx: Transaction<DB>, claim: AddressClaim):
   await putAddressClaim(trx, claim, sql`false`)
 }
 
+/** Lets the claims to an address count as long as what is sent to it anew: its link may be the first of them that is followed. */
+export async function extendClaim(
+  db: Kysely<DB>,
+  { address, audience }: Pick<AddressClaim, 'address' | 'audience'>,
+  now: Date,
+  lifetimeSeconds: number,
+) {
+  await db
+    .updateTable('address_claims')
+    .set((eb) => ({
+      expires_at: eb.fn('greatest', ['expires_at', eb.val(new Date(now.getTime() + lifetimeSeconds * 1000))]),
+    }))
+    .where('key', '=', keyOf(address, audience))
+    .where('expires_at', '>', now)
+    .execute()
+}
+
+const keyOf = ({ channel, value }: Address, audience: string) =>
+  createHash('sha256').update(`${audience}\0${channel}\0${value}`).digest()
+
 async function putAddressClaim(trx: Transaction<DB>, claim: AddressClaim, counts: ReturnType<typeof sql>) {
   const { address, audience, passwordHash, data, now, lifetimeSeconds } = claim
-  const key = createHash('sha256').update(`${audience}\0${address.channel}\0${address.value}`).digest()
+  const key = keyOf(address, audience)
   const passwordTag = createHash('sha256')
     .update(passwordHash ?? '')
     .digest()

@@ -182,7 +182,9 @@ function requireOwnAddress(address: string | null, token: TakenToken): void {
  */
 async function settleClaim(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<boolean> {
   const isFirstProof = !user.email_confirmed_at && !user.phone_confirmed_at
-  if (isFirstProof && token.sets_password) await forgetProviders(deps, trx, user.id, token.relates_to)
+  // A request that a limit refused has left its claim too, and an invitation is an admin's word: neither is the provider's.
+  const isDisputed = token.sets_password || user.claim !== null || user.invited_at !== null
+  if (isFirstProof && isDisputed) await forgetProviders(deps, trx, user.id, token.relates_to)
   const { claim } = user
   if (!isFirstProof || !claim || (await hasProviderIdentity(trx, user.id))) return user.password_hash !== null
   await applyClaim(trx, user, claim, deps.now())

@@ -1,17 +1,16 @@
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Aal, DB } from '../db/tables.ts'
-import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import type { LiveCaller } from '../sessions/caller.ts'
-import { lockSession } from '../sessions/sessions.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
+import type { LiveCaller } from './caller.ts'
+import { lockSession } from './sessions.store.ts'
 
 /**
  * Runs `work` with the caller's user and session locked, as they are by then: what a concurrent request proved or took away
  * counts. Throws session_not_found when the session has ended meanwhile.
  */
 export function withLockedCaller<Result>(
-  { db }: Pick<Deps, 'db'>,
+  { db }: { db: Kysely<DB> },
   { user, session }: LiveCaller,
   work: (trx: Transaction<DB>, now: { user: User; session: { id: string; aal: Aal } }) => Promise<Result>,
 ): Promise<Result> {
