@@ -52,6 +52,7 @@ import { reauthenticateRoutes } from './reauthenticate/reauthenticate.routes.ts'
 import { recoverRoutes } from './recover/recover.routes.ts'
 import { resendRoutes } from './resend/resend.routes.ts'
 import { healthRoute } from './settings/health.routes.ts'
+import { samlRoutes } from './settings/saml.routes.ts'
 import { settingsRoutes } from './settings/settings.routes.ts'
 import { startPageRoutes } from './settings/start-page.routes.ts'
 import { signupRoutes } from './signup/signup.routes.ts'
@@ -134,6 +135,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(resendRoutes, { deps })
   await app.register(authorizeRoutes, { deps })
   await app.register(callbackRoutes, { deps })
+  await app.register(samlRoutes)
 
   // Users, with their access token
   await app.register(async (scope) => {

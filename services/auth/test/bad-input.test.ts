@@ -251,7 +251,7 @@ test('/settings names exactly the eighteen providers and what is switched on', a
 })
 
 test('/health, /health/live, /health/ready, /openapi.json and /docs answer', async ({ service }) => {
-  expect((await service.get('/health')).body).toMatchObject({ name: 'auth', version: expect.any(String) })
+  expect((await service.get('/health')).body).toMatchObject({ name: 'GoTrue', version: expect.any(String) })
   expect((await service.get('/health/live')).status).toBe(200)
   expect((await service.get('/health/ready')).status).toBe(200)
   const { body } = await service.get('/openapi.json')

@@ -82,12 +82,16 @@ test.for([
   'query=Action:x',
   'query=action:%00',
   `query=action:${'x'.repeat(256)}`,
-  'page=0',
   'per_page=0',
   'per_page=x',
 ])('%s is refused', async (query) => {
   const { status, body } = await admin.get(`/admin/audit?${query}`)
   expect([status, body.error_code]).toEqual([400, 'validation_failed'])
+})
+
+test('page 0 is the first one, for callers that count from 0', async () => {
+  const [zeroth, first] = [await admin.get('/admin/audit?page=0'), await admin.get('/admin/audit?page=1')]
+  expect([zeroth.status, zeroth.body]).toEqual([200, first.body])
 })
 
 test('entries past the ten thousandth are not counted, and can be read all the same', async () => {

@@ -114,9 +114,17 @@ describe('filter', () => {
   })
 })
 
+plain('page 0 is the first one, for callers that count from 0', async () => {
+  const [zeroth, first] = [
+    await admin.get('/admin/users?page=0&per_page=1'),
+    await admin.get('/admin/users?page=1&per_page=1'),
+  ]
+  expect([zeroth.status, names(zeroth), zeroth.headers.link]).toEqual([200, names(first), first.headers.link])
+  expect(zeroth.headers.link).toContain('page=2')
+})
+
 // contract/auth-core.md 18, BUG11.
 test400([
-  'page=0',
   'page=-1',
   'page=x',
   'page=1.5',

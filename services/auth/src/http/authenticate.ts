@@ -35,8 +35,10 @@ export function requireUser(app: FastifyInstance, deps: UserDeps): void {
 /** Whose token the request carries. Order of checks and their statuses: contract/auth-core.md 3.1 to 3.3. */
 export async function authenticate(request: FastifyRequest, deps: UserDeps): Promise<Caller> {
   const claims = await verifyBearer(request, deps)
-  if (!claims.sub) throw apiError('bad_jwt')
-  if (!UUID.test(claims.sub)) throw apiError('bad_jwt', { status: 400 })
+  if (!claims.sub) throw apiError('bad_jwt', { message: 'invalid claim: missing sub claim' })
+  if (!UUID.test(claims.sub)) {
+    throw apiError('bad_jwt', { status: 400, message: 'invalid claim: sub claim must be a UUID' })
+  }
   const sessionId = sessionIdOf(claims)
   const caller = await deps.findCaller({ userId: claims.sub, sessionId })
   if (!caller) throw apiError('user_not_found')
@@ -76,7 +78,9 @@ export async function verifyBearer(
 /** The session a token was issued for; undefined for tokens made by hand. Throws bad_jwt when it is no id. */
 export function sessionIdOf({ session_id: sessionId }: JWTPayload): string | undefined {
   if (!sessionId || sessionId === NIL_UUID) return undefined
-  if (typeof sessionId !== 'string' || !UUID.test(sessionId)) throw apiError('bad_jwt')
+  if (typeof sessionId !== 'string' || !UUID.test(sessionId)) {
+    throw apiError('bad_jwt', { message: 'invalid claim: session_id claim must be a UUID' })
+  }
   return sessionId
 }
 

@@ -3,7 +3,7 @@ import { apiError } from '../errors.ts'
 
 /** The query of every list with pages; an empty value is as good as none, clients send `page=&per_page=`. */
 export const PageQuery = {
-  page: Type.Optional(Type.String({ description: 'From 1 on; default 1.' })),
+  page: Type.Optional(Type.String({ description: 'From 1 on; default 1, and so is 0.' })),
   per_page: Type.Optional(Type.String({ description: 'Default 50; more than 1000 are given as 1000.' })),
 }
 
@@ -16,9 +16,9 @@ export interface Page {
 const DEFAULT_PER_PAGE = 50
 const MAX_PER_PAGE = 1_000
 
-/** Throws validation_failed for anything but whole numbers from 1 on. */
+/** Throws validation_failed for anything but whole numbers from 1 on; page 0 is what callers that count from 0 ask first. */
 export function parsePage(query: { page?: string | undefined; per_page?: string | undefined }): Page {
-  const number = parseCount('page', query.page) ?? 1
+  const number = query.page === '0' ? 1 : (parseCount('page', query.page) ?? 1)
   const limit = Math.min(parseCount('per_page', query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
   return { number, limit, offset: (number - 1) * limit }
 }

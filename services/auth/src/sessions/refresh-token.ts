@@ -23,15 +23,15 @@ export function formatRefreshToken(key: KeyObject, { sessionId, counter }: Refre
   return Buffer.concat([head, macOf(key, head)]).toString('base64url')
 }
 
-/** `malformed`: no token of any kind; `forged`: looks like one, but was not made with this key. */
-export function parseRefreshToken(key: KeyObject, text: string): RefreshToken | 'malformed' | 'forged' {
-  if (!TOKEN_PATTERN.test(text)) return 'malformed'
+/** Undefined for what was not made with this key. */
+export function parseRefreshToken(key: KeyObject, text: string): RefreshToken | undefined {
+  if (!TOKEN_PATTERN.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64url')
-  if (bytes.length !== HEAD_BYTES + MAC_BYTES || bytes[0] !== VERSION) return 'malformed'
+  if (bytes.length !== HEAD_BYTES + MAC_BYTES || bytes[0] !== VERSION) return undefined
   // The last character has two bits to spare, which decoders ignore: one token must not have many spellings.
-  if (bytes.toString('base64url') !== text) return 'malformed'
+  if (bytes.toString('base64url') !== text) return undefined
   const head = bytes.subarray(0, HEAD_BYTES)
-  if (!timingSafeEqual(bytes.subarray(HEAD_BYTES), macOf(key, head))) return 'forged'
+  if (!timingSafeEqual(bytes.subarray(HEAD_BYTES), macOf(key, head))) return undefined
   const id = head.toString('hex', 1, 17)
   const sessionId = [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-')
   return { sessionId, counter: Number(head.readBigUInt64BE(17)) }

@@ -3,6 +3,9 @@ import { Type } from 'typebox'
 import { errorResponses } from '../http/shapes.ts'
 import { VERSION } from '../version.ts'
 
+/** The product that clients were written for; their libraries for Go refuse a server of another name. */
+const NAME = 'GoTrue'
+
 /** GET /health, the client's probe: version and name, without touching the database (that is /health/ready). */
 export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
   app.route({
@@ -19,7 +22,7 @@ export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
     },
     handler: async () => ({
       version: VERSION,
-      name: 'auth',
+      name: NAME,
       description: 'User management and authentication service',
     }),
   })

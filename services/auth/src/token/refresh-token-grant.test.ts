@@ -246,13 +246,13 @@ describe('refreshing', () => {
     const future = formatRefreshToken(service.deps.refreshTokenKey, { ...parsed, counter: 9 })
     const cases: [string, string][] = [
       ['', 'validation_failed'],
-      ['abcdefghijkl', 'validation_failed'],
-      [`${refreshToken}x`, 'validation_failed'],
-      [`B${refreshToken.slice(1)}`, 'validation_failed'],
+      ['abcdefghijkl', 'refresh_token_not_found'],
+      [`${refreshToken}x`, 'refresh_token_not_found'],
+      [`B${refreshToken.slice(1)}`, 'refresh_token_not_found'],
       [refreshToken.slice(0, -3) + (refreshToken.endsWith('AAA') ? 'BBA' : 'AAA'), 'refresh_token_not_found'],
       [formatRefreshToken(otherKey, parsed), 'refresh_token_not_found'],
       [future, 'validation_failed'],
-      ...spellingsOf(refreshToken).map((token): [string, string] => [token, 'validation_failed']),
+      ...spellingsOf(refreshToken).map((token): [string, string] => [token, 'refresh_token_not_found']),
     ]
     for (const [token, code] of cases) {
       expect(await refresh(service, token)).toMatchObject({ status: 400, body: { error_code: code } })

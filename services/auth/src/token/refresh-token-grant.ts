@@ -19,8 +19,8 @@ const MAX_RACES = 5
 /** Exchanges a refresh token for its successor; the rule is in sessions/refresh-rotation.ts. */
 export async function refreshSession(deps: Deps, log: AuditLog, text: string, client: Client): Promise<SessionBody> {
   const token = parseRefreshToken(deps.refreshTokenKey, text)
-  if (token === 'malformed') throw apiError('validation_failed', { message: 'Refresh token is not valid' })
-  if (token === 'forged') throw apiError('refresh_token_not_found')
+  if (text === '') throw apiError('validation_failed', { message: 'refresh_token required' })
+  if (!token) throw apiError('refresh_token_not_found')
   for (let race = 0; race < MAX_RACES; race++) {
     const session = await deps.rotateSession({
       sessionId: token.sessionId,

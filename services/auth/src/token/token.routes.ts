@@ -74,6 +74,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     // Before the body is looked at: clients ask with bodies of other grants.
     preValidation: async (request) => {
       if (!CAPTCHA_EXEMPT.includes(request.query.grant_type ?? '')) await deps.captcha.check(request)
+      // Sign-in by a wallet does not exist yet; clients know this answer as the one of a server that has it off.
+      if (request.query.grant_type === 'web3') throw apiError('web3_provider_disabled')
       if (!GRANTS.includes(request.query.grant_type ?? '')) {
         throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
       }

@@ -1,6 +1,7 @@
 // Redeeming a one-time token: by its link or by the code typed in. The one rule: a token is taken in the same transaction
 // as what it confirms, so it is worth exactly one confirmation. What each confirms: confirm.ts. Making and sending them:
 // ../one-time-messages/.
+import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import type { AuditLog } from '../audit/audit.ts'
 import { issueAuthCode } from '../auth-codes/issue-auth-code.ts'
@@ -56,7 +57,23 @@ export type Confirmed =
   | { awaitsOtherAddress: true }
 
 /** Redeems the token of a link (`token` of GET, `token_hash` of POST). */
-export async function verifyLink(deps: Deps, log: AuditLog, linkToken: string, confirmation: Confirmation) {
+export async function verifyLink(
+  deps: Deps,
+  log: AuditLog,
+  linkToken: string,
+  confirmation: Confirmation,
+): Promise<Confirmed> {
+  try {
+    return await redeemLink(deps, log, linkToken, confirmation)
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'otp_expired' ? linkExpired() : error
+  }
+}
+
+/** Applications match this text and that of a code (../errors.ts) word by word. */
+const linkExpired = () => apiError('otp_expired', { message: 'Email link is invalid or has expired' })
+
+async function redeemLink(deps: Deps, log: AuditLog, linkToken: string, confirmation: Confirmation) {
   if (!TYPES_OF_LINKS.includes(confirmation.type)) {
     throw apiError('validation_failed', { message: 'Invalid email verification type' })
   }

@@ -27,7 +27,7 @@ test('getSession, getUser, setSession and refreshSession speak of one user and o
   })
   expect((await other.refreshSession({ refresh_token: 'nonsense' })).error).toMatchObject({
     status: 400,
-    code: 'validation_failed',
+    code: 'refresh_token_not_found',
   })
 })
 

@@ -14,6 +14,11 @@ test.for<[string, string, Who, object | undefined, number, string]>([
   ['POST', '/signup', 'nobody', { email: 1 }, 400, 'bad_json'],
   ['POST', '/token?grant_type=password', 'nobody', { email: 'a@b.c' }, 400, 'invalid_credentials'],
   ['POST', '/token?grant_type=refresh_token', 'nobody', {}, 400, 'validation_failed'],
+  ['POST', '/token?grant_type=refresh_token', 'nobody', { refresh_token: 'x' }, 400, 'refresh_token_not_found'],
+  ['POST', '/token?grant_type=web3', 'nobody', { chain: 'solana' }, 422, 'web3_provider_disabled'],
+  ['POST', '/sso', 'nobody', { domain: 1 }, 404, 'saml_provider_disabled'],
+  ['GET', '/sso/saml/metadata', 'nobody', undefined, 404, 'saml_provider_disabled'],
+  ['POST', '/sso/saml/acs', 'nobody', undefined, 404, 'saml_provider_disabled'],
   ['POST', '/token?grant_type=pkce', 'nobody', { auth_code: 'x', code_verifier: 'x' }, 404, 'flow_state_not_found'],
   ['POST', '/otp', 'nobody', {}, 400, 'validation_failed'],
   ['POST', '/magiclink', 'nobody', {}, 422, 'validation_failed'],
@@ -60,6 +65,28 @@ test.for<[string, string, Who, object | undefined, number, string]>([
   expect(Object.keys(newer.json())).toEqual(['code', 'message', ...details])
   expect(newer.json().code).toBe(code)
   expect(newer.headers['x-supabase-api-version']).toBe('2024-01-01')
+})
+
+// contract/auth-external.md 4; libraries of other languages show these texts, and applications match them.
+test('texts that clients compare are the ones they know', async ({ service }) => {
+  const user = await service.signedIn()
+  const of = async (answer: Promise<{ body: { msg: string } }>) => (await answer).body.msg
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+  const byCode = { type: 'sms', phone: '+4915112345678', token: '123456' }
+  expect(await of(service.post('/verify', byCode))).toBe('Token has expired or is invalid')
+  const byLink = { type: 'signup', token_hash: 'x' }
+  expect(await of(service.post('/verify', byLink))).toBe('Email link is invalid or has expired')
+  const refresh = service.post('/token?grant_type=refresh_token', { refresh_token: 'x' })
+  expect(await of(refresh)).toBe('Invalid Refresh Token: Refresh Token Not Found')
+  expect(await of(service.get('/user', bearer('x')))).toMatch(/^invalid JWT: unable to parse or verify signature, /)
+  expect(await of(service.get('/user', service.admin))).toMatch(/^invalid claim: /)
+  expect(await of(service.get('/user'))).toBe('This endpoint requires a valid Bearer token')
+  expect(await of(service.get('/admin/users', user.auth))).toBe('User not allowed')
+  await service.post('/logout', {}, user.auth)
+  const change = service.put('/user', { data: {} }, user.auth)
+  expect(await of(change)).toBe('Session from session_id claim in JWT does not exist')
+  expect(await of(service.post('/sso', {}))).toBe('SAML 2.0 is disabled')
+  expect(await of(service.post('/token?grant_type=web3', {}))).toBe('Web3 provider is disabled')
 })
 
 test('an answer that is no error says nothing of versions', async ({ service }) => {

@@ -238,7 +238,7 @@ describe('the redirect', () => {
     )
     expect([answer.status, answer.headers.location]).toEqual([
       303,
-      'https://site.example/a?error=mine&x=%2B#error=access_denied&error_code=otp_expired&error_description=The+link+or+code+is+invalid+or+has+expired&sb=',
+      'https://site.example/a?error=mine&x=%2B#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired&sb=',
     ])
   })
 
@@ -250,8 +250,7 @@ describe('the redirect', () => {
       { action_link: 'https://x/verify?token=pkce_x&type=signup' },
       'https://site.example/a?error=mine&keep=%2B&error_code=mine#/old',
     )
-    const told =
-      'error=access_denied&error_code=otp_expired&error_description=The+link+or+code+is+invalid+or+has+expired'
+    const told = 'error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired'
     expect(answer.headers.location).toBe(`https://site.example/a?keep=%2B&${told}#${told}&sb=`)
   })
 
