@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { apiError } from '../errors.ts'
-import { errorResponses } from '../http/shapes.ts'
 
 /**
  * Sign-in by SAML does not exist yet: clients get the answer of a server that has it off, whatever the body holds
@@ -15,11 +14,7 @@ export const samlRoutes: FastifyPluginAsyncTypebox = async (app) => {
     app.route({
       method,
       url,
-      schema: {
-        tags: ['external sign-in'],
-        summary: 'SAML, which is always disabled',
-        response: errorResponses(404),
-      },
+      schema: { hide: true },
       onRequest: async () => {
         throw apiError('saml_provider_disabled')
       },
