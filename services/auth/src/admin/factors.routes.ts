@@ -3,7 +3,6 @@ import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { FactorShape } from '../factors/factor-shape.ts'
 import { adminOf } from '../http/admin-only.ts'
-import { clientOf } from '../http/client.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { subjectOf } from '../http/subject.ts'
 import { deleteUserFactor, listUserFactors, updateUserFactor } from './user-factors.ts'
@@ -57,9 +56,6 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
       params,
       response: { 200: FactorShape, ...errorResponses(400, 401, 403, 404, 413) },
     },
-    handler: (request) => {
-      const { ip } = clientOf(request, deps.config)
-      return deleteUserFactor(deps, request.log, subjectOf(request).id, request.params.factor_id, ip)
-    },
+    handler: (request) => deleteUserFactor(deps, request.log, subjectOf(request).id, request.params.factor_id),
   })
 }

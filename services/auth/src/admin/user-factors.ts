@@ -16,20 +16,14 @@ import { lockAndReadUser, type User } from '../users/users.store.ts'
 export const listUserFactors = ({ factors }: Pick<User, 'factors'>): FactorBody[] => (factors ?? []).map(toFactorBody)
 
 /** Removes a factor, or the recovery codes, whatever the user has proven. Throws validation_failed or mfa_factor_not_found, both 404. */
-export function deleteUserFactor(
-  deps: Deps,
-  log: AuditLog,
-  userId: string,
-  factorId: string,
-  ip: string | null,
-): Promise<FactorBody> {
+export function deleteUserFactor(deps: Deps, log: AuditLog, userId: string, factorId: string): Promise<FactorBody> {
   return withUser(deps, userId, factorId, async (trx, user, id) => {
     const shown = shownFactor(user, id)
     if (shown.factor_type === 'recovery_code') await deleteRecoveryCodes(trx, user.id)
     else await removeFactor(deps, trx, user, await requireRow(trx, user.id, id), undefined)
     // Under the user's name, as the reference has it (contract/auth-core.md 11.22).
     const traits = { user_id: user.id, factor_id: id }
-    await audit(deps, trx, log, { action: 'factor_deleted', actor: user, traits, ip })
+    await audit(deps, trx, log, { action: 'factor_deleted', actor: user, traits })
     return shown
   })
 }

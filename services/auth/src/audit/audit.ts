@@ -52,8 +52,6 @@ export interface AuditEvent {
   target?: Pick<Actor, 'id' | 'email' | 'phone'>
   /** Also logged: ids and kinds only, never an address. */
   traits?: Metadata
-  /** Address that is stored instead of the request's. */
-  ip?: string | null
 }
 
 /** What the log needs of a logger: the request's or, for commands, the process's own. */
@@ -81,7 +79,7 @@ export interface AuditDeps {
   config: { auditInDatabase: boolean }
 }
 
-/** Writes the line of an event, ids only: never an address. For a caller whose own statement has stored the entry. */
+/** Writes the line of an event, ids only: never an address. Only callers whose own statement stores the entry need it. */
 export function logAudit(log: AuditLog, { action, actor, target, traits }: AuditEvent): void {
   log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
 }
@@ -101,7 +99,7 @@ function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEnt
   if (!deps.config.auditInDatabase) return null
   const origin = originOf(log)
   const payload = auditPayload(event, origin?.userAgent)
-  return { id: deps.newRowId(), payload, ipAddress: event.ip ?? origin?.ip ?? '', now: deps.now() }
+  return { id: deps.newRowId(), payload, ipAddress: origin?.ip ?? '', now: deps.now() }
 }
 
 /** Stores the event's entry in the caller's transaction, and logs it once that is committed. */

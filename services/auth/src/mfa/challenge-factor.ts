@@ -82,5 +82,5 @@ async function openChallenge(
   await insertChallenge(trx, challenge)
   await changeFactor(trx, factor, { last_challenged_at: challenge.now }, challenge.now)
   const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }
-  await audit(deps, trx, log, { action: 'challenge_created', actor: user, traits, ip: challenge.ip })
+  await audit(deps, trx, log, { action: 'challenge_created', actor: user, traits })
 }

@@ -39,7 +39,6 @@ export async function enrollFactor(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  ip: string | null,
   { factorType, friendlyName = '', issuer, phone }: Enrollment,
   given: GivenProof,
 ): Promise<EnrolledFactor> {
@@ -64,7 +63,7 @@ export async function enrollFactor(
       sealedSecret: totp?.sealedSecret,
     })
     const traits = { factor_id: id, factor_type: type }
-    await audit(deps, trx, log, { action: 'factor_in_progress', actor: user, traits, ip })
+    await audit(deps, trx, log, { action: 'factor_in_progress', actor: user, traits })
   })
   return {
     id,

@@ -79,7 +79,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       const { factor_type: factorType, friendly_name: friendlyName, issuer, phone } = request.body
       const enrollment = { factorType, friendlyName, issuer, phone }
       const given = givenProof(request, deps.config, request.body)
-      return enrollFactor(deps, request.log, caller, ipOf(request), enrollment, given)
+      return enrollFactor(deps, request.log, caller, enrollment, given)
     },
   })
 
@@ -167,7 +167,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     },
     handler: async (request) => {
       const caller = requireFactorUser(request)
-      const order = { factorId: request.params.factor_id, ip: ipOf(request), acceptLanguage: acceptLanguageOf(request) }
+      const order = { factorId: request.params.factor_id, acceptLanguage: acceptLanguageOf(request) }
       return unenrollFactor(deps, request.log, caller, order, givenProof(request, deps.config, request.body))
     },
   })

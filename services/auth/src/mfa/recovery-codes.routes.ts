@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
-import { clientOf, limitKeyOf } from '../http/client.ts'
+import { limitKeyOf } from '../http/client.ts'
 import { givenProof, ProofBody, proofFields } from '../http/given-proof.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
@@ -31,11 +31,8 @@ const CodesShape = Type.Object({
 
 /** Codes that each replace a lost second factor once; in the scope of requireUser. */
 export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
-  const ipOf = (request: FastifyRequest) => clientOf(request, deps.config).ip
-  const orderOf = (request: FastifyRequest, body: Parameters<typeof givenProof>[2]) => ({
-    ip: ipOf(request),
-    proof: givenProof(request, deps.config, body),
-  })
+  const proofOf = (request: FastifyRequest, body: Parameters<typeof givenProof>[2]) =>
+    givenProof(request, deps.config, body)
 
   app.route({
     method: 'GET',
@@ -66,7 +63,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       const caller = requireFactorUser(request)
       await deps.limits.byAddress(request, 'user')
       const friendlyName = request.body?.friendly_name ?? ''
-      return makeRecoveryCodeSet(deps, request.log, caller, { ...orderOf(request, request.body), friendlyName })
+      return makeRecoveryCodeSet(deps, request.log, caller, proofOf(request, request.body), friendlyName)
     },
   })
 
@@ -83,7 +80,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     handler: async (request) => {
       const caller = requireFactorUser(request)
       await deps.limits.byAddress(request, 'user')
-      return replaceRecoveryCodeSet(deps, request.log, caller, orderOf(request, request.body))
+      return replaceRecoveryCodeSet(deps, request.log, caller, proofOf(request, request.body))
     },
   })
 
@@ -102,7 +99,6 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       await deps.limits.byAddress(request, 'factors')
       return useRecoveryCode(deps, request.log, caller, {
         code: request.body.code ?? '',
-        ip: ipOf(request),
         acceptLanguage: acceptLanguageOf(request),
         clientAddress: limitKeyOf(request, deps.config),
       })
@@ -120,6 +116,6 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: (request) =>
-      removeRecoveryCodes(deps, request.log, requireFactorUser(request), orderOf(request, request.body)),
+      removeRecoveryCodes(deps, request.log, requireFactorUser(request), proofOf(request, request.body)),
   })
 }

@@ -62,21 +62,17 @@ export async function giveFirstRecoveryCodes(
   return giveRecoveryCodes(deps, trx, { id: deps.newId(), userId: user.id, friendlyName })
 }
 
-interface Order {
-  ip: string | null
-  proof: GivenProof
-}
-
 /** Makes a set for a user who has none. Throws mfa_verified_factor_exists for one who has. */
 export function makeRecoveryCodeSet(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  order: Order & { friendlyName: string },
+  proof: GivenProof,
+  givenName: string,
 ): Promise<NewRecoveryCodes> {
-  const friendlyName = order.friendlyName || USUAL_NAME
+  const friendlyName = givenName || USUAL_NAME
   requireShortName(friendlyName)
-  return renew(deps, log, caller, order, 'making recovery codes', async (trx, user) => {
+  return renew(deps, log, caller, proof, 'making recovery codes', async (trx, user) => {
     if (await findRecoveryCodes(trx, user.id)) {
       throw apiError('mfa_verified_factor_exists', {
         message: 'Recovery codes already exist, regenerate them to replace the set',
@@ -94,9 +90,9 @@ export function replaceRecoveryCodeSet(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  order: Order,
+  proof: GivenProof,
 ): Promise<NewRecoveryCodes> {
-  return renew(deps, log, caller, order, 'replacing recovery codes', async (trx, user) => {
+  return renew(deps, log, caller, proof, 'replacing recovery codes', async (trx, user) => {
     const set = await findRecoveryCodes(trx, user.id)
     if (!set) throw noCodes()
     return { id: set.id, userId: user.id, friendlyName: set.friendly_name ?? USUAL_NAME }
@@ -109,7 +105,7 @@ async function renew(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  { ip, proof }: Order,
+  proof: GivenProof,
   act: ActName,
   setOf: (trx: Transaction<DB>, user: User) => Promise<CodeSet>,
 ): Promise<NewRecoveryCodes> {
@@ -122,7 +118,7 @@ async function renew(
     requireSecondFactor(deps.config, [act], user, session)
     await spendNonce(trx, user.id, freshness)
     const set = await setOf(trx, user)
-    await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user, ip })
+    await audit(deps, trx, log, { action: 'recovery_codes_renewed', actor: user })
     return { ...set, codes: await giveRecoveryCodes(deps, trx, set) }
   })
   await deps.limits.forgetPasswordTries(tryOf(caller, proof.clientAddress))
@@ -134,7 +130,7 @@ export async function removeRecoveryCodes(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  { ip, proof }: Order,
+  proof: GivenProof,
 ): Promise<{ id: string }> {
   const acts = ['removing recovery codes'] as const
   if (!(await findRecoveryCodes(deps.db, caller.user.id))) throw noCodes()
@@ -146,7 +142,7 @@ export async function removeRecoveryCodes(
     requireSecondFactor(deps.config, acts, user, session)
     await spendNonce(trx, user.id, freshness)
     await deleteRecoveryCodes(trx, user.id)
-    await audit(deps, trx, log, { action: 'recovery_codes_removed', actor: user, ip })
+    await audit(deps, trx, log, { action: 'recovery_codes_removed', actor: user })
     return { id: set.id }
   })
 }
@@ -156,7 +152,7 @@ export async function useRecoveryCode(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  given: { code: string; ip: string | null; clientAddress: string | undefined; acceptLanguage: string | undefined },
+  given: { code: string; clientAddress: string | undefined; acceptLanguage: string | undefined },
 ): Promise<SessionBody> {
   if (!deps.config.mfa.recoveryCodes) throw apiError('mfa_recovery_codes_verify_not_enabled')
   const hash = hashRecoveryCode(caller.user.id, given.code)
@@ -165,7 +161,7 @@ export async function useRecoveryCode(
     raised = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
       if (!(await spendRecoveryCode(trx, user.id, hash, deps.now()))) return undefined
       const remaining = (await findRecoveryCodes(trx, user.id))?.remaining ?? 0
-      const event = { action: 'recovery_code_used', actor: user, traits: { remaining }, ip: given.ip } as const
+      const event = { action: 'recovery_code_used', actor: user, traits: { remaining } } as const
       await audit(deps, trx, log, event)
       const details = { Remaining: String(remaining) }
       await notify(deps, trx, user, 'mfa_recovery_code_used_notification', details, given)

@@ -14,7 +14,7 @@ export async function unenrollFactor(
   deps: Deps,
   log: AuditLog,
   caller: LiveCaller,
-  { factorId, ip, acceptLanguage }: { factorId: string; ip: string | null; acceptLanguage: string | undefined },
+  { factorId, acceptLanguage }: { factorId: string; acceptLanguage: string | undefined },
   given: GivenProof,
 ): Promise<{ id: string }> {
   const found = await requireFactor(deps.db, caller.user, factorId)
@@ -28,7 +28,7 @@ export async function unenrollFactor(
     await spendNonce(trx, user.id, freshness)
     await removeFactor(deps, trx, user, factor, acceptLanguage)
     const traits = { factor_id: factor.id, factor_type: factor.factor_type, factor_status: factor.status }
-    await audit(deps, trx, log, { action: 'factor_unenrolled', actor: user, traits, ip })
+    await audit(deps, trx, log, { action: 'factor_unenrolled', actor: user, traits })
     return { id: factor.id }
   })
 }

@@ -108,7 +108,7 @@ async function complete(
   },
 ) {
   const { user, session, factor, challenge, given } = done
-  const { ip, acceptLanguage } = given
+  const { acceptLanguage } = given
   const isFirst = factor.status === 'unverified'
   if (isFirst) {
     // Again: several may have been begun while there was room for one.
@@ -121,7 +121,7 @@ async function complete(
   }
   await deleteUnverified(trx, user.id, factor.factor_type)
   const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }
-  await audit(deps, trx, log, { action: 'verification_attempted', actor: user, traits, ip })
+  await audit(deps, trx, log, { action: 'verification_attempted', actor: user, traits })
   const recoveryCodes = isFirst ? await giveFirstRecoveryCodes(deps, trx, user) : undefined
   const ids = { userId: user.id, sessionId: session.id, factorId: factor.id }
   const raised = await raise(deps, trx, ids, SECOND_METHODS[factor.factor_type])
