@@ -120,13 +120,12 @@ async function isConfirmationSent(
   { userId, email, context }: AddressMail,
   { isAnother, audience }: { isAnother: boolean; audience: string },
 ): Promise<boolean> {
-  const claimed = { channel: 'email', value: email } as const
-  const claim = claimOf(deps, { address: claimed, audience, passwordHash: null, data: {} })
+  const address = { channel: 'email', value: email } as const
+  const claim = claimOf(deps, { address, audience, passwordHash: null, data: {} })
   // Also where the limits refuse the mail.
   if (isAnother) await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   return isSent(deps, email, () =>
     deps.db.transaction().execute(async (trx) => {
-      const address = { channel: 'email', value: email } as const
       const holder = await lockAndReadUser(trx, userId)
       if (!holder) return
       const { isPending } = await sendConfirmation(deps, trx, holder, { address, context, isClaim: isAnother })

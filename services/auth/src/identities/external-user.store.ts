@@ -1,8 +1,7 @@
 import { jsonb } from '@services/common/database'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../db/tables.ts'
-import { deleteAllFactors } from '../factors/factors.store.ts'
-import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
+import { endEntries } from './end-entries.ts'
 
 /** Makes sign-ins of one account at a provider wait for each other, so that two at once do not make two users. */
 export async function lockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<void> {
@@ -34,9 +33,7 @@ export async function forgetUnprovenOwner(
   { identityId, data, now }: { identityId: string; data: Metadata; now: Date },
 ): Promise<void> {
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '!=', identityId).execute()
-  await trx.deleteFrom('sessions').where('user_id', '=', userId).execute()
-  await deleteAllFactors(trx, userId)
-  await deleteRecoveryCodes(trx, userId)
+  await endEntries(trx, userId)
   await trx
     .updateTable('users')
     .set({ password_hash: null, claim: null, user_metadata: jsonb(data), updated_at: now })

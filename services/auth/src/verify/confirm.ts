@@ -3,8 +3,7 @@ import { type AuditAction, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB, Metadata, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { deleteAllFactors } from '../factors/factors.store.ts'
-import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
+import { endEntries } from '../identities/end-entries.ts'
 import {
   deleteProviderIdentities,
   putProvenIdentity,
@@ -14,7 +13,6 @@ import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import { needsBothAddresses } from '../one-time-messages/address-change.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import type { TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
-import { endSessions } from '../sessions/sessions.store.ts'
 import {
   applyEmailChange,
   applyPhoneChange,
@@ -193,8 +191,6 @@ async function settleClaim(deps: Deps, trx: Transaction<DB>, { user, token }: Re
 
 async function forgetProviders(deps: Deps, trx: Transaction<DB>, userId: string, address: string): Promise<void> {
   if (!(await deleteProviderIdentities(trx, userId))) return
-  await endSessions(trx, userId, 'global', '')
-  await deleteAllFactors(trx, userId)
-  await deleteRecoveryCodes(trx, userId)
+  await endEntries(trx, userId)
   await putProvenIdentity(trx, { id: deps.newId(), userId, provider: 'email', address, now: deps.now() })
 }

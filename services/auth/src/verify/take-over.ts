@@ -1,14 +1,13 @@
 // The first proof of an address that counted as confirmed by a setting. Its registrant may be a stranger, so the proof is no sign-in
 // to what the registrant made. The rule: ../users/proven-addresses.ts.
+
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { deleteAllFactors } from '../factors/factors.store.ts'
-import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
+import { endEntries } from '../identities/end-entries.ts'
 import { deleteIdentitiesExcept, putProvenIdentity } from '../identities/identities.store.ts'
-import { endSessions } from '../sessions/sessions.store.ts'
 import type { Address } from '../users/address.ts'
 import { confirmAddress } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
@@ -67,9 +66,7 @@ const NOTHING = { password_hash: null, data: {} }
 async function stripAccount(trx: Transaction<DB>, userId: string, proven: Address, now: Date): Promise<void> {
   const other = otherChannel(proven.channel)
   await deleteIdentitiesExcept(trx, userId, proven.channel)
-  await endSessions(trx, userId, 'global', '')
-  await deleteAllFactors(trx, userId)
-  await deleteRecoveryCodes(trx, userId)
+  await endEntries(trx, userId)
   await applyClaim(trx, { id: userId, email: null, phone: null, [proven.channel]: proven.value }, NOTHING, now)
   await changeUser(trx, userId, { [other]: null, [`${other}_confirmed_at`]: null, [`${other}_assumed`]: false }, now)
 }
