@@ -36,7 +36,7 @@ test('one of the eighteen and a provider of our own are switched on by settings,
   await shell.write('corp.env', guide.file('corp.env', client))
   const start = 'set -a; . ./github.env; . ./corp.env; exec npx -y pnpm@12 -C services/auth start'
   const url = await shell.start(start).says(/listening at (http:[^"]+)"/)
-  // As the proxy of auth.example.com asks.
+  // The Host header that the proxy of auth.example.com sends.
   const here = { 'https://auth.example.com': url, 'curl ': "curl -H 'X-Forwarded-Host: auth.example.com' " }
 
   const [enabled = '', github = ''] = (await shell.run(guide.take('/settings', here))).stdout.split(

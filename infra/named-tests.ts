@@ -19,7 +19,7 @@ export function namedTests(text: string): NamedTests[] {
   return named
 }
 
-/** What is not there of a file below the repository, and of its titles. */
+/** Names of a file and of its titles that the repository does not have. */
 export function missingTests({ path, titles }: NamedTests): string[] {
   if (!existsSync(join(ROOT, path))) return [path]
   const source = readFileSync(join(ROOT, path), 'utf8')

@@ -1,4 +1,4 @@
-// What waits for a transaction to be committed: log lines and counters that would otherwise tell of what was rolled back.
+// Actions that wait for the commit: log lines that would otherwise report changes which were rolled back.
 import { type Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
 
 type Connection = Parameters<PostgresDriver['rollbackTransaction']>[0]

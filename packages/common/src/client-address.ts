@@ -5,9 +5,9 @@ import type { FastifyRequest } from 'fastify'
 
 /** A client as a trusted header names it. */
 export interface TrustedClient {
-  /** In its usual spelling, without port and zone; undefined where the header holds no address. */
+  /** The address in its usual spelling, without port and zone; undefined where the header holds none. */
   address: string | undefined
-  /** What limits are counted by: IPv6 by /64; one and the same for all clients without an address. */
+  /** Rate-limit key: IPv6 by /64; the same one for all clients without an address. */
   limitKey: string
 }
 
@@ -93,7 +93,7 @@ function forParameterOf(element: string): string {
   return pairs.find((pair) => /^for=/i.test(pair))?.slice('for='.length) ?? ''
 }
 
-/** What has been said by which server: a header that is wrong once is wrong in every request. */
+/** Warnings that each server has logged: a header that is wrong once is wrong in every request. */
 const said = new WeakMap<object, Set<string>>()
 
 /** Without the value, which is an address of a person or anything a client wrote. */

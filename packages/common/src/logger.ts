@@ -44,8 +44,8 @@ const FLUSH_EVERY_MS = 100
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
 /**
- * What is still waiting when the process exits is written then (pino's exit hook); kill -9 loses what the disk or pipe did not
- * take within a tenth of a second. A
+ * Lines that still wait when the process exits are written then (pino's exit hook); kill -9 loses those that the disk or pipe did
+ * not take within a tenth of a second. A
  * log that cannot be written is no failure of the service: pino's writer would end it, and, asked to write out what is
  * waiting at its end, try for ever (sonic-boom 4.2, flushSync).
  */

@@ -13,7 +13,7 @@ const folder = join(dataRoot(process.env), service)
 const settings = join(folder, 'dev.env')
 if (existsSync(settings)) {
   if (!(await findRunning(folder))) say('dev does not run: commands that need its database fail.')
-  // What is set in the terminal wins.
+  // Variables of the terminal win.
   process.loadEnvFile(settings)
   await import(pathToFileURL(resolve('src/cli.ts')).href)
 } else {

@@ -1,4 +1,4 @@
-// What some tests need of the machine: a tag names it, as in `test('…', { tags: 'nginx' }, …)`, and skips the test where it is
+// Programs and rights that some tests need: a tag names each, as in `test('…', { tags: 'nginx' }, …)`, and skips the test where it is
 // missing. `.ci/install-programs` installs the programs; with CI set a skipped test fails the run (run-reporter.ts).
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
@@ -48,7 +48,7 @@ export const NEED_TAGS = Object.entries(NEEDS).map(([name, { isMet, missing }]) 
   skip: !isMet,
 }))
 
-/** What no package brings: a test skipped for want of these alone is no failure in CI either. */
+/** Needs that no package meets: a test skipped for want of these alone is no failure in CI either. */
 export const NOT_INSTALLABLE: readonly string[] = ['both-services', 'helm', 'linux', 'root']
 
 /** Absolute path of a program, looked up as a shell does; undefined where it is missing. */

@@ -1,6 +1,6 @@
 import type { AuditLog } from './audit.ts'
 
-/** Where a request came from: its client's address, as limits and session lists have it, and what it calls itself. */
+/** Client of a request: its address, as limits and session lists have it, and its user agent. */
 export interface Origin {
   ip: string | null
   userAgent: string | null

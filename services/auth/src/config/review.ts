@@ -85,7 +85,7 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string }
   },
 ]
 
-/** What an operator should look at before users come; nothing for a service that only its own machine reaches. */
+/** Lists settings to look at before users come; none for a service that only its own machine reaches. */
 export function settingsToReview(config: Config): string[] {
   if (isLocal(new URL(config.server.externalUrl).hostname)) return []
   return SWITCHES.filter(({ isOpen }) => isOpen(config)).map(({ advice }) => advice)

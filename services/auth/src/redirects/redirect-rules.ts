@@ -13,7 +13,7 @@ export const isPermitted = (target: string, rules: RedirectRules): boolean => 'r
 /** The rule that permits a target, or why none does. */
 export type Judgement = { rule: string } | { reason: string }
 
-/** What clients take a session from. */
+/** Query parameters that clients take a session from. */
 const SESSION_NAMES = ['access_token', 'refresh_token', 'provider_token']
 
 /** As `isPermitted`, in words that an operator can act on (`redirect check`). */

@@ -39,7 +39,7 @@ export async function keepMessages(file: string): Promise<KeptMessages> {
         hasFailed = true
       }
     }
-    // In the same turn as the look above: what is saved from now on begins anew.
+    // The loop has just found nothing unsaved, in this very turn: a later save begins anew.
     writing = undefined
   }
   return {
