@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,16 +12,20 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
+const GONE = '{"pid": 4194303, "birth": "1"}'
 const claim = () => claimDataDir(folder, 'auth', 'AUTH_PORT')
 
 test.for([
   ['no file', undefined],
-  ['the file of a process that is gone', '{"pid": 4194303, "birth": "1"}'],
+  ['the file of a process that is gone', GONE],
   ['the file of a process whose number another one has now', `{"pid": ${process.pid}, "birth": "1"}`],
   ['a file that names no birth', `{"pid": 4194303}`],
   ['half a file', '{"pid": 41'],
-] as const)('with %s, of twenty that claim a folder at once exactly one gets it', async ([, content]) => {
+  ['the file of a process that is gone, and of one that died while it put its own there', GONE, 'died'],
+] as const)('with %s, of twenty that claim a folder at once exactly one gets it', async ([, content, died]) => {
   if (content !== undefined) await writeFile(join(folder, 'running.json'), content)
+  if (died)
+    await writeFile(join(folder, `running.json.${createHash('sha256').update(GONE).digest('hex')}`), '{"pid": 4194303}')
   const claims = await Promise.allSettled(Array.from({ length: 20 }, claim))
   expect(claims.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   expect(await findRunning(folder)).toMatchObject({ pid: process.pid })

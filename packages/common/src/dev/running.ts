@@ -1,8 +1,8 @@
 // Which dev uses a data folder: `running.json` in it, read by a second dev, which refuses, and by the demo, which goes there.
 // The one rule: the file of a process that is gone means nothing, even if another process has its number now.
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processBirth } from '../process-birth.ts'
 
@@ -46,7 +46,7 @@ export async function claimDataDir(dataDir: string, name: string, portVariable: 
           `${name} already runs here${describePlace([running])}. ` +
             `Stop it with Ctrl-C in its terminal, or set DEV_DATA_DIR and ${portVariable}.`,
         )
-      } else await discardStale(dataDir)
+      } else if (await isPutFor(own, fileIn(dataDir))) return
     }
   } finally {
     await rm(own, { force: true })
@@ -64,13 +64,21 @@ async function isLinked(file: string, name: string): Promise<boolean> {
   }
 }
 
-/** Puts a stale file aside and looks at it there: in the meantime it may have become the claim of another process. */
-async function discardStale(dataDir: string): Promise<void> {
-  const aside = `${fileIn(dataDir)}.${randomUUID()}`
-  await rename(fileIn(dataDir), aside).catch(() => {})
-  const taken = parseRunning(await readFile(aside, 'utf8').catch(() => ''))
-  if (taken && (await isThere(taken))) await isLinked(aside, fileIn(dataDir))
-  await rm(aside, { force: true })
+/**
+ * Puts the claim in the place of a stale file; false where another process was quicker.
+ * One process at a time may: it holds the link named after what it replaces. A link whose process is gone is replaced in the same way.
+ */
+async function isPutFor(own: string, path: string): Promise<boolean> {
+  const stale = await readFile(path, 'utf8').catch(() => undefined)
+  if (stale === undefined) return false
+  const running = parseRunning(stale)
+  if (running && (await isThere(running))) return false
+  const right = join(dirname(path), `running.json.${createHash('sha256').update(stale).digest('hex')}`)
+  if (!(await isLinked(own, right)) && !(await isPutFor(own, right))) return false
+  // Who read the file before another replaced it has the right to a file that is no more.
+  const isStillThere = (await readFile(path, 'utf8').catch(() => undefined)) === stale
+  await (isStillThere ? rename(right, path) : rm(right))
+  return isStillThere
 }
 
 /** Says that this process is about to leave: a terminal has its prompt back before, and the next dev waits instead of refusing. */
