@@ -1,3 +1,4 @@
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { describe, expect, test } from 'vitest'
 import { enrollTotp, withTotp } from '../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../test/service.ts'
@@ -157,8 +158,7 @@ describe('anonymous users', () => {
     await client.query('begin')
     await client.query('update sessions set refreshed_at = $1 where user_id = $2', [service.clock.now(), idle.userId])
     const tidied = tidyUp(service)
-    const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    await expect.poll(async () => (await service.deps.pool.query(waits)).rowCount).toBe(1)
+    await expect.poll(() => countLockWaits(service.deps.pool)).toBe(1)
     await client.query('commit')
     client.release()
     await tidied

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { findFreePort } from '@services/common/dev/dev-ports'
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { linkPath } from './service.ts'
@@ -27,12 +28,7 @@ test('SIGTERM lets requests in flight finish or answers them a clear 503, and ex
   await database.connect()
   await database.query('begin; lock table users in access exclusive mode')
   const requests = Array.from({ length: 10 }, (_, index) => signUp(base, `flight-${index}@example.com`))
-  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  const inFlight = async () => {
-    await database.query('select pg_stat_clear_snapshot()')
-    return (await database.query(waiting)).rowCount
-  }
-  await expect.poll(inFlight).toBe(10)
+  await expect.poll(() => countLockWaits(database)).toBe(10)
   child.kill('SIGTERM')
   // Else it is closed when patience ends, and the requests are cut off with it.
   await isClosed

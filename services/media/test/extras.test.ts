@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { expect } from 'vitest'
 import { checkBlobs, type Finding } from '../src/check/check-blobs.ts'
 import { makeExtrasOfSource } from '../src/jobs/add-extras.ts'
@@ -35,9 +36,7 @@ test('a clip is ready only with the job of its extras: no crash comes between', 
   const holder = await pool.connect()
   await holder.query('select pg_advisory_lock(33)')
   const upload = service.upload(gif(33, 20, [{ delay: 10 }]))
-  const isHeld = async () =>
-    (await pool.query(`select from pg_locks where locktype = 'advisory' and objid = 33 and not granted`)).rowCount
-  await expect.poll(isHeld).toBe(1)
+  await expect.poll(() => countLockWaits(pool)).toBe(1)
   expect((await pool.query('select state from sources')).rows).not.toEqual([{ state: 'ready' }])
   await holder.query('select pg_advisory_unlock(33)')
   holder.release()

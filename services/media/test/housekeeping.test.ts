@@ -1,6 +1,7 @@
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { expect } from 'vitest'
 import { type BlobName, blobKey } from '../src/blobs/blob-storage.ts'
 import { cleanUp } from '../src/housekeeping.ts'
@@ -43,9 +44,7 @@ test('a stop waits for what housekeeping has in hand', async () => {
   const lock = await deps.pool.connect()
   await lock.query('begin; lock table blobs in share mode')
   const stop = await startWorker(deps)
-  const isWaiting = async () =>
-    (await deps.pool.query(`select from pg_locks where not granted and relation = 'blobs'::regclass`)).rowCount
-  await expect.poll(isWaiting).toBe(1)
+  await expect.poll(() => countLockWaits(deps.pool)).toBe(1)
   const stopped = stop().then(() => 'stopped')
   // All else that a stop waits for is over by then.
   expect(await Promise.race([stopped, sleep(2_000, 'waiting')])).toBe('waiting')

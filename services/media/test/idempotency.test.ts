@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
@@ -159,8 +160,7 @@ test('who hears late that its clip failed forgets nothing that came after it', a
   const lock = await pool.connect()
   await lock.query('begin; select from clips for update')
   await pool.query(`update sources set state = 'failed', error_code = 'internal', finished_at = now()`)
-  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  await expect.poll(async () => (await pool.query(waiting)).rowCount).toBe(1)
+  await expect.poll(() => countLockWaits(pool)).toBe(1)
   const again = () => slow.upload(picture, [], { ...key, prefer: 'respond-async' })
   const second = idIn(await again())
   await lock.query('commit')

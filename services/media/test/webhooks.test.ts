@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { sql } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -254,8 +255,7 @@ describe('one attempt after another', () => {
   async function whileLocked<T>(queries: string[], work: (waiting: (most: number) => Promise<void>) => Promise<T>[]) {
     const { pool } = service.deps
     const client = await pool.connect()
-    const sql = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    const waiting = async (most: number) => expect.poll(async () => (await pool.query(sql)).rowCount).toBe(most)
+    const waiting = async (most: number) => expect.poll(() => countLockWaits(pool)).toBe(most)
     try {
       await client.query('begin')
       for (const query of queries) await client.query(query)

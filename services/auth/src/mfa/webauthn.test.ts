@@ -1,3 +1,4 @@
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimsOf, signInAgain } from '../../test/second-factors.ts'
 import { createSecurityKey, type SecurityKey } from '../../test/security-key.ts'
@@ -188,13 +189,7 @@ describe('an answer', () => {
         return answer(user, user.id, challengeId, { type: 'request', credential_response })
       }),
     )
-    const waiting = async () => {
-      const { rows } = await holder.query(
-        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      return rows.length
-    }
-    await expect.poll(waiting).toBe(2)
+    await expect.poll(() => countLockWaits(holder)).toBe(2)
     await holder.query('commit')
     holder.release()
     expect((await answers).map(({ status }) => status).toSorted()).toEqual([200, 422])

@@ -1,3 +1,4 @@
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
 import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../test/second-factors.ts'
@@ -221,15 +222,13 @@ describe('unlinking', () => {
     const identity = identityIn(await read(auth), 'google')
     const iat = Math.floor(service.clock.now().getTime() / 1000)
     const id_token = await google.idToken({ ...person, iat, exp: iat + 300 })
-    const waiting = async () =>
-      Number((await service.deps.pool.query('select count(*) from pg_locks where not granted')).rows[0].count)
     const holder = await service.deps.pool.connect()
     await holder.query('begin')
     await holder.query('select from users where id = $1 for update', [userId])
     const unlinked = unlink(auth, identity)
-    await expect.poll(waiting).toBe(1)
+    await expect.poll(() => countLockWaits(service.deps.pool)).toBe(1)
     const signIn = service.post('/token?grant_type=id_token', { provider: 'google', id_token })
-    await expect.poll(waiting).toBe(2)
+    await expect.poll(() => countLockWaits(service.deps.pool)).toBe(2)
     await holder.query('commit')
     holder.release()
     expect((await unlinked).status).toBe(200)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import { expect } from 'vitest'
 import { startTestService, test } from '../../test/service.ts'
 import { cleanUp } from '../housekeeping.ts'
@@ -42,13 +43,7 @@ async function takesInOrder([first, second]: [BlobName, BlobName], work: () => P
     await client.query('begin')
     await lock(first)
     const working = work()
-    const waiting = async () =>
-      (
-        await pool.query(
-          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-        )
-      ).rowCount
-    await expect.poll(waiting).toBe(1)
+    await expect.poll(() => countLockWaits(pool)).toBe(1)
     const isFree = await lock(second, 'nowait').then(
       () => true,
       () => false,
