@@ -115,6 +115,7 @@ async function startDetour(url: string, accept: (socket: Socket) => Promise<Dupl
   await once(server, 'listening')
   const detour = new URL(url)
   detour.port = String((server.address() as AddressInfo).port)
+  detour.searchParams.delete('host')
   return {
     url: detour.href,
     takeNoMore: () => server.close(),

@@ -50,6 +50,7 @@ async function startDyingServer(url: string) {
   })
   const proxied = new URL(url)
   proxied.port = String((proxy.address() as AddressInfo).port)
+  proxied.searchParams.delete('host')
   return { url: proxied.href, cut }
 }
 

@@ -49,6 +49,7 @@ async function startDetour(databaseUrl: string) {
   await once(server, 'listening')
   const url = new URL(databaseUrl)
   url.host = `127.0.0.1:${port}`
+  url.searchParams.delete('host')
   return {
     url: url.href,
     cut() {

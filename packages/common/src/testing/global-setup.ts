@@ -44,7 +44,7 @@ async function provideServer(project: TestProject) {
   const folder = await makeFolder(await fastestFolder(), 'test-postgres')
   // PostgreSQL runs as a user of its own when the tests run as root.
   await chmod(folder, 0o755)
-  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), durable: false })
+  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), durable: false, viaSocket: true })
   project.provide('databaseServerUrl', server.url)
   return {
     end: async () => {
