@@ -1,6 +1,6 @@
 // What somebody with a session of another one gets out of it: nothing that outlasts the session, and nothing unseen.
 import { decodeJwt } from 'jose'
-import { describe, expect } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { startSmsGateways } from './far-sides/sms-gateways.ts'
 import { codeIn, fragmentOf, linkPath, startTestService, type TestService, test } from './service.ts'
 
@@ -19,14 +19,36 @@ test('the immediate change of a number is told to its owner', async () => {
   await service.close()
 })
 
+type Changing = Awaited<ReturnType<typeof startChanging>>
+let changing: Changing
+/** The same, but that new passwords and addresses want the current password. */
+let guarded: TestService
+beforeAll(async () => {
+  changing = await startChanging()
+  guarded = await changing.service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
+  return async () => {
+    await guarded.close()
+    await changing.close()
+  }
+})
+
+let phones = 4_915_100_001_000
+const newPhone = () => `${++phones}`
+const newEmail = () => `thief-${++phones}@example.com`
+const newWishes = () => [{ phone: newPhone() }, { email: newEmail() }] as const
+
 /** A service whose users change address by one code, and the codes that were sent. */
-async function startChanging(settings: Record<string, string> = {}) {
+async function startChanging() {
   const gateways = await startSmsGateways()
   const service = await startTestService({
     ...gateways.settings('twilio'),
     AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
     AUTH_SMS_MAX_PER_PREFIX: '1000/1h',
-    ...settings,
+    AUTH_RATE_LIMIT_EMAIL_SENT: '1000',
+    AUTH_RATE_LIMIT_SMS_SENT: '1000',
+    AUTH_RATE_LIMIT_TOKEN_REFRESH: '1000',
+    AUTH_RATE_LIMIT_VERIFY: '1000',
+    AUTH_RATE_LIMIT_OTP: '1000',
   })
   const codeAt = async (address: string) =>
     address.includes('@')
@@ -85,10 +107,10 @@ describe('a change of address that a thief began', () => {
   }
 
   test.for(Object.keys(ways))('ends with %s, and nobody revives it', async (way) => {
-    const { service, codeAt, sent, close } = await startChanging()
-    for (const wish of [{ phone: '4915100000041' }, { email: 'thief@example.com' }]) {
+    const { service, codeAt, sent } = changing
+    for (const wish of newWishes()) {
       const [type, address] = 'phone' in wish ? ['phone_change', wish.phone] : ['email_change', wish.email]
-      const email = `robbed-by-${type}@example.com`
+      const email = newEmail()
       const { auth, refreshToken: refresh, userId } = await service.signedIn(email)
       expect((await service.put('/user', wish, auth)).status).toBe(200)
       const token = await codeAt(address as string)
@@ -101,13 +123,12 @@ describe('a change of address that a thief began', () => {
       expect((await service.post('/resend', { type, email })).status).toBe(200)
       expect(await sent(userId, type as string)).toBe(1)
     }
-    await close()
   })
 
   test.for(['phone_change', 'email_change'])('is not sent again once its code has expired (%s)', async (type) => {
-    const { service, codeAt, sent, close } = await startChanging()
-    const email = 'late-wish@example.com'
-    const wish = type === 'phone_change' ? { phone: '4915100000042' } : { email: 'late-thief@example.com' }
+    const { service, codeAt, sent } = changing
+    const email = newEmail()
+    const wish = type === 'phone_change' ? { phone: newPhone() } : { email: newEmail() }
     const { auth, userId } = await service.signedIn(email)
     await service.put('/user', wish, auth)
     await codeAt(Object.values(wish)[0] as string)
@@ -117,37 +138,32 @@ describe('a change of address that a thief began', () => {
     service.clock.advance({ seconds: 3601 })
     await service.post('/resend', { type, email })
     expect(await sent(userId, type)).toBe(type === 'phone_change' ? 1 : 2)
-    await close()
   })
 
   test('is still wished for after signing out here only', async () => {
-    const { service, codeAt, close } = await startChanging()
-    const { auth } = await service.signedIn('here-only@example.com')
-    await service.put('/user', { phone: '4915100000043' }, auth)
+    const { service, codeAt } = changing
+    const phone = newPhone()
+    const { auth } = await service.signedIn()
+    await service.put('/user', { phone }, auth)
     await service.post('/logout?scope=local', {}, auth)
-    const confirmation = { type: 'phone_change', phone: '4915100000043', token: await codeAt('4915100000043') }
+    const confirmation = { type: 'phone_change', phone, token: await codeAt(phone) }
     expect((await service.post('/verify', confirmation)).status).toBe(200)
-    await close()
   })
 })
 
 test.for(['phone_change', 'email_change'])(
   'the session of a %s does not set a password without the current one',
   async (type) => {
-    const { service, codeAt, close } = await startChanging({
-      AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
-    })
-    const wish = type === 'phone_change' ? { phone: '4915100000044' } : { email: 'attached@example.com' }
-    const { auth } = await service.signedIn('guarded@example.com', OWNERS)
-    await service.put('/user', { ...wish, current_password: OWNERS }, auth)
-    const token = await codeAt(Object.values(wish)[0] as string)
-    const { body } = await service.post('/verify', { type, ...wish, token })
+    const wish = type === 'phone_change' ? { phone: newPhone() } : { email: newEmail() }
+    const { auth } = await guarded.signedIn(newEmail(), OWNERS)
+    await guarded.put('/user', { ...wish, current_password: OWNERS }, auth)
+    const token = await changing.codeAt(Object.values(wish)[0] as string)
+    const { body } = await guarded.post('/verify', { type, ...wish, token })
     expect(decodeJwt(body.access_token).amr).toMatchObject([{ method: type }])
     const stolen = { authorization: `Bearer ${body.access_token}` }
-    const refused = await service.put('/user', { password: STRANGERS }, stolen)
+    const refused = await guarded.put('/user', { password: STRANGERS }, stolen)
     expect(refused).toMatchObject({ status: 400, body: { error_code: 'current_password_required' } })
-    expect((await service.put('/user', { password: STRANGERS, current_password: OWNERS }, stolen)).status).toBe(200)
-    await close()
+    expect((await guarded.put('/user', { password: STRANGERS, current_password: OWNERS }, stolen)).status).toBe(200)
   },
 )
 
@@ -161,76 +177,67 @@ test('signing out everywhere leaves a recovery link good that is on its way to t
 })
 
 describe('where the current password is demanded a stolen session', () => {
-  const begin = () => startChanging({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
-
   test.for([{ phone: '4915100000045' }, { email: 'thiefs-own@example.com' }])(
     'attaches no address to recover by without it: %o',
     async (wish) => {
-      const { service, codeAt, close } = await begin()
-      const { auth, userId } = await service.signedIn('robbed@example.com', OWNERS)
+      const robbed = newEmail()
+      const { auth, userId } = await guarded.signedIn(robbed, OWNERS)
       for (const [guess, code] of [
         [{}, 'current_password_required'],
         [{ current_password: '' }, 'current_password_required'],
         [{ current_password: STRANGERS }, 'current_password_invalid'],
       ] as const) {
-        expect(await service.put('/user', { ...wish, ...guess }, auth)).toMatchObject({
+        expect(await guarded.put('/user', { ...wish, ...guess }, auth)).toMatchObject({
           status: 400,
           body: { error_code: code },
         })
       }
-      const { body } = await service.get(`/admin/users/${userId}`, service.admin)
-      expect(body).toMatchObject({ email: 'robbed@example.com', phone: '' })
+      const { body } = await guarded.get(`/admin/users/${userId}`, guarded.admin)
+      expect(body).toMatchObject({ email: robbed, phone: '' })
       for (const wished of ['new_email', 'new_phone']) expect(body).not.toHaveProperty(wished)
-      expect((await service.put('/user', { ...wish, current_password: OWNERS }, auth)).status).toBe(200)
-      expect(await codeAt(Object.values(wish)[0] as string)).toBeTruthy()
-      await close()
+      expect((await guarded.put('/user', { ...wish, current_password: OWNERS }, auth)).status).toBe(200)
+      expect(await changing.codeAt(Object.values(wish)[0] as string)).toBeTruthy()
     },
   )
 
   test('guesses at it no faster than at a sign-in', async () => {
-    const { service, close } = await begin()
-    const { auth } = await service.signedIn('guessed-at@example.com', OWNERS)
+    const { auth } = await guarded.signedIn('guessed-at@example.com', OWNERS)
     const change = async (current_password: string) =>
-      (await service.put('/user', { phone: '4915100000046', current_password }, auth)).status
+      (await guarded.put('/user', { phone: '4915100000046', current_password }, auth)).status
     for (let i = 0; i < 5; i++) expect(await change(`guess ${i}`)).toBe(400)
     expect(await change(OWNERS)).toBe(429)
-    await close()
   })
 
   test('changes the rest without it, and repeats the address there is', async () => {
-    const { service, close } = await begin()
-    const { auth } = await service.signedIn('same@example.com', OWNERS)
+    const { auth } = await guarded.signedIn('same@example.com', OWNERS)
     const changes = { email: 'SAME@example.com', data: { name: 'Ada' } }
-    expect((await service.put('/user', changes, auth)).status).toBe(200)
-    await close()
+    expect((await guarded.put('/user', changes, auth)).status).toBe(200)
   })
 
   test('is no matter where the session began with a mailed link, or the account has no password', async () => {
-    const { service, codeAt, close } = await begin()
-    const put = (changes: object, token: string) => service.put('/user', changes, { authorization: `Bearer ${token}` })
+    const put = (changes: object, token: string) => guarded.put('/user', changes, { authorization: `Bearer ${token}` })
     const byLink = async (email: string) => {
-      service.mailbox.clear()
-      await service.post('/otp', { email })
-      const answer = await service.get(linkPath((await service.mailbox.waitFor(email)).text))
+      guarded.mailbox.clear()
+      await guarded.post('/otp', { email })
+      const answer = await guarded.get(linkPath((await guarded.mailbox.waitFor(email)).text))
       return fragmentOf(answer).access_token as string
     }
-    await service.signedIn('forgot@example.com', OWNERS)
+    await guarded.signedIn('forgot@example.com', OWNERS)
     expect((await put({ phone: '4915100000047' }, await byLink('forgot@example.com'))).status).toBe(200)
 
     const email = 'without-2@example.com'
     expect((await put({ email }, await byLink('without@example.com'))).status).toBe(200)
-    const { body } = await service.post('/verify', { type: 'email_change', email, token: await codeAt(email) })
+    const { body } = await guarded.post('/verify', { type: 'email_change', email, token: await changing.codeAt(email) })
     expect(decodeJwt(body.access_token).amr).toMatchObject([{ method: 'email_change' }])
     expect((await put({ phone: '4915100000048' }, body.access_token)).status).toBe(200)
-    await close()
   })
 })
 
 test.for(['AUTH_SESSIONS_TIMEBOX', 'AUTH_SESSIONS_INACTIVITY_TIMEOUT'])(
   'a session past its %s changes nothing any more',
   async (setting) => {
-    const service = await startTestService({ [setting]: '600' })
-    const { auth, userId } = await service.signedIn('overdue@example.com')
+    const service = await changing.service.with({ [setting]: '600' })
+    const { auth, userId } = await service.signedIn()
     expect((await service.put('/user', { data: { in: 'time' } }, auth)).status).toBe(200)
     const session = decodeJwt(auth.authorization.slice(7)).session_id
     service.clock.advance({ seconds: 601 })
