@@ -5,7 +5,6 @@ import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createLogger } from './logger.ts'
 import { PATIENCE_MS } from './testing/patience.ts'
@@ -80,16 +79,17 @@ test('a line that comes while an earlier one is being written is not held back u
   const reader = await open(pipe, constants.O_RDWR | constants.O_NONBLOCK)
   const log = createLogger({ name: 'test', level: 'info', file: pipe })
   log.info('x'.repeat(200_000))
-  log.info('second')
-  await sleep(300)
   let text = ''
-  await expect
-    .poll(async () => {
-      const { buffer, bytesRead } = await reader.read().catch(() => ({ buffer: Buffer.alloc(0), bytesRead: 0 }))
-      text += buffer.subarray(0, bytesRead)
-      return text.split('\n').filter(Boolean).length
-    })
-    .toBe(2)
+  const read = async (length: number) => {
+    const { buffer, bytesRead } = await reader
+      .read(Buffer.alloc(length))
+      .catch(() => ({ buffer: Buffer.alloc(0), bytesRead: 0 }))
+    text += buffer.subarray(0, bytesRead)
+    return text
+  }
+  await expect.poll(() => read(1)).toBe('{')
+  log.info('second')
+  await expect.poll(async () => (await read(65_536)).split('\n').filter(Boolean).length).toBe(2)
   await reader.close()
   await rm(folder, { recursive: true })
 })

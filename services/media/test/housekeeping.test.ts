@@ -1,6 +1,5 @@
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { countLockWaits } from '@services/common/testing/lock-waits'
 import { expect } from 'vitest'
 import { type BlobName, blobKey } from '../src/blobs/blob-storage.ts'
@@ -43,15 +42,18 @@ test('a stop waits for what housekeeping has in hand', async () => {
   clock.advance({ seconds: 601 })
   const lock = await deps.pool.connect()
   await lock.query('begin; lock table blobs in share mode')
-  const stop = await startWorker(deps)
+  const left = Promise.withResolvers<string[]>()
+  const noteWhatIsLeft = async (graceMs: number) => {
+    left.resolve(await service.listFiles())
+    await deps.queue.stop(graceMs)
+  }
+  const stop = await startWorker({ ...deps, queue: { ...deps.queue, stop: noteWhatIsLeft } })
   await expect.poll(() => countLockWaits(deps.pool)).toBe(1)
-  const stopped = stop().then(() => 'stopped')
-  // All else that a stop waits for is over by then.
-  expect(await Promise.race([stopped, sleep(2_000, 'waiting')])).toBe('waiting')
+  const stopped = stop()
   await lock.query('rollback')
   lock.release()
   await stopped
-  expect(await service.listFiles()).toEqual([])
+  expect(await left.promise).toEqual([])
   await service.close()
 })
 
