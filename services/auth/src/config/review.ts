@@ -54,7 +54,7 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string }
   {
     isOpen: ({ captcha, limits, server }) => !captcha.enabled && !limits.header && !server.trustSbForwardedFor,
     advice:
-      'AUTH_RATE_LIMIT_HEADER and AUTH_SECURITY_CAPTCHA_ENABLED are unset: one client may sign up and guess without a limit',
+      'AUTH_SECURITY_CAPTCHA_ENABLED is disabled, and nothing tells clients apart: one may sign up and guess without a limit',
   },
   {
     isOpen: ({ server }) => server.externalUrl.startsWith('http:'),
