@@ -164,7 +164,9 @@ describe('sign-in by code', () => {
     expect(await verify(token)).toMatchObject({ status: 403, body: { error_code: 'otp_expired' } })
   })
 
-  test('asked for after two that a stranger used up lets the owner in, however many wrong ones follow', async ({ phone }) => {
+  test('asked for after two that a stranger used up lets the owner in, however many wrong ones follow', async ({
+    phone,
+  }) => {
     const number = freshPhone()
     const { userId } = await signedIn(phone, number)
     const { service } = phone

@@ -157,7 +157,14 @@ interface Guess {
 export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: TokenPurpose, maxAttempts: number) {
   return db
     .updateTable('one_time_tokens')
-    .set((eb) => ({ attempts: eb.case().when('attempts', '<', 0).then(UNLIMITED).else(eb('attempts', '+', 1)).end() }))
+    .set((eb) => ({
+      attempts: eb
+        .case()
+        .when('attempts', '<', 0)
+        .then(UNLIMITED)
+        .else(eb('attempts', '+', 1))
+        .end(),
+    }))
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .where('attempts', '<', maxAttempts)
