@@ -34,6 +34,8 @@ export interface Limits {
    * of ours.
    */
   signInBegun(begun: { asksProvider: boolean }): Promise<void>
+  /** Counts a refused sign-in that is to be stored; false: too many have been. */
+  isRefusalStored(): Promise<boolean>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
@@ -65,6 +67,9 @@ const FIVE_MINUTES = 300
 
 /** Nobody changes address more often; whoever asks for strangers' learns little. */
 const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
+
+/** Refused sign-ins that leave a row, of all callers together: in 90 days four million, about 2 GB. */
+const REFUSALS_STORED = { points: 2_000, seconds: 3600 }
 
 /** Part of the sign-ins begun that may cause a request of ours each, which a provider counts against all our users. */
 const PROVIDER_REQUESTS_SHARE = 0.1
@@ -114,6 +119,7 @@ export function createLimits(
     points: Math.ceil(limits.providerSignIns.points * PROVIDER_REQUESTS_SHARE),
   })
   const perFactor = open('factor', factorTries)
+  const refusalsStored = open('refused-sign-ins', REFUSALS_STORED)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -140,6 +146,7 @@ export function createLimits(
       if (asksProvider) await consume(providerRequests, 'all', 'over_request_rate_limit')
       await consume(signInsBegun, 'all', 'over_request_rate_limit')
     },
+    isRefusalStored: async () => (await refusalsStored.count('all')) === 0,
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
     },

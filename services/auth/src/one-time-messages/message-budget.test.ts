@@ -202,7 +202,7 @@ test('a message whose request took too long spends nothing', async () => {
   await holder.query('rollback')
   holder.release()
   const spent = async () =>
-    (await service.deps.pool.query(`select points from rate_limits where key = 'mails:all'`)).rows[0]?.points
+    (await service.deps.pool.query(`select points from rate_limits where key = 'mails:all'`)).rows[0]?.points ?? 0
   const gaps = async () => (await service.deps.pool.query('select from send_gaps')).rowCount
   await expect.poll(async () => [await spent(), await gaps()]).toEqual([0, 0])
   expect(await service.put('/user', { email: 'in-time@example.com' }, auth)).toMatchObject({ status: 200 })
