@@ -207,3 +207,88 @@ test('audit entries go after the time they are kept, and stay where none is set'
   expect(await actions()).toEqual([{ action: 'user_modified' }])
   await service.close()
 })
+
+describe('rows of refused requests', () => {
+  const password = 'correct horse'
+  const STRANGER = 'stranger@example.com'
+  const REFUSED: Record<string, (service: TestService) => Promise<{ status: number }>> = {
+    'a wrong password': ({ post }) => post('/token?grant_type=password', { email: STRANGER, password }),
+    'a wrong code': ({ post }) => post('/verify', { type: 'email', email: STRANGER, token: '000000' }),
+    'a link that nothing has': ({ post }) => post('/verify', { type: 'signup', token_hash: 'x' }),
+    'an id_token': ({ post }) => post('/token?grant_type=id_token', { provider: 'google', id_token: 'x' }),
+    'a PKCE code': ({ post }) => post('/token?grant_type=pkce', { auth_code: 'x', code_verifier: 'x'.repeat(43) }),
+    'a refresh token': ({ post }) => post('/token?grant_type=refresh_token', { refresh_token: 'x' }),
+    'a sign-up over the budget': ({ post }) => post('/signup', { email: STRANGER, password }),
+    'a sign-in mail over the budget': ({ post }) => post('/otp', { email: STRANGER }),
+    'a recovery over the budget': ({ post }) => post('/recover', { email: STRANGER }),
+    'a confirmation over the budget': ({ post }) => post('/resend', { type: 'signup', email: STRANGER }),
+    'a change over the budget': ({ post }) => post('/resend', { type: 'email_change', email: STRANGER }),
+    'an SMS that is not sent': ({ post }) => post('/otp', { phone: '4915100000001' }),
+    'a sign-in at a provider that is off': ({ get }) => get('/authorize?provider=github'),
+    "a provider's answer to nothing": ({ get }) => get('/callback?state=x&code=x'),
+  }
+
+  test('go: most within minutes of their time, refused sign-ins after 90 days', async () => {
+    const service = await startTestService({
+      AUTH_RATE_LIMIT_EMAIL_SENT: '0',
+      AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+      AUTH_WORKERS_ENABLED: 'false',
+    })
+    const { pool } = service.deps
+    const walk = {}
+    const rows = async () => {
+      const { rows: tables } = await pool.query(`select tablename from pg_tables where schemaname = 'public'`)
+      const counted: Record<string, number> = {}
+      for (const { tablename } of tables) {
+        counted[tablename] = Number((await pool.query(`select count(*) from "${tablename}"`)).rows[0].count)
+      }
+      return counted
+    }
+    const before = await rows()
+    for (const [what, ask] of Object.entries(REFUSED)) {
+      const from = { 'x-real-address': '192.0.2.1' }
+      const { post, get } = service
+      const asked = {
+        ...service,
+        post: (url: string, body: object) => post(url, body, from),
+        get: (url: string) => get(url, from),
+      }
+      expect((await ask(asked as TestService)).status, what).not.toBe(200)
+    }
+    const left = Object.entries(await rows()).filter(([table, count]) => count !== before[table])
+    expect(left.map(([table]) => table).sort()).toEqual([
+      'address_claims',
+      'audit_log_entries',
+      'rate_limits',
+      'send_gaps',
+    ])
+    service.clock.advance({ seconds: 3_600 + 601 })
+    await deleteExpired(service.deps, service.deps.log, walk)
+    const { audit_log_entries: refused = 0, ...others } = await rows()
+    expect({ ...others, audit_log_entries: before.audit_log_entries }).toEqual(before)
+    expect(refused).toBeGreaterThan(0)
+    service.clock.advance({ seconds: 90 * 86_400 })
+    await deleteExpired(service.deps, service.deps.log, walk)
+    expect(await rows()).toEqual(before)
+    await service.close()
+  })
+
+  test('refused sign-ins are stored two thousand times an hour, then logged alone', async () => {
+    const service = await startTestService()
+    const wrong = () =>
+      service.post('/token?grant_type=password', { email: `${crypto.randomUUID()}@example.com`, password })
+    const stored = async () => (await service.deps.pool.query('select from audit_log_entries')).rowCount
+    await wrong()
+    await service.deps.db
+      .updateTable('rate_limits')
+      .set({ points: 1_999 })
+      .where('key', '=', 'refused-sign-ins:all')
+      .execute()
+    for (let i = 0; i < 3; i++) expect((await wrong()).status).toBe(400)
+    expect(await stored()).toBe(2)
+    service.clock.advance({ seconds: 3_601 })
+    await wrong()
+    expect(await stored()).toBe(3)
+    await service.close()
+  })
+})

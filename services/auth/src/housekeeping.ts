@@ -1,5 +1,5 @@
 import type { Logger } from '@services/common/logger'
-import { deleteOldAuditEntries } from './audit/audit.store.ts'
+import { deleteOldAuditEntries, deleteRefusedSignIns } from './audit/audit.store.ts'
 import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredChallenges } from './factors/challenges.store.ts'
@@ -23,14 +23,23 @@ const KEEP_UNVERIFIED_SECONDS = 86_400
 /** Attempts to sign in at a provider, which strangers make: late browsers are told for as long that theirs has expired. */
 const KEEP_ATTEMPT_SECONDS = 600
 
+/** Gaps and counters, of which strangers make as many as they name addresses: worth nothing once over, but for clocks that differ. */
+const KEEP_OVER_SECONDS = 600
+
+/** Refused sign-ins, which strangers make, where no time is set for audit entries: long enough to look into an attack. */
+const KEEP_REFUSED_SECONDS = 90 * 86_400
+
 const EVERY_MS = 600_000
 
 /** Expired rows stay two days: a mail may wait one for its server, and its token must be there when it leaves. */
 const KEEP_MS = 2 * 86_400_000
 
-/** Rows per statement, so that none runs long or locks much; the next round takes up what is left. */
+/**
+ * Rows per statement, so that none runs long or locks much; the next round takes up what is left. A round can take away more
+ * than strangers make between two: eight thousand of a kind a second.
+ */
 const BATCH = 1_000
-const MAX_BATCHES = 500
+const MAX_BATCHES = 5_000
 
 /** Deletes what has expired, every ten minutes; replicas may run it at once, each deletes what the others left. */
 export function startHousekeeping(deps: Deps, log: Logger): () => void {
@@ -40,10 +49,11 @@ export function startHousekeeping(deps: Deps, log: Logger): () => void {
   return () => clearInterval(timer)
 }
 
-/** How far sessions and anonymous users have been looked through for inactive ones; the next round goes on there. */
+/** How far sessions and anonymous users have been looked through for inactive ones, and the audit log; the next round goes on there. */
 interface Walk {
   sessions?: SessionPlace | undefined
   anonymousUsers?: UserPlace | undefined
+  refusedSignIns?: Date | undefined
 }
 
 export async function deleteExpired(
@@ -69,13 +79,20 @@ export async function deleteExpired(
     'sign-ins at providers': () => deleteExpiredFlowStates(db, ago(KEEP_ATTEMPT_SECONDS), BATCH),
     'challenges to second factors': () => deleteExpiredChallenges(db, before, BATCH),
     'second factors never proven': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
-    'send gaps': () => deleteExpiredSendGaps(db, before, BATCH),
-    limits: () => deleteExpiredLimits(db, before, BATCH),
+    'send gaps': () => deleteExpiredSendGaps(db, ago(KEEP_OVER_SECONDS), BATCH),
+    limits: () => deleteExpiredLimits(db, ago(KEEP_OVER_SECONDS), BATCH),
     messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),
     'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),
     'forgotten messages': () => failForgottenMessages(db, before, now(), BATCH),
     'audit entries': async () =>
       config.auditKeepSeconds ? deleteOldAuditEntries(db, ago(config.auditKeepSeconds), BATCH) : 0,
+    'refused sign-ins': async () => {
+      if (config.auditKeepSeconds) return 0
+      const end = ago(KEEP_REFUSED_SECONDS)
+      const deleted = await deleteRefusedSignIns(db, { from: walk.refusedSignIns, before: end }, BATCH)
+      if (deleted < BATCH) walk.refusedSignIns = end
+      return deleted
+    },
     sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),
     'inactive sessions': async () => {
       if (!inactiveSince) return 0

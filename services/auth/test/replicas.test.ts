@@ -49,6 +49,41 @@ describe('with clocks apart', () => {
   })
 })
 
+test.for([7_200, -7_200])(
+  'limits are shared with a replica whose clock is %i s off, for their time and no longer',
+  async (seconds) => {
+    const settings = {
+      AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+      AUTH_RATE_LIMIT_VERIFY: '2',
+      AUTH_RATE_LIMIT_EMAIL_SENT: '2',
+    }
+    let passed = 0
+    const startAt = (ahead: number, more: Record<string, string> = {}) =>
+      startTestService({ ...settings, ...more }, undefined, () => new Date(Date.now() + (ahead + passed) * 1000))
+    const exact = await startAt(0)
+    const other = await startAt(seconds, {
+      AUTH_DATABASE_URL: exact.deps.config.database.url,
+      AUTH_WORKERS_ENABLED: 'false',
+    })
+    const verify = async (service: TestService) =>
+      (await service.post('/verify', { type: 'signup', token_hash: 'x' }, { 'x-real-address': '192.0.2.1' })).status
+    let names = 0
+    const signUp = (service: TestService) =>
+      service.post('/signup', { email: `${names++}@example.com`, password: 'correct horse' })
+    expect([await verify(exact), await verify(other)]).toEqual([403, 403])
+    expect([(await signUp(other)).status, (await signUp(exact)).status]).toEqual([200, 200])
+    for (const service of [other, exact]) {
+      expect(await verify(service)).toBe(429)
+      const refused = await signUp(service)
+      expect([refused.status, Math.round(Number(refused.headers['retry-after']) / 600)]).toEqual([429, 6])
+    }
+    passed = 3_601
+    for (const service of [other, exact]) expect(await verify(service)).toBe(403)
+    expect((await signUp(other)).status).toBe(200)
+    await Promise.all([other.close(), exact.close()])
+  },
+)
+
 describe('with settings apart', () => {
   const asked: TestService[] = []
   let answering: TestService

@@ -22,6 +22,17 @@ export function insertAuditEntry(db: Kysely<DB>, entry: AuditEntry) {
 export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'audit_log_entries', sql`created_at < ${before}`, limit)
 
+/** Entries of refused sign-ins between two times; `from` undefined: from the beginning. */
+export function deleteRefusedSignIns(
+  db: Kysely<DB>,
+  { from, before }: { from: Date | undefined; before: Date },
+  limit: number,
+): Promise<number> {
+  const since = from ? sql`created_at >= ${from} and` : sql``
+  const condition = sql`${since} created_at < ${before} and payload ->> 'action' = 'login_failed'`
+  return deleteBatch(db, 'audit_log_entries', condition, limit)
+}
+
 /** Where a text is looked for, in whatever case: who acted, what was done, of which kind. */
 export interface AuditSearch {
   scope: 'author' | 'action' | 'type'

@@ -13,13 +13,13 @@ export const limitVariables = {
   ),
   RATE_LIMIT_EMAIL_SENT: parsed(
     'rate',
-    'E-mails for all users: so many per hour, or `N/duration` for N per duration.',
+    'E-mails for all users: so many per hour, or `N/duration`; requests of strangers leave a quarter to owners.',
     { default: '360' },
     parseRate,
   ),
   RATE_LIMIT_SMS_SENT: parsed(
     'rate',
-    'SMS to all numbers: so many per hour, or `N/duration` for N per duration.',
+    'SMS to all numbers: so many per hour, or `N/duration`; requests of strangers leave a quarter to owners.',
     { default: '360' },
     parseRate,
   ),

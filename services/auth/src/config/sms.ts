@@ -31,7 +31,12 @@ export const smsVariables = {
     { default: '' },
     parseCountries,
   ),
-  SMS_MAX_PER_NUMBER: parsed('rates', 'SMS to one number, known or not.', { default: '5/1h,10/24h' }, parseRates),
+  SMS_MAX_PER_NUMBER: parsed(
+    'rates',
+    'SMS that anybody asks for to one number, and those of each owner.',
+    { default: '5/1h,10/24h' },
+    parseRates,
+  ),
   SMS_MAX_PER_PREFIX: parsed(
     'rate',
     'SMS to numbers that differ in the last four digits only: so many per hour, or `N/duration`.',

@@ -159,7 +159,9 @@ interface OneTimeTokensTable {
   relates_to: string
   token_hash: Buffer | null
   code_hash: Buffer | null
+  /** Wrong ones; below zero: not counted, the code is long. */
   attempts: Generated<number>
+  used_up_codes: Generated<number>
   code_challenge: string | null
   code_challenge_method: ChallengeMethod | null
   /** Sent for a request that is a claim (users/claims.store.ts). */

@@ -1,11 +1,16 @@
 import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
-import type { Kysely } from 'kysely'
-import type pg from 'pg'
 import type { Config } from '../config.ts'
-import type { DB } from '../db/tables.ts'
-import { countGuarded, type Guard, type MailShare } from '../limits/guards.ts'
-import { consume, countAll, type GiveBack, keyOf, type Limiter, openLimiter } from '../limits/limiter.ts'
+import { countGuarded, type Guard, openBudget, ownerKey, type Share } from '../limits/guards.ts'
+import {
+  consume,
+  countAll,
+  type GiveBack,
+  keyOf,
+  type Limiter,
+  type LimiterDeps,
+  openLimiter,
+} from '../limits/limiter.ts'
 import { createPasswordTries, type PasswordTries } from '../limits/password-tries.ts'
 import type { Rate } from '../limits/rate.ts'
 import { mailboxOf } from '../users/email-address.ts'
@@ -19,9 +24,9 @@ export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
   /** Counts a mail against a share of what may go to its mailbox, known or not, and the budget of all users. */
-  mailSent(to: string, share: MailShare): Promise<GiveBack>
+  mailSent(to: string, share: Share): Promise<GiveBack>
   /** The same for a mail to sign in or recover by, which a full mailbox does not refuse. */
-  signInMailSent(to: string): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
+  signInMailSent(to: string, share: Share): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
   /** Counts a stranger's wish that a change of address be sent again: each waits in the database until a worker has looked. */
   changeResent(): Promise<GiveBack>
   /**
@@ -29,12 +34,18 @@ export interface Limits {
    * of ours.
    */
   signInBegun(begun: { asksProvider: boolean }): Promise<void>
+  /** Counts a refused sign-in that is to be stored; false: too many have been. */
+  isRefusalStored(): Promise<boolean>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
   factorTry(factorId: string, sessionId: string): Promise<void>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries['run']
+  /** Key of the client address where the account was signed in from there lately, and where an address is trusted at all. */
+  knownClient: PasswordTries['knownClient']
+  /** Notes a sign-in without a password from a client address. */
+  noteSignIn: PasswordTries['noteSignIn']
   /** Forgets the misses of a password that has been changed. */
   forgetPasswordTries: PasswordTries['forget']
 }
@@ -57,22 +68,24 @@ const FIVE_MINUTES = 300
 /** Nobody changes address more often; whoever asks for strangers' learns little. */
 const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
 
+/** Refused sign-ins that leave a row, of all callers together: in 90 days four million, about 2 GB. */
+const REFUSALS_STORED = { points: 2_000, seconds: 3600 }
+
 /** Part of the sign-ins begun that may cause a request of ours each, which a provider counts against all our users. */
 const PROVIDER_REQUESTS_SHARE = 0.1
 
 export function createLimits(
-  { pool, db, now }: { pool: pg.Pool; db: Kysely<DB>; now: () => Date },
+  deps: LimiterDeps,
   config: {
     limits: Config['limits']
     mfa: Pick<Config['mfa'], 'triesPerMinute'>
     mail: Pick<Config['mail'], 'maxPerAddress'>
-    database: { namespace: string }
     server: { trustSbForwardedFor: boolean }
   },
 ): Limits {
   const { limits, mail } = config
   const factorTries: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
-  const open = (name: string, rate: Rate) => openLimiter(pool, config.database.namespace, name, rate)
+  const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
   const perAddress: Record<AddressLimit, Limiter> = {
     signup: open('signup', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     anonymous: open('anonymous', { points: limits.anonymousPerHour, seconds: 3600 }),
@@ -86,20 +99,19 @@ export function createLimits(
     resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     factors: open('factors', { ...factorTries, points: 2 * factorTries.points }),
   }
-  const passwordTries = createPasswordTries({ db, now }, { freeMisses: limits.freeWrongPasswords })
+  const passwordTries = createPasswordTries(deps, { freeMisses: limits.freeWrongPasswords })
   const changesResent = open('resend-changes', limits.mailsSent)
   const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>
     mail.maxPerAddress.map((rate) => ({ limiter: open(`${name}-${rate.seconds}`, rate), keyFor }))
   const perMailbox = capsOf('mail-address', (address) => keyOf(mailboxOf(address)))
-  const perUser = capsOf('mail-user', (userId) => userId)
-  const mails = open('mails', limits.mailsSent)
+  const perOwner = capsOf('mail-user', (owner) => owner)
   const overBudget = 'over_email_send_rate_limit'
-  const inBudget = () => consume(mails, 'all', overBudget)
-  const inShare = (to: string, share: MailShare) => {
-    if (share === 'admins') return []
-    const count = () =>
-      share === 'anybody' ? countGuarded(perMailbox, to, overBudget) : countGuarded(perUser, share.userId, overBudget)
-    return [count]
+  const inBudget = openBudget(deps, 'mails', limits.mailsSent, overBudget)
+  const inShare = async (to: string, share: Share): Promise<GiveBack> => {
+    if (share === 'admins') return async () => {}
+    return share === 'anybody'
+      ? countGuarded(perMailbox, to, overBudget)
+      : countGuarded(perOwner, ownerKey(share), overBudget)
   }
   const signInsBegun = open('provider-sign-ins', limits.providerSignIns)
   const providerRequests = open('provider-requests', {
@@ -107,6 +119,7 @@ export function createLimits(
     points: Math.ceil(limits.providerSignIns.points * PROVIDER_REQUESTS_SHARE),
   })
   const perFactor = open('factor', factorTries)
+  const refusalsStored = open('refused-sign-ins', REFUSALS_STORED)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -114,17 +127,17 @@ export function createLimits(
       const address = limitKeyOf(request, config)
       if (address) await consume(perAddress[limit], keyOf(address), 'over_request_rate_limit')
     },
-    mailSent: (to, share) => countAll([...inShare(to, share), inBudget]),
-    async signInMailSent(to) {
+    mailSent: (to, share) => countAll([() => inShare(to, share), () => inBudget(share)]),
+    async signInMailSent(to, share) {
       let isOverCap = false
       const giveBack = await countAll([
         () =>
-          countGuarded(perMailbox, to, overBudget).catch((error: unknown) => {
+          inShare(to, share).catch((error: unknown) => {
             if (!(error instanceof ApiError)) throw error
             isOverCap = true
             return async () => {}
           }),
-        inBudget,
+        () => inBudget(share),
       ])
       return { isOverCap, giveBack }
     },
@@ -133,6 +146,7 @@ export function createLimits(
       if (asksProvider) await consume(providerRequests, 'all', 'over_request_rate_limit')
       await consume(signInsBegun, 'all', 'over_request_rate_limit')
     },
+    isRefusalStored: async () => (await refusalsStored.count('all')) === 0,
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
     },
@@ -140,6 +154,8 @@ export function createLimits(
       await consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit')
     },
     passwordTry: passwordTries.run,
+    knownClient: passwordTries.knownClient,
+    noteSignIn: passwordTries.noteSignIn,
     forgetPasswordTries: passwordTries.forget,
   }
 }

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
-import { consume, countAll, type GiveBack, type Limiter } from './limiter.ts'
+import { consume, countAll, type GiveBack, type Limiter, type LimiterDeps, openLimiter } from './limiter.ts'
+import type { Rate } from './rate.ts'
 
 /** One of several caps that a message must keep all of. */
 export interface Guard {
@@ -18,5 +19,34 @@ export const countGuarded = (guards: readonly Guard[], address: string, code: Er
     ),
   )
 
-/** Share that a mail is counted in: of requests that anybody can make, of a user with a live session, or of admins, without a cap. */
-export type MailShare = 'anybody' | 'admins' | { userId: string }
+/** Has a share of messages that no stranger can use up. */
+export type Owner =
+  /** A user with a live session, for a message to a proven address or number of theirs. */
+  | { userId: string }
+  /** Key of a client address that the recipient signed in from lately (password-tries.ts). */
+  | { client: string }
+
+/** Share that a message is counted in: of requests that anybody can make, of an owner, or of admins, without a cap of its own. */
+export type Share = 'anybody' | 'admins' | Owner
+
+export const ownerKey = (owner: Owner): string => ('userId' in owner ? owner.userId : owner.client)
+
+/** Part of a budget of all users that requests of anybody leave to owners and admins. */
+const RESERVE = 0.25
+
+/** Messages of one owner that may come from the reserve in each window: thirty owners use up that of 360, not five. */
+const OWN_IN_RESERVE = 3
+
+/** What all users together may send: requests that anybody can make use up three quarters of it, those of owners all. */
+export function openBudget(deps: LimiterDeps, name: string, rate: Rate, code: ErrorCode) {
+  const all = openLimiter(deps, name, rate)
+  const open = openLimiter(deps, `${name}-open`, { ...rate, points: rate.points - Math.floor(rate.points * RESERVE) })
+  const reserve = openLimiter(deps, `${name}-reserve`, { ...rate, points: OWN_IN_RESERVE })
+  const countAmong = (limiter: Limiter) => () => consume(limiter, 'all', code)
+  const countOwn = (key: string) => async () =>
+    (await reserve.count(key)) === 0 ? () => reserve.giveBack(key) : countAmong(open)()
+  return (share: Share): Promise<GiveBack> => {
+    if (share === 'admins') return countAll([countAmong(all)])
+    return countAll([share === 'anybody' ? countAmong(open) : countOwn(ownerKey(share)), countAmong(all)])
+  }
+}

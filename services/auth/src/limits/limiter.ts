@@ -1,55 +1,67 @@
 // Counting against limits, for requests (http/rate-limit.ts) and for what costs money (sms/sms-guards.ts). The one rule:
-// counters live in PostgreSQL, so that all replicas count together; keys already over are refused from memory. While the
-// database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
+// counters live in PostgreSQL and go by its clock, so that all replicas count together; keys already over are refused from
+// memory. While the database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
 import { createHash } from 'node:crypto'
-import { tablePrefix } from '@services/common/database'
 import { regardlessOfDeadline } from '@services/common/deadline'
-import type pg from 'pg'
-import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import type { Kysely } from 'kysely'
+import type { DB } from '../db/tables.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
 import { countLimitHit } from '../metrics.ts'
 import type { Rate } from './rate.ts'
+import { countPoint, giveBackPoint } from './rate-limits.store.ts'
+import { createWindows } from './windows.ts'
 
-export type Limiter = RateLimiterPostgres
+/** A counter shared by all replicas. */
+export interface Limiter {
+  name: string
+  /** Counts one: 0, or the milliseconds left when there were too many, which counts none. */
+  count(key: string): Promise<number>
+  giveBack(key: string): Promise<void>
+}
+
+export interface LimiterDeps {
+  db: Kysely<DB>
+  now: () => Date
+}
 
 /** Takes back what was counted, for what was not done after all. Never fails: a counter that is away expires by itself. */
 export type GiveBack = () => Promise<void>
 
-/** A counter shared by all replicas; `name` is its own among all counters. */
-export function openLimiter(pool: pg.Pool, namespace: string, name: string, { points, seconds }: Rate): Limiter {
-  return new RateLimiterPostgres({
-    keyPrefix: name,
-    points,
-    duration: seconds,
-    storeClient: pool,
-    storeType: 'pool',
-    tableName: `${tablePrefix(namespace)}rate_limits`,
-    tableCreated: true,
-    clearExpiredByTimeout: false,
-    inMemoryBlockOnConsumed: points + 1,
-    insuranceLimiter: new RateLimiterMemory({ keyPrefix: name, points, duration: seconds }),
-  })
+/** `name` is the counter's own among all counters. */
+export function openLimiter({ db, now }: LimiterDeps, name: string, { points, seconds }: Rate): Limiter {
+  const windowMs = Math.ceil(seconds * 1000)
+  const over = createWindows(now)
+  const insurance = createWindows(now)
+  const keyIn = (key: string) => `${name}:${key}`
+  return {
+    name,
+    async count(key) {
+      if (points <= 0) return windowMs
+      const blockedMs = over.leftMs(key)
+      if (blockedMs > 0) return blockedMs
+      const at = now().getTime()
+      try {
+        const waitMs = await countPoint(db, { key: keyIn(key), at, windowMs, points })
+        if (waitMs > 0) over.begin(key, waitMs)
+        return waitMs
+      } catch {
+        return insurance.count(key, windowMs) > points ? insurance.leftMs(key) : 0
+      }
+    },
+    async giveBack(key) {
+      await giveBackPoint(db, keyIn(key)).catch(() => {})
+      // What was over may not be any more.
+      over.clear()
+    },
+  }
 }
 
 /** Counts one; throws `code` with the time left when there were too many. */
 export async function consume(limiter: Limiter, key: string, code: ErrorCode): Promise<GiveBack> {
-  try {
-    await limiter.consume(key)
-    return () => giveBack(limiter, key)
-  } catch (refusal) {
-    if (!(refusal instanceof RateLimiterRes)) throw refusal
-    countLimitHit(limiter.keyPrefix)
-    // Unless memory refused it, the refused one was counted as well. Left so it would take the place that the rest of a request
-    // gives back: of two mails refused at the second, none leaves and none stays counted.
-    if (refusal.consumedPoints > 0) await limiter.reward(key).catch(() => {})
-    throw apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)) })
-  }
-}
-
-async function giveBack(limiter: Limiter, key: string): Promise<void> {
-  await limiter.reward(key).catch(() => {})
-  // What was over may not be any more.
-  limiter.deleteInMemoryBlockedAll()
+  const waitMs = await limiter.count(key)
+  if (waitMs === 0) return () => limiter.giveBack(key)
+  countLimitHit(limiter.name)
+  throw apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
 }
 
 /** Counts everywhere or nowhere, in this order: what one limit refuses is not done and uses up no other's share. */

@@ -135,6 +135,17 @@ export async function giveBack(
   }
 }
 
+/** Whether the counter is there. */
+export async function isCounted(db: Kysely<DB>, key: string, now: Date): Promise<boolean> {
+  const found = await db
+    .selectFrom('rate_limits')
+    .select('key')
+    .where('key', '=', key)
+    .where('expire', '>', now.getTime())
+    .executeTakeFirst()
+  return found !== undefined
+}
+
 /** Adds one and starts the time until the counter is forgotten anew. */
 export async function countUp(db: Kysely<DB>, key: string, now: Date, keepMs: number): Promise<void> {
   const expire = now.getTime() + keepMs

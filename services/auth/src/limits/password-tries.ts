@@ -6,7 +6,15 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { countLimitHit } from '../metrics.ts'
-import { type Counter, countUp, forgetCounters, type Guard, giveBack, takeTry } from './password-tries.store.ts'
+import {
+  type Counter,
+  countUp,
+  forgetCounters,
+  type Guard,
+  giveBack,
+  isCounted,
+  takeTry,
+} from './password-tries.store.ts'
 
 /**
  * Misses are counted twice: for the account together with the client address a trusted proxy vouches for, and for the
@@ -31,13 +39,17 @@ export interface PasswordTries {
   run(subject: PasswordTry, isRight: () => Promise<boolean>): Promise<boolean>
   /** Forgets the misses of a password that is none any more. Never fails: counters expire by themselves. */
   forget(subject: PasswordTry): Promise<void>
+  /** Key of the trusted address where the account was signed in from it lately. */
+  knownClient(subject: PasswordTry): Promise<string | undefined>
+  /** Lets the trusted address count as the account's own, as a right password does. Never fails. */
+  noteSignIn(subject: PasswordTry): Promise<void>
 }
 
 const HOUR_MS = 3_600_000
 /** Misses are forgotten after this long without another; longer than the longest wait, or that would end them. */
 const FORGET_AFTER_MS = HOUR_MS
 const LONGEST_WAIT_MS = 900_000
-/** How long an address counts as the account's own after a sign-in. */
+/** How long an address counts as the account's own after a sign-in: by a password, or by a link or code to what was typed. */
 const KNOWN_FOR_MS = 30 * 24 * HOUR_MS
 /** Prolonged once a day at most, so that an ordinary sign-in writes nothing here. */
 const KNOWN_AGAIN_AFTER_MS = 24 * HOUR_MS
@@ -97,6 +109,14 @@ export function createPasswordTries(
     async forget(subject) {
       const { account, pair } = keysOf(subject)
       await regardlessOfDeadline(() => forgetCounters(db, { keys: pair ? [account, pair] : [account] })).catch(() => {})
+    },
+    async knownClient(subject) {
+      const { known } = keysOf(subject)
+      return known !== undefined && (await isCounted(db, known, now())) ? known : undefined
+    },
+    async noteSignIn(subject) {
+      const { known } = keysOf(subject)
+      if (known !== undefined) await regardlessOfDeadline(() => countUp(db, known, now(), KNOWN_FOR_MS)).catch(() => {})
     },
   }
 }

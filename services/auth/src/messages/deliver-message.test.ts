@@ -139,6 +139,8 @@ describe('one try', () => {
           pkce: undefined,
           isClaim: false,
           isPretended: false,
+          usedUpCodes: 0,
+          isLong: false,
           codeHash: hash,
           expiresAt: service.clock.now(),
           now: service.clock.now(),

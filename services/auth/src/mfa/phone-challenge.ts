@@ -14,7 +14,7 @@ import type { Open } from './challenge-factor.ts'
 
 /**
  * Sends a code to the factor's number. Spaced by user and number, so that nobody keeps another user of the same number from
- * getting one, nor gets more by beginning the factor anew; what all together may send is counted by number as for any SMS.
+ * getting one, nor gets more by beginning the factor anew. Messages to a proven number count in a share of its user, which no stranger can use up.
  */
 export async function sendPhoneCode(
   deps: Deps,
@@ -38,8 +38,10 @@ export async function sendPhoneCode(
     variables,
     lifetimeSeconds: null,
   } as const
+  // Only a number that the user has proven is theirs to have messages sent to.
+  const share = factor.status === 'verified' ? { userId: user.id } : 'anybody'
   await withinGaps(deps, [{ kind: 'second_factor', key: `${user.id} ${to}` }], () =>
-    withMessagesCounted(deps, [{ channel: 'phone', value: to }], () =>
+    withMessagesCounted(deps, [{ channel: 'phone', value: to, share }], () =>
       open({
         codeHash,
         async whenOpen(trx) {

@@ -204,3 +204,33 @@ test('WhatsApp is a channel where the gateway has it, anything else is none', as
   expect((await challenge(user, body.id, { channel: 'whatsapp', factorId: body.id })).status).toBe(200)
   expect(await gateways.waitFor(phone)).toMatchObject({ channel: 'whatsapp' })
 })
+
+test('strangers who ask for all messages there are keep no user from the second factor', async () => {
+  const { user, phone, id, challengeId } = await withPhone()
+  const { body: raised } = await verify(user, id, challengeId, await codeFor(phone))
+  // Messages of the tests before count too.
+  await service.deps.db.deleteFrom('rate_limits').execute()
+  const elsewhere = await service.with({
+    AUTH_SMS_MAX_PER_NUMBER: '2',
+    AUTH_SMS_MAX_PER_PREFIX: '8',
+    AUTH_SMS_DAILY_BUDGET: '10',
+    AUTH_RATE_LIMIT_SMS_SENT: '10',
+  })
+  const otp = async (number: string) => (await elsewhere.post('/otp', { phone: number })).status
+  const used: Record<string, () => Promise<number>> = {
+    'of the number': async () => {
+      service.clock.advance({ seconds: 61 })
+      return otp(phone)
+    },
+    'of its block': () => otp(newNumber()),
+    'of all numbers': () => otp(`4916${numbers++}0000000`),
+  }
+  for (const [share, use] of Object.entries(used)) {
+    for (let i = 0; (await use()) === 200; i++) expect(i, share).toBeLessThan(20)
+  }
+  const challenged = toSignedIn(raised)
+  expect((await elsewhere.post(`/factors/${id}/challenge`, {}, challenged.auth)).status).toBe(200)
+  const begun = await enroll(challenged, newNumber())
+  const unproven = await elsewhere.post(`/factors/${begun.body.id}/challenge`, {}, challenged.auth)
+  expect(unproven).toMatchObject(refusal(429, 'over_sms_send_rate_limit'))
+})

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
-import type { MailShare } from '../limits/guards.ts'
+import type { Share } from '../limits/guards.ts'
 import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
@@ -25,7 +25,7 @@ export function withChangesCounted<Result>(
   deps: BudgetDeps & SendGapDeps,
   user: Pick<User, 'id' | 'email' | 'email_confirmed_at'>,
   wanted: readonly Address[],
-  share: MailShare,
+  share: Share,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const gaps = wanted.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
@@ -37,7 +37,7 @@ export const askedAddresses = (
   deps: { config: Pick<Config, 'mail'> },
   user: Pick<User, 'email' | 'email_confirmed_at'>,
   wanted: readonly Address[],
-  share: MailShare = 'anybody',
+  share: Share = 'anybody',
 ): Recipient[] =>
   wanted.flatMap((to) =>
     to.channel === 'email' && user.email && needsBothAddresses(deps, user)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { startImpatient, startTestService, type TestService } from '../../test/service.ts'
+import { startSmsGateways } from '../../test/far-sides/sms-gateways.ts'
+import { codeIn, startImpatient, startTestService, type TestService } from '../../test/service.ts'
 import { SMS_GATEWAY } from '../../test/sms-config.ts'
 
 const password = 'correct horse'
@@ -98,6 +99,88 @@ describe('of a secured change of address both mails count:', () => {
   })
 })
 
+describe('of a budget that strangers have used up', () => {
+  const HOME = { 'x-real-address': '192.0.2.1' }
+  const ELSEWHERE = { 'x-real-address': '198.51.100.1' }
+  const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
+  let strangers = 0
+
+  /** An owner signed in by a code at home; then strangers ask until they are refused. */
+  async function usedUp(settings: Record<string, string>) {
+    const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-address', ...settings })
+    const signInByCode = async (email: string) => {
+      await service.post('/admin/users', { email, email_confirm: true }, service.admin)
+      await service.post('/otp', { email }, HOME)
+      const token = codeIn((await service.mailbox.waitFor(email)).text)
+      const { body } = await service.post('/verify', { type: 'email', email, token }, HOME)
+      service.clock.advance({ seconds: 61 })
+      return { authorization: `Bearer ${body.access_token}` }
+    }
+    const owner = { email: 'owner@example.com', auth: await signInByCode('owner@example.com') }
+    const other = await signInByCode('other@example.com')
+    const stranger = () => service.post('/signup', { email: `stranger-${strangers++}@example.com`, password }, {})
+    let asked = 0
+    while ((await stranger()).status === 200) asked++
+    return { service, owner, other, stranger, asked }
+  }
+
+  test('a quarter is left to who has a session or signed in from there before, and to admins', async () => {
+    const { service, owner, stranger, asked } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '16' })
+    expect(asked).toBe(10)
+    expect(await stranger()).toMatchObject(refused)
+    expect(await service.post('/recover', { email: owner.email }, ELSEWHERE)).toMatchObject(refused)
+    expect((await service.post('/recover', { email: owner.email }, HOME)).status).toBe(200)
+    expect((await service.get('/reauthenticate', owner.auth)).status).toBe(200)
+    expect((await service.post('/invite', { email: 'guest@example.com' }, service.admin)).status).toBe(200)
+    expect(await stranger()).toMatchObject(refused)
+    await service.close()
+  })
+
+  test('one user takes three messages and leaves the rest to others', async () => {
+    const { service, owner, other } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
+    const nonce = async (auth: { authorization: string }) => {
+      service.clock.advance({ seconds: 61 })
+      return (await service.get('/reauthenticate', auth)).status
+    }
+    const statuses = []
+    for (let i = 0; i < 5; i++) statuses.push(await nonce(owner.auth))
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+    expect(await nonce(other)).toBe(200)
+    await service.close()
+  })
+})
+
+test('strangers who ask for all codes to a number keep no owner out who signed in from there before', async () => {
+  const gateways = await startSmsGateways()
+  const service = await startTestService({
+    ...gateways.settings('twilio'),
+    AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+    AUTH_SMS_MAX_PER_NUMBER: '3/24h',
+  })
+  const phone = '4915100000001'
+  const ask = async (address: string) => {
+    service.clock.advance({ seconds: 61 })
+    return (await service.post('/otp', { phone }, { 'x-real-address': address })).status
+  }
+  const signIn = async (address: string) => {
+    const token = /\d{6,}/.exec((await gateways.waitFor(phone)).text)?.[0]
+    return (await service.post('/verify', { type: 'sms', phone, token }, { 'x-real-address': address })).status
+  }
+  expect([await ask('192.0.2.1'), await signIn('192.0.2.1')]).toEqual([200, 200])
+  const strangers = []
+  for (let i = 0; i < 4; i++) strangers.push(await ask(`198.51.100.${i}`))
+  expect(strangers).toEqual([200, 200, 429, 429])
+  await service.settled()
+  gateways.messages.length = 0
+  expect([await ask('192.0.2.1'), await signIn('192.0.2.1')]).toEqual([200, 200])
+  // Of the owner's own share no more than of the number's.
+  const own = []
+  for (let i = 0; i < 3; i++) own.push(await ask('192.0.2.1'))
+  expect(own).toEqual([200, 200, 429])
+  await service.close()
+  await gateways.close()
+})
+
 test('an invitation that is refused spends no mail', async () => {
   const { service, newUser } = await open({ AUTH_RATE_LIMIT_EMAIL_SENT: '1', AUTH_WORKERS_ENABLED: 'false' })
   const { body } = await service.get('/user', await newUser())
@@ -119,7 +202,7 @@ test('a message whose request took too long spends nothing', async () => {
   await holder.query('rollback')
   holder.release()
   const spent = async () =>
-    (await service.deps.pool.query(`select points from rate_limits where key = 'mails:all'`)).rows[0]?.points
+    (await service.deps.pool.query(`select points from rate_limits where key = 'mails:all'`)).rows[0]?.points ?? 0
   const gaps = async () => (await service.deps.pool.query('select from send_gaps')).rowCount
   await expect.poll(async () => [await spent(), await gaps()]).toEqual([0, 0])
   expect(await service.put('/user', { email: 'in-time@example.com' }, auth)).toMatchObject({ status: 200 })

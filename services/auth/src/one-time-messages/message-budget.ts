@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import type { MailShare } from '../limits/guards.ts'
+import type { Share } from '../limits/guards.ts'
 import { type GiveBack, whileCounted } from '../limits/limiter.ts'
+import type { PasswordTries } from '../limits/password-tries.ts'
 import { isAuthorizedAddress } from '../mail/authorized-addresses.ts'
 import { hasMailServer } from '../mail/smtp.ts'
 import type { SmsGuards } from '../sms/sms-guards.ts'
@@ -11,22 +12,23 @@ import type { Address } from '../users/address.ts'
 export interface BudgetDeps {
   config: Pick<Config, 'mail' | 'sms' | 'smtp'>
   limits: {
-    mailSent(to: string, share: MailShare): Promise<GiveBack>
-    signInMailSent(to: string): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
+    mailSent(to: string, share: Share): Promise<GiveBack>
+    signInMailSent(to: string, share: Share): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
     changeResent(): Promise<GiveBack>
+    knownClient: PasswordTries['knownClient']
   }
   smsGuards: SmsGuards
   now: () => Date
 }
 
 export type Recipient = Address & {
-  /** Of a mail; anybody's when left out. */
-  share?: MailShare
+  /** Anybody's when left out. */
+  share?: Share
 }
 
 /**
  * Whatever sends a link or code passes here. Runs `work` with a message to each recipient counted against what may be sent:
- * mails by address and of all users together, SMS by number, block of numbers and day. Asked before the account is looked up,
+ * mails by address and of all users together, SMS by number, block of numbers and day, in the share of whoever asks. Asked before the account is looked up,
  * or the refusal would tell who has one. Nothing is counted when one of them cannot be sent to, and nothing stays counted when
  * `work` throws: no message left then.
  */
@@ -41,7 +43,7 @@ export function withMessagesCounted<Result>(
     real.map(
       ({ channel, value, share = 'anybody' }) =>
         () =>
-          channel === 'email' ? deps.limits.mailSent(value, share) : deps.smsGuards.allow(value),
+          channel === 'email' ? deps.limits.mailSent(value, share) : deps.smsGuards.allow(value, share),
     ),
     work,
   )
@@ -53,13 +55,13 @@ export function withMessagesCounted<Result>(
  */
 export async function withSignInMailCounted<Result>(
   deps: BudgetDeps,
-  recipient: Address,
+  recipient: Recipient,
   work: (isOverCap: boolean) => Promise<Result>,
 ): Promise<Result> {
   requireWay(deps, recipient)
   let isOver = false
   const count = async () => {
-    const { isOverCap, giveBack } = await deps.limits.signInMailSent(recipient.value)
+    const { isOverCap, giveBack } = await deps.limits.signInMailSent(recipient.value, recipient.share ?? 'anybody')
     isOver = isOverCap
     return giveBack
   }

@@ -17,6 +17,7 @@ import type { MailContext } from './link-mail.ts'
 import {
   type BudgetDeps,
   isTestNumber,
+  type Recipient,
   withMessagesCounted,
   withResendCounted,
   withSignInMailCounted,
@@ -67,13 +68,18 @@ const GAPS: Record<MessageRequest['type'], GapKind> = {
 /** Goes to another address than the one that was named; the worker, which knows it, counts the message there. */
 export const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
+type Asked = Omit<MessageRequest, 'messageId' | 'settings'> & {
+  /** The client address a trusted proxy vouches for. */
+  clientAddress?: string | undefined
+}
+
 /**
  * Notes the request for a worker; one of a test number is answered at once by `answer`, because its code is known and tried
  * right after. Throws while the address is within its gap or the budget of all users is used up.
  */
 export async function requestMessage(
   deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config },
-  asked: Omit<MessageRequest, 'messageId' | 'settings'>,
+  { clientAddress, ...asked }: Asked,
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
   const { address, type, audience, data = {} } = asked
@@ -91,12 +97,15 @@ export async function requestMessage(
     const job: MessageRequestJob = { sealed, notBefore: notBefore(deps) }
     return deps.db.transaction().execute((trx) => deps.queue.send(trx, MESSAGE_REQUEST_QUEUE.name, job))
   }
+  const identifier = `${audience}\0${address.value}`
+  const client = isChange(asked) ? undefined : await deps.limits.knownClient({ identifier, address: clientAddress })
+  const recipient: Recipient = client === undefined ? address : { ...address, share: { client } }
   const noteSignIn = (isOverCap: boolean) =>
     isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => note(true)) : note()
   await withinGaps(deps, [{ kind: gap, key: address.value }], () => {
     if (isChange(request)) return withResendCounted(deps, address, note)
-    if (gap === 'sign_in_link') return withSignInMailCounted(deps, address, noteSignIn)
-    return withMessagesCounted(deps, [address], note)
+    if (gap === 'sign_in_link') return withSignInMailCounted(deps, recipient, noteSignIn)
+    return withMessagesCounted(deps, [recipient], note)
   })
   return isTest ? TEST_MESSAGE_ID : request.messageId
 }

@@ -3,8 +3,18 @@ import type { Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import { writeForNobody } from '../db/nobody.store.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
-import { hashCode, hashLinkToken, makeOneTimeToken, type OneTimeToken, type RandomBytes } from './one-time-token.ts'
-import { putOneTimeToken } from './one-time-tokens.store.ts'
+import { NIL_UUID } from '../db/uuid.ts'
+import {
+  countUsedUpCodes,
+  hashCode,
+  hashLinkToken,
+  LONG_CODE_LENGTH,
+  MAX_USED_UP_CODES,
+  makeOneTimeToken,
+  type OneTimeToken,
+  type RandomBytes,
+} from './one-time-token.ts'
+import { findAttempts, putOneTimeToken } from './one-time-tokens.store.ts'
 
 export interface IssueTokenDeps {
   random: RandomBytes
@@ -35,7 +45,9 @@ export interface IssuedToken extends OneTimeToken {
 /** Makes a link token and a code, which replace the user's live ones of this purpose; only their hashes are stored. */
 export async function issueToken(deps: IssueTokenDeps, trx: Transaction<DB>, order: TokenOrder): Promise<IssuedToken> {
   const now = deps.now()
-  const made = makeOneTimeToken(deps.random, order.codeLength)
+  const usedUpCodes = countUsedUpCodes(await findAttempts(trx, order.userId ?? NIL_UUID, order.purpose))
+  const isLong = usedUpCodes >= MAX_USED_UP_CODES && order.code === undefined
+  const made = makeOneTimeToken(deps.random, isLong ? LONG_CODE_LENGTH : order.codeLength)
   const code = order.code ?? made.code
   // Known from the token alone, because an expired link must still be answered in its flow (contract/auth-core.md 8).
   const linkToken = order.pkce ? `pkce_${made.linkToken}` : made.linkToken
@@ -54,6 +66,8 @@ export async function issueToken(deps: IssueTokenDeps, trx: Transaction<DB>, ord
     pkce: order.pkce,
     isClaim: order.isClaim ?? false,
     isPretended: order.isPretended ?? false,
+    usedUpCodes,
+    isLong,
     expiresAt: new Date(now.getTime() + order.lifetimeSeconds * 1000),
     now,
   })

@@ -16,8 +16,25 @@ export interface NewOneTimeToken {
   isClaim: boolean
   /** The work is done and nothing changes: there may be a live token. */
   isPretended: boolean
+  /** Codes before this one that died of wrong attempts, in a row. */
+  usedUpCodes: number
+  /** The code is too long to be guessed: no number of wrong attempts ends it. */
+  isLong: boolean
   expiresAt: Date
   now: Date
+}
+
+/** `attempts` of a long code, which stays below zero. The version before counts it up, and would need 32,773 to end it. */
+const UNLIMITED = -32_768
+
+/** Wrong attempts at the user's code of this purpose, and how many codes before it died of theirs. */
+export function findAttempts(trx: Transaction<DB>, userId: string, purpose: TokenPurpose) {
+  return trx
+    .selectFrom('one_time_tokens')
+    .select(['attempts', 'used_up_codes'])
+    .where('user_id', '=', userId)
+    .where('purpose', '=', purpose)
+    .executeTakeFirst()
 }
 
 /** Replaces the user's live token of this purpose. */
@@ -26,7 +43,8 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
     relates_to: token.relatesTo,
     token_hash: token.tokenHash,
     code_hash: token.codeHash,
-    attempts: 0,
+    attempts: token.isLong ? UNLIMITED : 0,
+    used_up_codes: token.usedUpCodes,
     code_challenge: token.pkce?.challenge ?? null,
     code_challenge_method: token.pkce?.method ?? null,
     // Asking for another link must not undo what the replaced one was for.
@@ -80,7 +98,7 @@ export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes
  * Counts one try at the codes sent to an address for these purposes and returns those that still had a try left. Counting
  * comes before comparing, outside the flow's transaction, so that parallel guesses cannot share one try. Where there is
  * nothing to guess at a row is written too: a write that must reach the disk takes longer than a look, which would tell
- * whose code is under way.
+ * whose code is under way. A guess at a long code writes that row too.
  */
 export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now }: Guess, maxAttempts: number) {
   const key = createHash('sha256').update(`verify\0${audience}\0${address}`).digest()
@@ -94,6 +112,7 @@ export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now 
         .where('users.aud', '=', audience)
         .where('relates_to', '=', address)
         .where('purpose', 'in', purposes)
+        .where('attempts', '>=', 0)
         .where('attempts', '<', maxAttempts)
         .returning(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at']),
     )
@@ -114,6 +133,16 @@ export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now 
     )
     .selectFrom('tried')
     .select(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'])
+    .unionAll((qb) =>
+      qb
+        .selectFrom('one_time_tokens')
+        .innerJoin('users', 'users.id', 'one_time_tokens.user_id')
+        .select(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'])
+        .where('users.aud', '=', audience)
+        .where('relates_to', '=', address)
+        .where('purpose', 'in', purposes)
+        .where('attempts', '<', 0),
+    )
     .execute()
 }
 
@@ -128,7 +157,14 @@ interface Guess {
 export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: TokenPurpose, maxAttempts: number) {
   return db
     .updateTable('one_time_tokens')
-    .set((eb) => ({ attempts: eb('attempts', '+', 1) }))
+    .set((eb) => ({
+      attempts: eb
+        .case()
+        .when('attempts', '<', 0)
+        .then(UNLIMITED)
+        .else(eb('attempts', '+', 1))
+        .end(),
+    }))
     .where('user_id', '=', userId)
     .where('purpose', '=', purpose)
     .where('attempts', '<', maxAttempts)

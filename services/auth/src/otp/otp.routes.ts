@@ -7,6 +7,7 @@ import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
+import { limitKeyOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
@@ -55,6 +56,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       address,
       audience: requestAudience(request, config.jwt),
       context: mailContextOf(request, config),
+      clientAddress: limitKeyOf(request, config),
       pkce,
       smsChannel: channel,
       createUser,

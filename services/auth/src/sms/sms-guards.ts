@@ -1,8 +1,7 @@
-import type pg from 'pg'
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import { countGuarded, type Guard } from '../limits/guards.ts'
-import { type GiveBack, keyOf, openLimiter } from '../limits/limiter.ts'
+import { countGuarded, type Guard, openBudget, ownerKey, type Share } from '../limits/guards.ts'
+import { countAll, type GiveBack, keyOf, type LimiterDeps, openLimiter } from '../limits/limiter.ts'
 import type { Rate } from '../limits/rate.ts'
 import { isCountryAllowed } from './countries.ts'
 
@@ -15,10 +14,10 @@ export interface SmsGuards {
   /** Throws validation_failed for a number (digits) in a country that gets no messages. */
   requireAllowedCountry(phone: string): void
   /**
-   * Counts a message to this number. Throws validation_failed for a country that gets none and
+   * Counts a message to this number in a share of those to it; owners have their own, also of those to its block. Throws validation_failed for a country that gets none and
    * over_sms_send_rate_limit for the rest. Not to be asked for test numbers: nothing is sent to them.
    */
-  allow(phone: string): Promise<GiveBack>
+  allow(phone: string, share?: Share): Promise<GiveBack>
 }
 
 /**
@@ -29,31 +28,35 @@ const BLOCK_DIGITS = 4
 
 const DAY = 86_400
 
-export function createSmsGuards(
-  pool: pg.Pool,
-  config: { sms: { guards: Config['sms']['guards'] }; database: { namespace: string } },
-): SmsGuards {
+const OVER = 'over_sms_send_rate_limit'
+
+export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Config['sms']['guards'] } }): SmsGuards {
   const { countries, maxPerNumber, maxPerPrefix, dailyBudget, sent } = config.sms.guards
   const open = (name: string, rate: Rate, keyFor: Guard['keyFor']): Guard => ({
-    limiter: openLimiter(pool, config.database.namespace, name, rate),
+    limiter: openLimiter(deps, name, rate),
     keyFor,
   })
-  const all = () => 'all'
-  const guards = [
-    ...maxPerNumber.map((rate) => open(`sms-number-${rate.seconds}`, rate, keyOf)),
-    open('sms-prefix', maxPerPrefix, (phone) => keyOf(phone.slice(0, -BLOCK_DIGITS))),
-    ...(dailyBudget === undefined ? [] : [open('sms-day', { points: dailyBudget, seconds: DAY }, all)]),
-    open('sms', sent, all),
+  const perBlock = (name: string) => open(name, maxPerPrefix, (phone) => keyOf(phone.slice(0, -BLOCK_DIGITS)))
+  const perNumber = maxPerNumber.map((rate) => open(`sms-number-${rate.seconds}`, rate, keyOf))
+  const perOwner = maxPerNumber.map((rate) => open(`sms-user-${rate.seconds}`, rate, (owner) => owner))
+  const [block, blockOfOwners] = [perBlock('sms-prefix'), perBlock('sms-prefix-users')]
+  const budgets = [
+    ...(dailyBudget === undefined ? [] : [openBudget(deps, 'sms-day', { points: dailyBudget, seconds: DAY }, OVER)]),
+    openBudget(deps, 'sms', sent, OVER),
   ]
+  const inShare = (phone: string, share: Share) => {
+    if (share === 'admins' || share === 'anybody') return [() => countGuarded([...perNumber, block], phone, OVER)]
+    return [() => countGuarded(perOwner, ownerKey(share), OVER), () => countGuarded([blockOfOwners], phone, OVER)]
+  }
   const requireAllowedCountry = (phone: string) => {
     if (isCountryAllowed(countries, phone)) return
     throw apiError('validation_failed', { message: 'Messages to numbers of this country are not sent' })
   }
   return {
     requireAllowedCountry,
-    async allow(phone) {
+    async allow(phone, share = 'anybody') {
       requireAllowedCountry(phone)
-      return countGuarded(guards, phone, 'over_sms_send_rate_limit')
+      return countAll([...inShare(phone, share), ...budgets.map((count) => () => count(share))])
     },
   }
 }

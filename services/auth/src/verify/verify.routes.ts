@@ -9,7 +9,7 @@ import type { Config } from '../config.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requestAudience } from '../http/authenticate.ts'
-import { clientOf } from '../http/client.ts'
+import { clientOf, limitKeyOf } from '../http/client.ts'
 import { errorAnswers } from '../http/error-bodies.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
@@ -50,6 +50,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         verifyLink(deps, request.log, token, {
           type,
           client,
+          clientAddress: limitKeyOf(request, config),
           givesCode: true,
           acceptLanguage: acceptLanguageOf(request),
         }),
@@ -130,7 +131,8 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         throw apiError('validation_failed', { message: 'Verify requires either a token or a token hash' })
       }
       const client = clientOf(request, config)
-      const confirmation = { type, password, client, acceptLanguage: acceptLanguageOf(request) }
+      const clientAddress = limitKeyOf(request, config)
+      const confirmation = { type, password, client, clientAddress, acceptLanguage: acceptLanguageOf(request) }
       if (tokenHash !== '') {
         if (email || phone || redirect_to) {
           throw apiError('validation_failed', { message: 'Only the token_hash and type should be provided' })

@@ -42,6 +42,8 @@ const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
 export interface Confirmation {
   type: string
   client: Client
+  /** The client address a trusted proxy vouches for. */
+  clientAddress: string | undefined
   /** Becomes the user's who has none; an invited one needs it. */
   password?: string | undefined
   /** Whether a link of the PKCE flow gives a code instead of a session: the browser followed it, not the application. */
@@ -117,24 +119,28 @@ async function redeem(
 ): Promise<Confirmed> {
   const passwordHash = await hashGivenPassword(deps, confirmation)
   const { type, acceptLanguage } = confirmation
-  return deps.db.transaction().execute(async (trx): Promise<Confirmed> => {
+  let proven: string | undefined
+  const confirmed = await deps.db.transaction().execute(async (trx): Promise<Confirmed> => {
     const now = deps.now()
     const user = await lockUser(trx, userId)
     const token = await take(trx)
     if (!user || !token) throw apiError('otp_expired')
     if (isBanned(user, now)) throw apiError('user_banned')
     if (token.expires_at <= now) throw apiError('otp_expired')
-    const confirmed = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage })
-    if (!confirmed) return { awaitsOtherAddress: true }
+    const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage })
+    if (!signedIn) return { awaitsOtherAddress: true }
+    proven = `${signedIn.aud}\0${token.relates_to}`
     const effective = effectiveType(type, token.purpose)
     if (confirmation.givesCode && token.code_challenge) {
       const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
       const method = effective === 'signup' ? 'email/signup' : effective
-      return { authCode: await issueAuthCode(deps, trx, { userId: confirmed.id, pkce, method }) }
+      return { authCode: await issueAuthCode(deps, trx, { userId: signedIn.id, pkce, method }) }
     }
-    const session = await startSession(deps, trx, confirmed, sessionMethod(token.purpose), confirmation.client)
+    const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), confirmation.client)
     return { session: { ...session, type: effective } }
   })
+  if (proven) await deps.limits.noteSignIn({ identifier: proven, address: confirmation.clientAddress })
+  return confirmed
 }
 
 /**
