@@ -14,7 +14,8 @@ import {
 import { issueToken } from '../one-time-tokens/issue-token.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { refuseTakenEmail } from '../users/addresses.store.ts'
-import { claimOf, noteAdminClaim, noteClaim, setAdminClaim } from '../users/claims.store.ts'
+import { setAdminClaim } from '../users/claims.store.ts'
+import { claimOf, noteAdminClaim, noteClaim } from '../users/claims.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { mergedMetadata, requireModestMetadata } from '../users/metadata.ts'
@@ -176,8 +177,8 @@ async function claimForAdmin(
   })
 }
 
-const emailClaim = (deps: Deps, { email, audience }: LinkOrder, passwordHash: string | null, data: Metadata) =>
-  claimOf(deps, { address: { channel: 'email', value: email }, audience, passwordHash, data })
+const emailClaim = (deps: Deps, { email }: LinkOrder, passwordHash: string | null, data: Metadata) =>
+  claimOf(deps, { address: { channel: 'email', value: email }, passwordHash, data })
 
 async function makeSignInLink(
   kind: 'magic_link' | 'recovery',

@@ -21,7 +21,8 @@ import {
   refuseTakenEmail,
   refuseTakenPhone,
 } from '../users/addresses.store.ts'
-import { applyClaim, hasProviderIdentity } from '../users/claims.store.ts'
+import { hasProviderIdentity } from '../users/claims.store.ts'
+import { applyClaim } from '../users/claims.ts'
 import { displaceHolder } from '../users/displace-holder.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, type LockedUser, setPassword, type User } from '../users/users.store.ts'

@@ -11,7 +11,7 @@ import { deleteIdentitiesExcept, putProvenIdentity } from '../identities/identit
 import type { Address } from '../users/address.ts'
 import { confirmAddress } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
-import { applyClaim } from '../users/claims.store.ts'
+import { applyClaim } from '../users/claims.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
 import { otherChannel } from '../users/proven-addresses.ts'
