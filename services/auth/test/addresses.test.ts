@@ -571,6 +571,28 @@ describe('an address that counts as confirmed by a setting', () => {
     expect((await signInByNumber(phone)).body.user.id).toBe(owner.body.user.id)
   })
 
+  test.each(['invites', 'makes'])(
+    'is no word of an admin who %s the account by another address: who proves it takes it',
+    async (how) => {
+      const email = newAddress()
+      let accessToken: string | undefined
+      if (how === 'makes') {
+        await service.post('/admin/users', { email, password: OWNERS, email_confirm: true }, service.admin)
+        accessToken = (await signIn(service, email, OWNERS)).body.access_token
+      } else {
+        const path = await linkOf(email, () => service.post('/invite', { email }, service.admin))
+        accessToken = fragmentOf(await service.get(path)).access_token
+      }
+      const phone = newNumber()
+      const holder = bearerOf(accessToken)
+      expect((await autoconfirming.put('/user', { phone }, holder)).body.phone).toBe(phone)
+      const owner = await service.signedUp()
+      await addNumber(owner.auth, phone)
+      expect(await read(owner.auth)).toMatchObject({ id: owner.userId, phone })
+      expect(await read(holder)).toMatchObject({ email, phone: '' })
+    },
+  )
+
   test('is taken by another user who proves it, and its account keeps what else it has', async () => {
     const stranger = await register()
     const own = await service.with({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })

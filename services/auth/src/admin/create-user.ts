@@ -50,8 +50,8 @@ export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Acto
   const { user, passwordHash } = await checkNewUser(deps, input)
   return deps.db.transaction().execute(async (trx) => {
     const { identities: _none, confirmed_at: _generated, ...row } = user
-    if (!(await insertUser(trx, { ...row, password_hash: passwordHash, made_by_admin: true })))
-      await explainConflict(trx, user)
+    const vouched = { made_by_admin: true, email_vouched: user.email !== null, phone_vouched: user.phone !== null }
+    if (!(await insertUser(trx, { ...row, ...vouched, password_hash: passwordHash }))) await explainConflict(trx, user)
     await insertIdentities(deps, trx, user)
     const provider = user.email ? 'email' : 'phone'
     await audit(deps, trx, log, { action: 'user_signedup', actor, target: user, traits: { provider } })

@@ -30,7 +30,7 @@ import {
   setSentAt,
   type User,
 } from '../users/users.store.ts'
-import { auditInvitation, isProven, isVouchedFor, lockInvited, lockUnproven } from './invite-user.ts'
+import { auditInvitation, isProven, lockInvited, lockUnproven } from './invite-user.ts'
 
 export const GENERATED_TYPES = [
   'signup',
@@ -165,7 +165,7 @@ async function claimForAdmin(
   passwordHash: string | null,
 ): Promise<void> {
   const now = deps.now()
-  if (isProven(user) || isVouchedFor(user)) {
+  if (isProven(user) || user.is_email_vouched) {
     await mergeUserMetadata(trx, user.id, data, now)
     if (passwordHash && !isProven(user)) await setPassword(trx, user.id, passwordHash, now)
     return

@@ -46,7 +46,7 @@ export async function lockInvited(deps: Deps, trx: Transaction<DB>, asked: Omit<
   const { data } = invitation
   const user = await lockUnproven(deps, trx, invitation)
   const { id } = user
-  if (isVouchedFor(user)) await mergeUserMetadata(trx, id, data, deps.now())
+  if (user.is_email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
   else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
   await setInvited(trx, id, deps.now())
   const invited = (await findUserById(trx, id)) as User
@@ -68,7 +68,6 @@ export async function lockUnproven(
   return user
 }
 
-export const isVouchedFor = (user: LockedAccount) => user.made_by_admin || user.invited_at !== null
 export const isProven = (user: User) => user.email_confirmed_at !== null || user.phone_confirmed_at !== null
 
 export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, user: User) =>

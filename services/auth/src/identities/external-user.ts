@@ -13,7 +13,7 @@ import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
 import type { ExternalEmail } from '../providers/provider.ts'
 import { applyEmailChange, confirmAddress, findUserIdsByEmails, isEmailTaken } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
-import { changeUser } from '../users/change-user.store.ts'
+import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { displace, displaceHolder } from '../users/displace-holder.ts'
 import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { isModestMetadata } from '../users/metadata.ts'
@@ -224,7 +224,7 @@ async function link(
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
   if (squatters.has(userId)) {
     await forgetUnprovenOwner(trx, userId, { identityId, data, now })
-    await changeUser(trx, userId, { phone: null, phone_confirmed_at: null, phone_assumed: false }, now)
+    await changeUser(trx, userId, noAddress('phone'), now)
   } else {
     if (user.invited_at) await forgetBeforeInvitation(trx, user, identityId, now)
     await mergeIfItFits(deps, trx, user, data)

@@ -4,6 +4,7 @@ import type { Claim, DB, Metadata } from '../db/tables.ts'
 import type { Address } from './address.ts'
 import type { AddressClaim } from './claims.ts'
 import { FACTS } from './proven-addresses.ts'
+import { isVouched } from './vouched-address.store.ts'
 
 /**
  * Stores what a request asks for and answers in what it differs from the requests before it that have not expired. The row stays
@@ -56,8 +57,7 @@ export async function narrowClaims(
     .where(channel, '=', value)
     .where('email_confirmed_at', 'is', null)
     .where('phone_confirmed_at', 'is', null)
-    .where('invited_at', 'is', null)
-    .where('made_by_admin', '=', false)
+    .where((eb) => eb.not(isVouched(eb, channel)))
     .execute()
 }
 
@@ -130,9 +130,18 @@ export async function replaceRegistered(
     .execute()
 }
 
-/** Makes the account an admin's word, which no claim changes. */
+/** Makes the account, with the addresses it has, an admin's word, which no claim changes. */
 export async function vouchFor(trx: Transaction<DB>, id: string): Promise<void> {
-  await trx.updateTable('users').set({ made_by_admin: true, claim: null }).where('id', '=', id).execute()
+  await trx
+    .updateTable('users')
+    .set({
+      made_by_admin: true,
+      email_vouched: sql<boolean>`email is not null`,
+      phone_vouched: sql<boolean>`phone is not null`,
+      claim: null,
+    })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Notes an admin's claim with the account. */

@@ -10,7 +10,7 @@ import { endEntries } from '../identities/end-entries.ts'
 import { deleteIdentitiesExcept, putProvenIdentity } from '../identities/identities.store.ts'
 import type { Address } from '../users/address.ts'
 import { confirmAddress } from '../users/addresses.store.ts'
-import { changeUser } from '../users/change-user.store.ts'
+import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { applyClaim } from '../users/claims.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
@@ -64,9 +64,8 @@ const NOTHING = { password_hash: null, data: {} }
 
 /** Leaves an account nothing but the address that was proven. */
 async function stripAccount(trx: Transaction<DB>, userId: string, proven: Address, now: Date): Promise<void> {
-  const other = otherChannel(proven.channel)
   await deleteIdentitiesExcept(trx, userId, proven.channel)
   await endEntries(trx, userId)
   await applyClaim(trx, { id: userId, email: null, phone: null, [proven.channel]: proven.value }, NOTHING, now)
-  await changeUser(trx, userId, { [other]: null, [`${other}_confirmed_at`]: null, [`${other}_assumed`]: false }, now)
+  await changeUser(trx, userId, noAddress(otherChannel(proven.channel)), now)
 }
