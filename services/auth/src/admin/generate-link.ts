@@ -143,7 +143,7 @@ const MAKERS: Record<GeneratedType, Maker> = {
     }
   },
   invite: async (deps, trx, log, admin, order) => {
-    const user = await lockInvited(deps, trx, order)
+    const user = await lockInvited(deps, trx, log, admin, order)
     await auditInvitation(deps, trx, log, admin, user)
     return { kind: 'invite', purpose: LINK_KINDS.invite.purpose, relatesTo: order.email, user, isClaim: true }
   },

@@ -19,7 +19,7 @@ import { findIdentity } from './external-user.store.ts'
 import {
   type ExternalSignIn,
   type ExternalSignInDeps,
-  forgetBeforeInvitation,
+  forgetRegistrant,
   identityData,
   isGuarded,
   mergeIfItFits,
@@ -54,7 +54,7 @@ export async function acceptInvitation(
   }
   if (!isGuarded(user)) {
     const identityId = await addIdentity(deps, trx, user.id, { provider, account })
-    await forgetBeforeInvitation(trx, user, identityId, now)
+    await forgetRegistrant(trx, user, identityId, now)
     await mergeIfItFits(deps, trx, user, identityData(account, email))
   }
   await endTokens(trx, user.id, 'all', now)

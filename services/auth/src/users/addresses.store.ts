@@ -190,7 +190,11 @@ const NO_WISHES = {
   phone_change_sent_at: null,
 }
 
-/** Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. */
+/**
+ * Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. That a setting
+ * assumed it before was no proof: its time begins with the next second, after every token of the registrant (their `iat` is in
+ * whole seconds).
+ */
 export async function confirmAddress(
   trx: Transaction<DB>,
   id: string,
@@ -198,11 +202,17 @@ export async function confirmAddress(
   now: Date,
 ): Promise<void> {
   const column = `${channel}_confirmed_at` as const
+  const nextSecond = new Date((Math.floor(now.getTime() / 1000) + 1) * 1000)
   const verified = JSON.stringify({ [`${channel}_verified`]: true })
   await trx
     .updateTable('users')
     .set((eb) => ({
-      [column]: eb.fn.coalesce(column, eb.val(now)),
+      [column]: eb
+        .case()
+        .when(`${channel}_assumed`, '=', true)
+        .then(nextSecond)
+        .else(eb.fn.coalesce(column, eb.val(now)))
+        .end(),
       [`${channel}_assumed`]: false,
       claim: null,
       user_metadata: sql`user_metadata || ${verified}::jsonb`,

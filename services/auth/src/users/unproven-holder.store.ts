@@ -16,13 +16,17 @@ export interface Holding {
 
 /** Whether another account has the address and has not proven it. */
 export async function isHeldUnproven(db: Kysely<DB>, holding: Holding): Promise<boolean> {
-  return (await unprovenHolder(db, holding).select('id').executeTakeFirst()) !== undefined
+  return (await findUnprovenHolderId(db, holding)) !== undefined
+}
+
+export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Promise<string | undefined> {
+  return (await unprovenHolder(db, holding).select('id').executeTakeFirst())?.id
 }
 
 /** The same account, held until the transaction ends. */
 export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
   unprovenHolder(trx, holding)
-    .select(['id', 'email', 'phone', 'phone_confirmed_at', 'phone_assumed', 'last_sign_in_at'])
+    .select(['id', 'email', 'phone', 'phone_confirmed_at', 'phone_assumed', 'last_sign_in_at', 'banned_until'])
     .forUpdate()
     .executeTakeFirst()
 

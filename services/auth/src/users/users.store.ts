@@ -179,7 +179,7 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
       'banned_until',
       'claim',
     ])
-    .select((eb) => isVouched(eb, 'email').as('is_email_vouched'))
+    .select((eb) => [isVouched(eb, 'email').as('is_email_vouched'), isVouched(eb, 'phone').as('is_phone_vouched')])
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()
