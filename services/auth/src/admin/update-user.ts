@@ -9,7 +9,7 @@ import {
 } from '../identities/identities.store.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
-import { endSessions } from '../sessions/sessions.store.ts'
+import { endSessions } from '../sessions/end-sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../users/change-user.store.ts'
