@@ -3,8 +3,8 @@ import { hash, verify } from 'argon2'
 import { type CompiledQuery, Kysely, type LogEvent, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { DB } from '../src/db/tables.ts'
+import { findCaller } from '../src/sessions/find-callers.store.ts'
 import { rotateSessions } from '../src/sessions/rotate-session.store.ts'
-import { findCaller } from '../src/sessions/sessions.store.ts'
 import type { BenchUser } from './load.ts'
 
 /** The service's default parameters. */

@@ -24,8 +24,8 @@ import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
 import { createPasswords, type Passwords } from './passwords/hash-password.ts'
 import { createLeakedPasswords, type LeakedPasswords } from './passwords/leaked-passwords.ts'
 import { createProviders, type Providers } from './providers/index.ts'
+import { type FindCaller, findCallers, type NamedCaller } from './sessions/find-callers.store.ts'
 import { createRotateSession, type RotateSession } from './sessions/rotate-session.ts'
-import { type FindCaller, findCallers, type NamedCaller } from './sessions/sessions.store.ts'
 import { createSmsGuards, type SmsGuards } from './sms/sms-guards.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */

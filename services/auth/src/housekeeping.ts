@@ -9,7 +9,11 @@ import { deleteOldMessages, failForgottenMessages } from './messages/messages.st
 import { deleteExpiredFlowStates } from './oauth/flow-states.store.ts'
 import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
 import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
-import { deleteExpiredSessions, deleteInactiveSessions, type SessionPlace } from './sessions/sessions.store.ts'
+import {
+  deleteExpiredSessions,
+  deleteInactiveSessions,
+  type SessionPlace,
+} from './sessions/delete-expired-sessions.store.ts'
 import { forgetExpiredWishes } from './users/addresses.store.ts'
 import { deleteIdleAnonymousUsers, type UserPlace } from './users/anonymous-users.store.ts'
 import { deleteExpiredClaims } from './users/claims.store.ts'

@@ -571,6 +571,28 @@ describe('an address that counts as confirmed by a setting', () => {
     expect((await signInByNumber(phone)).body.user.id).toBe(owner.body.user.id)
   })
 
+  test.each(['invites', 'makes'])(
+    'is no word of an admin who %s the account by another address: who proves it takes it',
+    async (how) => {
+      const email = newAddress()
+      let accessToken: string | undefined
+      if (how === 'makes') {
+        await service.post('/admin/users', { email, password: OWNERS, email_confirm: true }, service.admin)
+        accessToken = (await signIn(service, email, OWNERS)).body.access_token
+      } else {
+        const path = await linkOf(email, () => service.post('/invite', { email }, service.admin))
+        accessToken = fragmentOf(await service.get(path)).access_token
+      }
+      const phone = newNumber()
+      const holder = bearerOf(accessToken)
+      expect((await autoconfirming.put('/user', { phone }, holder)).body.phone).toBe(phone)
+      const owner = await service.signedUp()
+      await addNumber(owner.auth, phone)
+      expect(await read(owner.auth)).toMatchObject({ id: owner.userId, phone })
+      expect(await read(holder)).toMatchObject({ email, phone: '' })
+    },
+  )
+
   test('is taken by another user who proves it, and its account keeps what else it has', async () => {
     const stranger = await register()
     const own = await service.with({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
@@ -582,6 +604,86 @@ describe('an address that counts as confirmed by a setting', () => {
     await own.close()
   })
 })
+
+describe('a ban of an account that never proved its address', () => {
+  const ban = (id: string) => service.put(`/admin/users/${id}`, { ban_duration: '24h' }, service.admin)
+
+  test.each(Object.keys(DOORS))(
+    'keeps an owner who comes by %s from nothing, and stays with the registrant',
+    async (door) => {
+      const email = newAddress()
+      const { body } = await service.post('/signup', { email, password: STRANGERS, data: { planted: true } })
+      await service.mailbox.waitFor(email)
+      await ban(body.id)
+      const { access_token } = fragmentOf((await DOORS[door]?.(email)) as Answer)
+      const owner = await read(bearerOf(access_token))
+      expect(owner).toMatchObject({ email, user_metadata: expect.not.objectContaining({ planted: true }) })
+      expect(owner.id).not.toBe(body.id)
+      expect((await asAdmin(body.id)).error_code).toBe('user_not_found')
+      expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    },
+  )
+
+  test('leaves one that was in use, where a setting assumed the address, banned and without it', async () => {
+    const email = newAddress()
+    const stranger = toSignedIn((await autoconfirming.post('/signup', { email, password: STRANGERS })).body)
+    await ban(stranger.userId)
+    const { access_token } = fragmentOf(
+      await service.get(await linkOf(email, () => service.post('/recover', { email }))),
+    )
+    expect((await read(bearerOf(access_token))).id).not.toBe(stranger.userId)
+    const left = await asAdmin(stranger.userId)
+    expect(left).toMatchObject({ email: '', banned_until: expect.any(String) })
+    expect((await refresh(stranger)).error_code).toBe('user_banned')
+  })
+
+  test("is the number's owner's business neither", async () => {
+    const phone = newNumber()
+    const { body } = await autoconfirming.post('/signup', { phone, password: STRANGERS })
+    await ban(body.user.id)
+    const owner = await signInByNumber(phone)
+    expect(owner).toMatchObject({ status: 200, body: { user: { phone } } })
+    expect(owner.body.user.id).not.toBe(body.user.id)
+  })
+
+  test('holds where an admin gave it the address', async () => {
+    const email = newAddress()
+    const { body } = await service.post('/admin/users', { email }, service.admin)
+    await ban(body.id)
+    const answer = await service.get(await linkOf(email, () => service.post('/otp', { email })))
+    expect(fragmentOf(answer).error_code).toBe('user_banned')
+  })
+})
+
+test("the link of a sign-up that a provider's account follows as an invitation brings nothing of the registrant", async () => {
+  const email = newAddress()
+  const path = await linkOf(email, () =>
+    service.post('/signup', { email, password: STRANGERS, data: { planted: true } }),
+  )
+  const token = new URL(path, 'http://x').searchParams.get('token')
+  const { access_token } = fragmentOf(await come(service, 'google', verifiedAt(email), `&invite_token=${token}`))
+  const owner = await read(bearerOf(access_token))
+  expect(owner).toMatchObject({ email, app_metadata: { providers: ['google'] }, has_password: false })
+  expect(owner.user_metadata).not.toHaveProperty('planted')
+})
+
+test.each(['a mail', 'a provider'])(
+  'a token of who registered an assumed address reads nothing once its owner proves it by %s',
+  async (way) => {
+    const email = newAddress()
+    const stranger = toSignedIn((await autoconfirming.post('/signup', { email, password: STRANGERS })).body)
+    expect((await service.get('/user', stranger.auth)).status).toBe(200)
+    const entered =
+      way === 'a mail'
+        ? await service.get(await linkOf(email, () => service.post('/recover', { email })))
+        : await come(service, 'google', verifiedAt(email))
+    expect(await read(bearerOf(fragmentOf(entered).access_token))).toMatchObject({ id: stranger.userId, email })
+    expect(await service.get('/user', stranger.auth)).toMatchObject({
+      status: 403,
+      body: { error_code: 'session_not_found' },
+    })
+  },
+)
 
 describe('where accounts at a provider link to nobody', () => {
   test('a stranger who registered the address keeps its owner from nothing', async () => {

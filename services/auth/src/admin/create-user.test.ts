@@ -275,6 +275,27 @@ describe('an address that is taken', () => {
     expect(await admin.post('/admin/users', { email: linked })).toMatchObject({ body: { error_code: 'email_exists' } })
   })
 
+  test('by an account that never proved it is given to a user whose address the admin confirms, and to no other', async ({
+    service,
+  }) => {
+    const admin = await asAdmin(service)
+    const email = freshEmail()
+    const { body: squatter } = await service.post('/signup', { email, password: 'the stranger knows' })
+    expect(await admin.post('/admin/users', { email })).toMatchObject({
+      status: 422,
+      body: { error_code: 'email_exists' },
+    })
+    const made = await admin.post('/admin/users', { email, password: 'only the owner knows', email_confirm: true })
+    expect(made).toMatchObject({ status: 200, body: { email } })
+    expect((await signIn(service, email, 'only the owner knows')).body.user.id).toBe(made.body.id)
+    expect((await admin.get(`/admin/users/${squatter.id}`)).body.error_code).toBe('user_not_found')
+    const { body: entries } = await admin.get('/admin/audit?query=action:user_deleted')
+    expect(entries.map(({ payload }: { payload: { traits: object } }) => payload.traits)).toContainEqual(
+      expect.objectContaining({ user_id: squatter.id, user_email: email }),
+    )
+    expect(await admin.post('/admin/users', { email, email_confirm: true })).toMatchObject({ status: 422 })
+  })
+
   test.for<[string, () => object, string]>([
     ['e-mail address', () => ({ email: freshEmail() }), 'email_exists'],
     ['phone number', () => ({ phone: freshPhone() }), 'phone_exists'],

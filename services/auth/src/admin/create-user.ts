@@ -9,12 +9,15 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { putAddressIdentity } from '../identities/identities.store.ts'
 import { isSupportedHash } from '../passwords/imported-hash.ts'
+import type { Address } from '../users/address.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
+import { displaceHolder } from '../users/displace-holder.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { withoutFacts } from '../users/proven-addresses.ts'
+import { findUnprovenHolderId } from '../users/unproven-holder.store.ts'
 import { findUserById, insertUser, type User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import { parseName, refuseOversizedPassword } from './user-input.ts'
@@ -42,7 +45,8 @@ export interface NewUser {
 }
 
 /**
- * Creates a user without asking them: no mail, no rule on the password's strength, whatever is switched off for sign-ups.
+ * Creates a user without asking them: no mail, no rule on the password's strength, whatever is switched off for sign-ups. An
+ * address that the admin confirms leaves an account that never proved it; one that is not confirmed is taken by such an account.
  * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) when the id is taken. Order of
  * checks: contract/auth-core.md 11.16.
  */
@@ -50,8 +54,9 @@ export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Acto
   const { user, passwordHash } = await checkNewUser(deps, input)
   return deps.db.transaction().execute(async (trx) => {
     const { identities: _none, confirmed_at: _generated, ...row } = user
-    if (!(await insertUser(trx, { ...row, password_hash: passwordHash, made_by_admin: true })))
-      await explainConflict(trx, user)
+    for (const address of confirmedAddresses(user)) await displaceHolder(deps, trx, log, user, address, actor)
+    const vouched = { made_by_admin: true, email_vouched: user.email !== null, phone_vouched: user.phone !== null }
+    if (!(await insertUser(trx, { ...row, ...vouched, password_hash: passwordHash }))) await explainConflict(trx, user)
     await insertIdentities(deps, trx, user)
     const provider = user.email ? 'email' : 'phone'
     await audit(deps, trx, log, { action: 'user_signedup', actor, target: user, traits: { provider } })
@@ -67,9 +72,9 @@ async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user
   }
   const aud = parseName('aud', input.aud) ?? deps.config.jwt.audience
   const email = input.email ? parseEmail(input.email) : null
-  if (email) await refuseTakenEmail(db, email, aud)
+  if (email) await refuseTakenEmail(db, email, aud, await displaceable(db, aud, 'email', input.emailConfirm && email))
   const phone = input.phone ? parsePhone(input.phone) : null
-  if (phone) await refuseTakenPhone(db, phone, aud)
+  if (phone) await refuseTakenPhone(db, phone, aud, await displaceable(db, aud, 'phone', input.phoneConfirm && phone))
   checkPassword(input)
   const now = deps.now()
   const id = input.id === undefined ? deps.newId() : checkId(input.id)
@@ -94,6 +99,21 @@ async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user
   const passwordHash = input.password ? await deps.passwords.hash(input.password) : (input.passwordHash ?? null)
   return { user, passwordHash }
 }
+
+/** The account that a confirmed address will be taken from. */
+const displaceable = async (
+  db: UserAdminDeps['db'],
+  audience: string,
+  channel: Address['channel'],
+  value: string | null | undefined | false,
+): Promise<string | undefined> =>
+  value ? findUnprovenHolderId(db, { address: { channel, value }, audience, exceptId: NIL_UUID }) : undefined
+
+const confirmedAddresses = (user: User): Address[] =>
+  (['email', 'phone'] as const).flatMap((channel) => {
+    const value = user[channel]
+    return value && user[`${channel}_confirmed_at`] ? [{ channel, value }] : []
+  })
 
 function checkPassword({ password, passwordHash }: NewUser): void {
   if (password !== undefined && passwordHash !== undefined) {

@@ -14,7 +14,8 @@ import {
 import { issueToken } from '../one-time-tokens/issue-token.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { refuseTakenEmail } from '../users/addresses.store.ts'
-import { claimOf, noteAdminClaim, noteClaim, setAdminClaim } from '../users/claims.store.ts'
+import { setAdminClaim } from '../users/claims.store.ts'
+import { claimOf, noteAdminClaim, noteClaim } from '../users/claims.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { mergedMetadata, requireModestMetadata } from '../users/metadata.ts'
@@ -29,7 +30,7 @@ import {
   setSentAt,
   type User,
 } from '../users/users.store.ts'
-import { auditInvitation, isProven, isVouchedFor, lockInvited, lockUnproven } from './invite-user.ts'
+import { auditInvitation, isProven, lockInvited, lockUnproven } from './invite-user.ts'
 
 export const GENERATED_TYPES = [
   'signup',
@@ -142,7 +143,7 @@ const MAKERS: Record<GeneratedType, Maker> = {
     }
   },
   invite: async (deps, trx, log, admin, order) => {
-    const user = await lockInvited(deps, trx, order)
+    const user = await lockInvited(deps, trx, log, admin, order)
     await auditInvitation(deps, trx, log, admin, user)
     return { kind: 'invite', purpose: LINK_KINDS.invite.purpose, relatesTo: order.email, user, isClaim: true }
   },
@@ -164,7 +165,7 @@ async function claimForAdmin(
   passwordHash: string | null,
 ): Promise<void> {
   const now = deps.now()
-  if (isProven(user) || isVouchedFor(user)) {
+  if (isProven(user) || user.is_email_vouched) {
     await mergeUserMetadata(trx, user.id, data, now)
     if (passwordHash && !isProven(user)) await setPassword(trx, user.id, passwordHash, now)
     return
@@ -176,8 +177,8 @@ async function claimForAdmin(
   })
 }
 
-const emailClaim = (deps: Deps, { email, audience }: LinkOrder, passwordHash: string | null, data: Metadata) =>
-  claimOf(deps, { address: { channel: 'email', value: email }, audience, passwordHash, data })
+const emailClaim = (deps: Deps, { email }: LinkOrder, passwordHash: string | null, data: Metadata) =>
+  claimOf(deps, { address: { channel: 'email', value: email }, passwordHash, data })
 
 async function makeSignInLink(
   kind: 'magic_link' | 'recovery',

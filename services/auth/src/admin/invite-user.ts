@@ -1,15 +1,19 @@
 import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB, Metadata } from '../db/tables.ts'
+import { NIL_UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { type MailContext, sendLinkMail } from '../one-time-messages/link-mail.ts'
 import { withMessagesCounted } from '../one-time-messages/message-budget.ts'
-import { applyClaim } from '../users/claims.store.ts'
+import { applyClaim } from '../users/claims.ts'
+import { displace } from '../users/displace-holder.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { mergeUserMetadata } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { insertAccount, newAccount } from '../users/new-account.ts'
 import { withoutFacts } from '../users/proven-addresses.ts'
+import { lockUnprovenHolder } from '../users/unproven-holder.store.ts'
 import { findUserById, type LockedAccount, lockAndReadUser, setInvited, type User } from '../users/users.store.ts'
 
 export interface Invitation {
@@ -29,7 +33,7 @@ export async function inviteUser(
   requireModestMetadata(data)
   return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
     deps.db.transaction().execute(async (trx) => {
-      const user = await lockInvited(deps, trx, { email, data, audience })
+      const user = await lockInvited(deps, trx, log, admin, { email, data, audience })
       await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
       await auditInvitation(deps, trx, log, admin, user)
       return (await findUserById(trx, user.id)) as User
@@ -41,17 +45,39 @@ export async function inviteUser(
  * The account of an invited address. What the address was registered with before is gone; to what an admin gave it the data is
  * added. Throws as lockUnproven.
  */
-export async function lockInvited(deps: Deps, trx: Transaction<DB>, asked: Omit<Invitation, 'context'>): Promise<User> {
+export async function lockInvited(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  admin: Actor,
+  asked: Omit<Invitation, 'context'>,
+): Promise<User> {
   const invitation = { ...asked, data: withoutFacts(asked.data) }
   const { data } = invitation
+  await displaceBanned(deps, trx, log, admin, invitation)
   const user = await lockUnproven(deps, trx, invitation)
   const { id } = user
-  if (isVouchedFor(user)) await mergeUserMetadata(trx, id, data, deps.now())
+  if (user.is_email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
   else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
   await setInvited(trx, id, deps.now())
   const invited = (await findUserById(trx, id)) as User
   requireModestMetadata(invited.user_metadata)
   return invited
+}
+
+/** Takes the address from a banned account that never proved it: the ban is its registrant's, not that of who is invited. */
+async function displaceBanned(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  admin: Actor,
+  { email, audience }: Pick<Invitation, 'email' | 'audience'>,
+): Promise<void> {
+  const address = { channel: 'email', value: email } as const
+  const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
+  if (!holder || !isBanned(holder, deps.now())) return
+  const action = await displace(trx, holder, address, deps.now())
+  await audit(deps, trx, log, { action, actor: admin, target: holder })
 }
 
 /** The unconfirmed account of the address, made if need be without a password. Throws email_exists when somebody has proven it. */
@@ -68,7 +94,6 @@ export async function lockUnproven(
   return user
 }
 
-export const isVouchedFor = (user: LockedAccount) => user.made_by_admin || user.invited_at !== null
 export const isProven = (user: User) => user.email_confirmed_at !== null || user.phone_confirmed_at !== null
 
 export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, user: User) =>

@@ -235,6 +235,16 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await get()).body).toEqual(user)
   })
 
+  test('an address of an account that never proved it is given to one for which the admin confirms it', async ({
+    service,
+  }) => {
+    const { put } = await setUp(service)
+    const email = freshEmail()
+    await service.post('/signup', { email, password: 'the stranger knows' })
+    expect(await put({ email })).toMatchObject({ status: 422, body: { error_code: 'email_exists' } })
+    expect(await put({ email, email_confirm: true })).toMatchObject({ status: 200, body: { email } })
+  })
+
   test.for<[string, () => object, string]>([
     ['e-mail address', () => ({ email: freshEmail() }), 'email_exists'],
     ['phone number', () => ({ phone: freshPhone() }), 'phone_exists'],

@@ -9,11 +9,13 @@ import {
 } from '../identities/identities.store.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
-import { endSessions } from '../sessions/sessions.store.ts'
+import { endSessions } from '../sessions/end-sessions.store.ts'
 import { refuseTakenAddress } from '../users/address-taken.ts'
 import { refuseTakenEmail, refuseTakenPhone } from '../users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../users/change-user.store.ts'
-import { applyClaim, vouchFor } from '../users/claims.store.ts'
+import { vouchFor } from '../users/claims.store.ts'
+import { applyClaim } from '../users/claims.ts'
+import { displaceHolder } from '../users/displace-holder.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
@@ -69,6 +71,7 @@ export async function updateUser(
     // What an admin confirms, or gives a password, is the admin's word: nothing of what was disputed before stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
+    await displaceHolders(deps, trx, log, actor, user, checked)
     await changeRow(trx, user, checked, now)
     await changeIdentities(deps, trx, user, checked, now)
     if (checked.passwordHash) {
@@ -108,6 +111,21 @@ async function checkUpdate(deps: UserAdminDeps, userId: string, update: UserUpda
 const newEmail = (user: User, { email }: UserUpdate) => (email && email !== user.email ? email : undefined)
 const newPhone = (user: User, { phone }: UserUpdate) => (phone && phone !== user.phone ? phone : undefined)
 const changesAddress = (user: User, update: UserUpdate) => Boolean(newEmail(user, update) || newPhone(user, update))
+
+/** Takes an address that the admin confirms from an account that never proved it. */
+async function displaceHolders(
+  deps: UserAdminDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  actor: Actor,
+  user: User,
+  update: CheckedUpdate,
+): Promise<void> {
+  const email = update.emailConfirm && newEmail(user, update)
+  const phone = update.phoneConfirm && newPhone(user, update)
+  if (email) await displaceHolder(deps, trx, log, user, { channel: 'email', value: email }, actor)
+  if (phone) await displaceHolder(deps, trx, log, user, { channel: 'phone', value: phone }, actor)
+}
 
 async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date): Promise<void> {
   const email = newEmail(user, update)

@@ -9,8 +9,12 @@ export const UserFields = {
   email: Type.Optional(Field),
   phone: Type.Optional(Type.String({ description: 'E.164, with or without the leading +.' })),
   password: Type.Optional(Field),
-  email_confirm: Type.Optional(Type.Boolean({ description: 'true: the address counts as proven.' })),
-  phone_confirm: Type.Optional(Type.Boolean({ description: 'true: the number counts as proven.' })),
+  email_confirm: Type.Optional(
+    Type.Boolean({ description: 'true: the address counts as proven, and leaves an account that never proved it.' }),
+  ),
+  phone_confirm: Type.Optional(
+    Type.Boolean({ description: 'true: the number counts as proven, and leaves an account that never proved it.' }),
+  ),
   user_metadata: Type.Optional(FreeForm),
   app_metadata: Type.Optional(FreeForm),
   ban_duration: Type.Optional(

@@ -75,7 +75,7 @@ export interface UsersTable {
   updated_at: Date
   /** Written by factors/factors.store.ts alone. */
   factors: ColumnType<FactorJson[] | null, never, RawBuilder<FactorJson[] | null>>
-  /** What the account gets with the proof of its address, in place of what it was registered with; see users/claims.store.ts. */
+  /** What the account gets with the proof of its address, in place of what it was registered with; see users/claims.ts. */
   claim: ColumnType<Claim | null, unknown, unknown>
 }
 
@@ -164,7 +164,7 @@ interface OneTimeTokensTable {
   used_up_codes: Generated<number>
   code_challenge: string | null
   code_challenge_method: ChallengeMethod | null
-  /** Sent for a request that is a claim (users/claims.store.ts). */
+  /** Sent for a request that is a claim (users/claims.ts). */
   sets_password: Generated<boolean>
   expires_at: Date
   created_at: Date

@@ -11,6 +11,7 @@ import { hashCode, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-
 import { countAttemptOfUser, takeByCodeHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Passwords } from '../passwords/hash-password.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
+import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
 import { isSecondFactorDemanded } from './demanded-factor.ts'
@@ -44,9 +45,6 @@ export interface Freshness {
  * enough that a session taken from a device or a log is usually older.
  */
 const RECENT_MS = 15 * 60_000
-
-/** Methods of a session begun by a link or code to an address the user had: the password may be forgotten. */
-const MAILBOX_METHODS = ['otp', 'magiclink', 'recovery']
 
 /** Throws insufficient_aal for a session without the second factor that its user has, or is made to have by a switch. */
 export function requireSecondFactor(

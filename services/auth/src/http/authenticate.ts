@@ -4,9 +4,10 @@ import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import type { SigningKeys } from '../jwks/signing-keys.ts'
 import type { Caller, LiveCaller } from '../sessions/caller.ts'
+import type { FindCaller } from '../sessions/find-callers.store.ts'
 import { type SessionLimits, whyEnded } from '../sessions/session-limits.ts'
-import type { FindCaller } from '../sessions/sessions.store.ts'
 import { isBanned } from '../users/is-banned.ts'
+import type { User } from '../users/users.store.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,7 +24,7 @@ interface UserDeps {
 
 /**
  * Everything in this scope needs a user's access token; the caller is `callerOf(request)`. A token whose session ended, by its
- * limits too, still passes here without it (design.md 5.3).
+ * limits too, still passes here without it (design.md 5.3), unless it is older than the proof of the account's address.
  */
 export function requireUser(app: FastifyInstance, deps: UserDeps): void {
   app.decorateRequest('caller', null)
@@ -45,6 +46,7 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
   const { user, session } = caller
   if (isBanned(user, deps.now())) throw apiError('user_banned')
   const isLive = session && !whyEnded(session, deps.config.sessions, deps.now())
+  if (sessionId && !isLive && isFromBeforeProof(claims, user)) throw apiError('session_not_found')
   return {
     user,
     session: isLive ? session : undefined,
@@ -52,6 +54,13 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
     audience: [claims.aud].flat()[0] ?? '',
   }
 }
+
+/**
+ * Whether the token was issued before the account had a proven address: to a registrant, who may be a stranger to the owner of
+ * the address. It reads nothing once that proof has ended its session.
+ */
+const isFromBeforeProof = ({ iat }: JWTPayload, { confirmed_at: provenAt }: User): boolean =>
+  iat !== undefined && provenAt !== null && iat < Math.floor(provenAt.getTime() / 1000)
 
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new Error('route outside the scope of requireUser')

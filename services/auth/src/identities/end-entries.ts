@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { deleteAllFactors } from '../factors/factors.store.ts'
 import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
-import { endSessions } from '../sessions/sessions.store.ts'
+import { endSessions } from '../sessions/end-sessions.store.ts'
 
 /**
  * Ends the sessions, second factors and recovery codes of an account whose address somebody else than its registrant has proven.

@@ -12,7 +12,7 @@ import { type BudgetDeps, withMessagesCounted } from '../one-time-messages/messa
 import { withinGaps } from '../one-time-messages/send-gap.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
 import { isEmailTaken } from '../users/addresses.store.ts'
-import { claimOf, noteClaim } from '../users/claims.store.ts'
+import { claimOf, noteClaim } from '../users/claims.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import { isHeldUnproven } from '../users/unproven-holder.store.ts'
@@ -71,7 +71,7 @@ export async function signInExternally<Admitted>(
         deps,
         log,
         { userId: user.id, email: (isAnother && primaryEmail(account)?.email) || (user.email as string), context },
-        { isAnother, audience: shown.audience },
+        isAnother,
       ))
   if (admitted) return admitted.value
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
@@ -118,10 +118,10 @@ async function isConfirmationSent(
   deps: Deps,
   log: AuditLog,
   { userId, email, context }: AddressMail,
-  { isAnother, audience }: { isAnother: boolean; audience: string },
+  isAnother: boolean,
 ): Promise<boolean> {
   const address = { channel: 'email', value: email } as const
-  const claim = claimOf(deps, { address, audience, passwordHash: null, data: {} })
+  const claim = claimOf(deps, { address, passwordHash: null, data: {} })
   // Also where the limits refuse the mail.
   if (isAnother) await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   return isSent(deps, email, () =>

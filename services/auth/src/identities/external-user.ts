@@ -13,8 +13,9 @@ import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
 import type { ExternalEmail } from '../providers/provider.ts'
 import { applyEmailChange, confirmAddress, findUserIdsByEmails, isEmailTaken } from '../users/addresses.store.ts'
 import { blankUser } from '../users/blank-user.ts'
-import { changeUser } from '../users/change-user.store.ts'
+import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { displace, displaceHolder } from '../users/displace-holder.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { isModestMetadata } from '../users/metadata.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
@@ -26,7 +27,7 @@ import {
   type UnprovenHolder,
   withdrawEmail,
 } from '../users/unproven-holder.store.ts'
-import { findUserById, insertUser, lockAndReadUser, type User } from '../users/users.store.ts'
+import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import { findIdentity, forgetUnprovenOwner, refreshIdentity } from './external-user.store.ts'
 import { insertIdentity } from './identities.store.ts'
 
@@ -148,7 +149,9 @@ async function joinOrCreate(
     // Somebody has come by the address in this very moment, and can be seen by now.
     return found ?? joinOrCreate(deps, trx, log, signIn)
   }
-  if (provider.settings.linking === 'never') {
+  // A ban of an account is not that of who proves the address it never proved.
+  const isRegistrantBanned = isBanned({ banned_until: squatters.get(holder)?.banned_until ?? null }, deps.now())
+  if (provider.settings.linking === 'never' || isRegistrantBanned) {
     if (owner) throw apiError('email_exists')
     return createInsteadOf(deps, trx, log, signIn, squatters)
   }
@@ -156,7 +159,7 @@ async function joinOrCreate(
   return { userId: holder, isNew: false, isAnother: false }
 }
 
-/** Takes the addresses from squatters and creates an account, for a provider that may not link. */
+/** Takes the addresses from squatters and creates an account, where there is none to link. */
 async function createInsteadOf(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -224,9 +227,9 @@ async function link(
   await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
   if (squatters.has(userId)) {
     await forgetUnprovenOwner(trx, userId, { identityId, data, now })
-    await changeUser(trx, userId, { phone: null, phone_confirmed_at: null, phone_assumed: false }, now)
+    await changeUser(trx, userId, noAddress('phone'), now)
   } else {
-    if (user.invited_at) await forgetBeforeInvitation(trx, user, identityId, now)
+    if (user.invited_at) await forgetRegistrant(trx, user, identityId, now)
     await mergeIfItFits(deps, trx, user, data)
   }
   if (email && (!user.email_confirmed_at || user.email_assumed)) {
@@ -242,10 +245,11 @@ async function link(
   await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
 }
 
-/** Somebody else may have registered an address before it was invited; the data is the invitation's. */
-export async function forgetBeforeInvitation(trx: Transaction<DB>, user: User, identityId: string, now: Date) {
+/** Somebody else may have registered an address before it was proven; data of an admin's invitation stays. */
+export async function forgetRegistrant(trx: Transaction<DB>, user: LockedAccount, identityId: string, now: Date) {
   if (user.email_confirmed_at || user.phone_confirmed_at) return
-  await forgetUnprovenOwner(trx, user.id, { identityId, data: user.user_metadata, now })
+  const data = user.is_email_vouched ? user.user_metadata : {}
+  await forgetUnprovenOwner(trx, user.id, { identityId, data, now })
 }
 
 /** Undefined when somebody else had the address first. */

@@ -8,8 +8,8 @@ import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { findUserIdByLinkHash, takeByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
+import { findCaller } from '../sessions/find-callers.store.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
-import { findCaller } from '../sessions/sessions.store.ts'
 import { applyEmailChange, confirmAddress, refuseTakenEmail } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
 import { displaceHolder } from '../users/displace-holder.ts'
@@ -19,7 +19,7 @@ import { findIdentity } from './external-user.store.ts'
 import {
   type ExternalSignIn,
   type ExternalSignInDeps,
-  forgetBeforeInvitation,
+  forgetRegistrant,
   identityData,
   isGuarded,
   mergeIfItFits,
@@ -54,7 +54,7 @@ export async function acceptInvitation(
   }
   if (!isGuarded(user)) {
     const identityId = await addIdentity(deps, trx, user.id, { provider, account })
-    await forgetBeforeInvitation(trx, user, identityId, now)
+    await forgetRegistrant(trx, user, identityId, now)
     await mergeIfItFits(deps, trx, user, identityData(account, email))
   }
   await endTokens(trx, user.id, 'all', now)

@@ -4,7 +4,7 @@ import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
-import { changeUser } from '../users/change-user.store.ts'
+import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
 import type { ExternalSignInDeps } from './external-user.ts'
@@ -34,7 +34,7 @@ export async function unlinkIdentity(
   }
   await deleteIdentity(trx, identity.id)
   if (identity.provider === 'phone') {
-    await changeUser(trx, userId, { phone: null, phone_confirmed_at: null, phone_assumed: false }, now)
+    await changeUser(trx, userId, noAddress('phone'), now)
     // What was sent to a number that is not the user's any more is worth nothing.
     await endTokens(trx, userId, 'all', now)
   }

@@ -6,7 +6,7 @@ import { apiError } from '../errors.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
-import { endSession, endSessions } from '../sessions/sessions.store.ts'
+import { endSession, endSessions } from '../sessions/end-sessions.store.ts'
 import { lockUser } from '../users/users.store.ts'
 
 type LogoutScope = 'global' | 'local' | 'others'

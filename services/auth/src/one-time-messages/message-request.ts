@@ -1,5 +1,6 @@
 // A message somebody asks for without being signed in. The one rule: the request does the same for every address, known or
 // not; a worker looks the account up and sends what fits it. So neither answer nor time tells who has an account.
+import type { KeyObject } from 'node:crypto'
 import type { QueueDefinition } from '@services/common/declare-queue'
 import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
@@ -11,7 +12,7 @@ import type { OutboxDeps } from '../messages/outbox.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import { TEST_MESSAGE_ID } from '../sms/test-numbers.ts'
 import type { Address } from '../users/address.ts'
-import { claimOf, noteClaim } from '../users/claims.store.ts'
+import { claimOf, noteClaim } from '../users/claims.ts'
 import { type AskedSettings, settingsAsked } from './asked-settings.ts'
 import type { MailContext } from './link-mail.ts'
 import {
@@ -78,14 +79,14 @@ type Asked = Omit<MessageRequest, 'messageId' | 'settings'> & {
  * right after. Throws while the address is within its gap or the budget of all users is used up.
  */
 export async function requestMessage(
-  deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config },
+  deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config; codeKey: KeyObject },
   { clientAddress, ...asked }: Asked,
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
   const { address, type, audience, data = {} } = asked
   // Before anything that may refuse: a refused request of the owner takes away what a stranger registered all the same.
   if (type === 'sign_in' || type === 'recovery') {
-    const claim = claimOf(deps, { address, audience, passwordHash: null, data: type === 'sign_in' ? data : {} })
+    const claim = claimOf(deps, { address, passwordHash: null, data: type === 'sign_in' ? data : {} })
     await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   }
   const gap = address.channel === 'phone' && !isChange(asked) ? 'sms' : GAPS[type]

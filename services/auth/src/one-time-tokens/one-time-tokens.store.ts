@@ -12,7 +12,7 @@ export interface NewOneTimeToken {
   codeHash: Buffer
   /** Following the link gives a code for this challenge instead of a session. */
   pkce: Pkce | undefined
-  /** Sent for a request that says what the account shall have, see ../users/claims.store.ts. */
+  /** Sent for a request that says what the account shall have, see ../users/claims.ts. */
   isClaim: boolean
   /** The work is done and nothing changes: there may be a live token. */
   isPretended: boolean

@@ -4,7 +4,7 @@ import { sendLinkMail } from '../one-time-messages/link-mail.ts'
 import type { MessageRequest } from '../one-time-messages/message-request.ts'
 import { nobody, pretendMessage } from '../one-time-messages/nobody.ts'
 import { takeMailboxTurn } from '../one-time-messages/send-gap.ts'
-import { claimOf, noteClaim } from '../users/claims.store.ts'
+import { claimOf, noteClaim } from '../users/claims.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
 
@@ -15,7 +15,7 @@ import { findUserByEmail, lockUser, setSentAt } from '../users/users.store.ts'
 export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience, context, pkce, messageId, isOverCap } = request
   await deps.db.transaction().execute(async (trx) => {
-    await noteClaim(trx, claimOf(deps, { address, audience, passwordHash: null, data: {} }))
+    await noteClaim(trx, claimOf(deps, { address, passwordHash: null, data: {} }))
     await releaseAddress(trx, address, audience, deps.now())
     const user = await findUserByEmail(trx, address.value, audience)
     const unknown = nobody(deps, request)

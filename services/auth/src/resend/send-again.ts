@@ -10,17 +10,12 @@ import { lockNobody, nobody, pretendMessage } from '../one-time-messages/nobody.
 import { CHANGE_PURPOSES } from '../one-time-tokens/end-tokens.ts'
 import { hasLiveToken } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { Address } from '../users/address.ts'
-import { extendClaim } from '../users/claims.store.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 
 /** The worker's half of POST /resend: sends again what is still pending; a confirmation is pretended where none is. */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address, audience } = request
-  if (request.type === 'confirmation') {
-    const { codeLifetimeSeconds } = address.channel === 'email' ? deps.config.mail : deps.config.sms
-    await extendClaim(deps.db, request, deps.now(), codeLifetimeSeconds)
-  }
   await releaseAddress(deps.db, address, audience, deps.now())
   const known = await findUserByAddress(deps.db, address, audience)
   const found = known ?? nobody(deps, request)

@@ -4,8 +4,8 @@ import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { lockUser } from '../users/users.store.ts'
+import { endSession, endSessions } from './end-sessions.store.ts'
 import type { SessionLimits } from './session-limits.ts'
-import { endSession, endSessions } from './sessions.store.ts'
 
 type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits } }
 

@@ -16,7 +16,7 @@ import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
 import type { Address } from '../users/address.ts'
-import { claimOf, noteClaim } from '../users/claims.store.ts'
+import { claimOf, noteClaim } from '../users/claims.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import {
   type Account,
@@ -104,8 +104,8 @@ const lockHolder = async (trx: Transaction<DB>, id: string): Promise<LockedAccou
   (await lockAndReadUser(trx, id)) ?? refuseVanishedAccount()
 
 /** The same for each sign-up of an address, so that equal passwords have equal hashes; nobody without the key can tell it. */
-const saltOf = (codeKey: KeyObject, { address: { channel, value }, audience }: SignupInput): Buffer =>
-  createHmac('sha256', codeKey).update(`sign-up\0${audience}\0${channel}\0${value}`).digest().subarray(0, SALT_BYTES)
+const saltOf = (codeKey: KeyObject, { address: { channel, value } }: SignupInput): Buffer =>
+  createHmac('sha256', codeKey).update(`sign-up\0${channel}\0${value}`).digest().subarray(0, SALT_BYTES)
 
 /** RFC 9106 3.1. */
 const SALT_BYTES = 16

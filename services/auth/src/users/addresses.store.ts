@@ -91,6 +91,7 @@ export async function applyEmailChange(
       email_change: null,
       email_change_confirm_status: 0,
       email_assumed: confirmation === 'assumed',
+      email_vouched: false,
       email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
       user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
       is_anonymous: false,
@@ -133,6 +134,7 @@ export async function applyPhoneChange(
       phone_change: null,
       phone_confirmed_at: now,
       phone_assumed: confirmation === 'assumed',
+      phone_vouched: false,
       user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
       is_anonymous: false,
       updated_at: now,
@@ -188,7 +190,11 @@ const NO_WISHES = {
   phone_change_sent_at: null,
 }
 
-/** Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. */
+/**
+ * Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. That a setting
+ * assumed it before was no proof: its time begins with the next second, after every token of the registrant (their `iat` is in
+ * whole seconds).
+ */
 export async function confirmAddress(
   trx: Transaction<DB>,
   id: string,
@@ -196,11 +202,17 @@ export async function confirmAddress(
   now: Date,
 ): Promise<void> {
   const column = `${channel}_confirmed_at` as const
+  const nextSecond = new Date((Math.floor(now.getTime() / 1000) + 1) * 1000)
   const verified = JSON.stringify({ [`${channel}_verified`]: true })
   await trx
     .updateTable('users')
     .set((eb) => ({
-      [column]: eb.fn.coalesce(column, eb.val(now)),
+      [column]: eb
+        .case()
+        .when(`${channel}_assumed`, '=', true)
+        .then(nextSecond)
+        .else(eb.fn.coalesce(column, eb.val(now)))
+        .end(),
       [`${channel}_assumed`]: false,
       claim: null,
       user_metadata: sql`user_metadata || ${verified}::jsonb`,

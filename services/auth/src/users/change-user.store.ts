@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
+import type { Address } from './address.ts'
 
 /** What is set directly; a key that is absent stays as it is. */
 export interface UserChanges {
@@ -20,6 +21,14 @@ export interface UserChanges {
   is_anonymous?: boolean
   banned_until?: Date | null
 }
+
+/** Takes an address, and what was said of it. */
+export const noAddress = (channel: Address['channel']): UserChanges => ({
+  [channel]: null,
+  [`${channel}_confirmed_at`]: null,
+  [`${channel}_assumed`]: false,
+  [`${channel}_vouched`]: false,
+})
 
 /** Fails with a unique violation when another user of the audience has the address. */
 export async function changeUser(trx: Transaction<DB>, id: string, changes: UserChanges, now: Date): Promise<void> {

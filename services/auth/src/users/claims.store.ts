@@ -1,85 +1,21 @@
-// What requests ask for an address that nobody has proven: a password and metadata. The one rule: any of them may be a
-// stranger's, so the proof of the address brings what all of them agree about and nothing else. Applied by ../verify/.
-import { createHash } from 'node:crypto'
 import { deleteBatch, jsonb } from '@services/common/database'
-import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
-import type { Config } from '../config.ts'
+import { type ExpressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Claim, DB, Metadata } from '../db/tables.ts'
 import type { Address } from './address.ts'
-import { registeredData } from './new-account.ts'
-import { type LockedUser, setPassword } from './users.store.ts'
-
-export interface AddressClaim {
-  address: Address
-  audience: string
-  /** null: a request without a password, for a link or code. */
-  passwordHash: string | null
-  data: Metadata
-  now: Date
-  /** Life of a link or code: later nothing sent for this request can prove the address. */
-  lifetimeSeconds: number
-}
-
-/** The claim of a request that arrives now. */
-export const claimOf = (
-  { config, now }: { config: Pick<Config, 'mail' | 'sms'>; now: () => Date },
-  { address, audience, passwordHash, data }: Omit<AddressClaim, 'now' | 'lifetimeSeconds'>,
-): AddressClaim => ({
-  address,
-  audience,
-  passwordHash,
-  data,
-  now: now(),
-  lifetimeSeconds: (address.channel === 'email' ? config.mail : config.sms).codeLifetimeSeconds,
-})
+import type { AddressClaim } from './claims.ts'
+import { FACTS } from './proven-addresses.ts'
+import { isVouched } from './vouched-address.store.ts'
 
 /**
- * Notes what a request asks for, alike for known and unknown addresses, and answers what is left of it beside all other
- * requests of the last `lifetimeSeconds`. An account that waits for the proof of the address gets that with the proof. The
- * row stays locked until the transaction ends: requests at the same time for one address come one after the other.
+ * Stores what a request asks for and answers in what it differs from the requests before it that have not expired. The row stays
+ * locked until the transaction ends.
  */
-export async function noteClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<Claim> {
-  const noted = await putAddressClaim(trx, claim, sql`claims.expires_at > ${claim.now}`)
-  const left: Claim = {
-    password_hash: noted.password_differs ? null : claim.passwordHash,
-    data: noted.data_differs ? {} : claim.data,
-  }
-  await claimAccount(trx, claim, left)
-  return left
-}
-
-/** The same at an admin's word, beside which no request before counts. */
-export async function noteAdminClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<void> {
-  await putAddressClaim(trx, claim, sql`false`)
-}
-
-/** Lets the claims to an address count as long as what is sent to it anew: its link may be the first of them that is followed. */
-export async function extendClaim(
-  db: Kysely<DB>,
-  { address, audience }: Pick<AddressClaim, 'address' | 'audience'>,
-  now: Date,
-  lifetimeSeconds: number,
+export async function putAddressClaim(
+  trx: Transaction<DB>,
+  { key, passwordTag, data, now, expiresAt }: AddressClaim,
+  counted: 'beside others' | 'alone',
 ) {
-  await db
-    .updateTable('address_claims')
-    .set((eb) => ({
-      expires_at: eb.fn('greatest', ['expires_at', eb.val(new Date(now.getTime() + lifetimeSeconds * 1000))]),
-    }))
-    .where('key', '=', keyOf(address, audience))
-    .where('expires_at', '>', now)
-    .execute()
-}
-
-const keyOf = ({ channel, value }: Address, audience: string) =>
-  createHash('sha256').update(`${audience}\0${channel}\0${value}`).digest()
-
-async function putAddressClaim(trx: Transaction<DB>, claim: AddressClaim, counts: ReturnType<typeof sql>) {
-  const { address, audience, passwordHash, data, now, lifetimeSeconds } = claim
-  const key = keyOf(address, audience)
-  const passwordTag = createHash('sha256')
-    .update(passwordHash ?? '')
-    .digest()
-  const expiresAt = new Date(now.getTime() + lifetimeSeconds * 1000)
+  const counts = counted === 'alone' ? sql`false` : sql`claims.expires_at > ${now}`
   const { rows } = await sql<{ password_differs: boolean; data_differs: boolean }>`
     insert into ${sql.table('address_claims')} as claims (key, password_tag, data_tag, expires_at)
     values (${key}, ${passwordTag}, sha256(convert_to(${JSON.stringify(data)}::jsonb::text, 'UTF8')), ${expiresAt})
@@ -96,12 +32,14 @@ async function putAddressClaim(trx: Transaction<DB>, claim: AddressClaim, counts
 }
 
 /**
- * An account with a proven address keeps what it has, and so does one that an admin made or invited. Of one that a provider
- * told the address nobody knows whether the request is its owner's.
+ * Gives the accounts that wait for the proof of the address, of whatever audience, what is left of a request. While a link or
+ * code could still prove it, however old the row of the address is, they only lose: it may be the link of who asked before. An
+ * account with a proven address keeps what it has, and so does one whose address is an admin's word. Of one that a provider told
+ * the address nobody knows whether the request is its owner's.
  */
-async function claimAccount(
+export async function narrowClaims(
   trx: Transaction<DB>,
-  { address: { channel, value }, audience }: AddressClaim,
+  { address: { channel, value }, now }: Pick<AddressClaim, 'address' | 'now'>,
   left: Claim,
 ) {
   await trx
@@ -111,17 +49,52 @@ async function claimAccount(
         .case()
         .when(isOfProvider(column))
         .then(jsonb({ password_hash: null, data: {} }))
+        .when(isProvable(column, now))
+        .then(both(left))
         .else(jsonb(left))
         .end(),
     }))
     .where(channel, '=', value)
-    .where('aud', '=', audience)
     .where('email_confirmed_at', 'is', null)
     .where('phone_confirmed_at', 'is', null)
-    .where('invited_at', 'is', null)
-    .where('made_by_admin', '=', false)
+    .where((eb) => eb.not(isVouched(eb, channel)))
     .execute()
 }
+
+/** What an account waits with, or was registered with, and what is left of a request: what both say. */
+function both({ password_hash, data }: Claim): RawBuilder<unknown> {
+  const before = (key: keyof Claim) =>
+    sql`coalesce(claim, jsonb_build_object('password_hash', password_hash, 'data', user_metadata - ${FACTS}::text[])) -> ${key}::text`
+  return sql`jsonb_build_object(
+    'password_hash', case when ${before('password_hash')} = ${JSON.stringify(password_hash)}::jsonb then ${password_hash}::text end,
+    'data', case when ${before('data')} = ${JSON.stringify(data)}::jsonb then ${JSON.stringify(data)}::jsonb else '{}' end)`
+}
+
+/**
+ * Whether a link or code may still prove the account's address: one that has not expired, or whose message has not left, because
+ * its life begins anew when it leaves.
+ */
+const isProvable = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>, now: Date) =>
+  exists(
+    selectFrom('one_time_tokens as token')
+      .select('token.user_id')
+      .whereRef('token.user_id', '=', 'users.id')
+      .where('token.purpose', 'in', ['confirmation', 'recovery', 'phone_confirmation'])
+      .where((token) =>
+        token.or([
+          token('token.expires_at', '>', now),
+          token.exists(
+            token
+              .selectFrom('messages')
+              .select('messages.id')
+              .whereRef('messages.user_id', '=', 'token.user_id')
+              .whereRef('messages.created_at', '>=', 'token.created_at')
+              .where('messages.state', 'in', ['queued', 'failed'])
+              .where('messages.lifetime_seconds', '>', 0),
+          ),
+        ]),
+      ),
+  )
 
 const isOfProvider = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>) =>
   exists(
@@ -137,32 +110,38 @@ export async function hasProviderIdentity(trx: Transaction<DB>, id: string): Pro
   return found !== undefined
 }
 
-/** What the account was registered with gives way to the claim; messages sent before say nothing about the new password. */
-export async function applyClaim(
+/** Replaces the data an account was registered with, and ends its claim. */
+export async function replaceRegistered(
   trx: Transaction<DB>,
-  { id, ...addresses }: Pick<LockedUser, 'id' | 'email' | 'phone'>,
-  { password_hash, data, by_admin }: Claim,
-  now: Date,
+  id: string,
+  channel: Address['channel'],
+  { identityData, metadata, now }: { identityData: Metadata; metadata: Metadata; now: Date },
 ): Promise<void> {
-  await setPassword(trx, id, password_hash, now)
-  const channel = addresses.email ? 'email' : 'phone'
-  const registered = registeredData(id, { channel, value: addresses[channel] ?? '' }, by_admin ? {} : data)
   await trx
     .updateTable('identities')
-    .set({ identity_data: jsonb(registered), updated_at: now })
+    .set({ identity_data: jsonb(identityData), updated_at: now })
     .where('user_id', '=', id)
     .where('provider', '=', channel)
     .execute()
   await trx
     .updateTable('users')
-    .set({ user_metadata: jsonb(by_admin ? data : registered), claim: null })
+    .set({ user_metadata: jsonb(metadata), claim: null })
     .where('id', '=', id)
     .execute()
 }
 
-/** Makes the account an admin's word, which no claim changes. */
+/** Makes the account, with the addresses it has, an admin's word, which no claim changes. */
 export async function vouchFor(trx: Transaction<DB>, id: string): Promise<void> {
-  await trx.updateTable('users').set({ made_by_admin: true, claim: null }).where('id', '=', id).execute()
+  await trx
+    .updateTable('users')
+    .set({
+      made_by_admin: true,
+      email_vouched: sql<boolean>`email is not null`,
+      phone_vouched: sql<boolean>`phone is not null`,
+      claim: null,
+    })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Notes an admin's claim with the account. */

@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import { type AuditDeps, type AuditEvent, type AuditLog, audit } from '../audit/audit.ts'
+import { type Actor, type AuditDeps, type AuditEvent, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
 import type { Address } from './address.ts'
 import { deleteUserRow } from './change-user.store.ts'
@@ -9,8 +9,8 @@ import { dropAddress, lockUnprovenHolder, type UnprovenHolder } from './unproven
 import type { User } from './users.store.ts'
 
 /**
- * Takes an address from an account that never proved it, for `owner`, who just did. As with a sign-up, whoever proves the
- * address has it, not whoever was first.
+ * Takes an address from an account that never proved it, for `owner`, who just did, or whose address an admin confirms. As with
+ * a sign-up, whoever proves the address has it, not whoever was first.
  */
 export async function displaceHolder(
   deps: AuditDeps,
@@ -18,17 +18,18 @@ export async function displaceHolder(
   log: AuditLog,
   owner: User,
   address: Address,
+  actor: Actor = owner,
 ): Promise<void> {
   const holder = await lockUnprovenHolder(trx, { address, audience: owner.aud, exceptId: owner.id })
   if (!holder) return
   const action = await displace(trx, holder, address, deps.now())
-  await audit(deps, trx, log, { action, actor: owner, target: holder })
+  await audit(deps, trx, log, { action, actor, target: holder })
 }
 
 /** Does the same for a locked holder. An account that was never used and has nothing else is deleted with the address. */
 export async function displace(
   trx: Transaction<DB>,
-  holder: UnprovenHolder,
+  holder: Pick<UnprovenHolder, 'id' | 'email' | 'phone' | 'last_sign_in_at'>,
   address: Address,
   now: Date,
 ): Promise<AuditEvent['action']> {

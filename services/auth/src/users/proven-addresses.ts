@@ -6,7 +6,7 @@ import type { Address } from './address.ts'
 import type { IdentityJson, User } from './users.store.ts'
 
 /** Members of `user_metadata` that state facts about the account. Applications trust them, so only the service writes them. */
-const FACTS = ['sub', 'email', 'email_verified', 'phone', 'phone_verified']
+export const FACTS = ['sub', 'email', 'email_verified', 'phone', 'phone_verified']
 
 export const otherChannel = (channel: Address['channel']): Address['channel'] =>
   channel === 'email' ? 'phone' : 'email'

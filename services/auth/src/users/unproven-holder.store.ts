@@ -1,10 +1,11 @@
 // Accounts that have an address nobody has proven, by a sign-up, a setting or a provider. Whoever proves it takes it
-// (displace-holder.ts, ../identities/external-user.ts). An invitation and an account an admin made are an admin's word for the
-// address and stay.
+// (displace-holder.ts, ../identities/external-user.ts). One that an admin gave, by an invitation or with the account, stays.
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import type { Address } from './address.ts'
+import { noAddress } from './change-user.store.ts'
 import { otherChannel } from './proven-addresses.ts'
+import { isVouched } from './vouched-address.store.ts'
 
 export interface Holding {
   address: Address
@@ -15,13 +16,17 @@ export interface Holding {
 
 /** Whether another account has the address and has not proven it. */
 export async function isHeldUnproven(db: Kysely<DB>, holding: Holding): Promise<boolean> {
-  return (await unprovenHolder(db, holding).select('id').executeTakeFirst()) !== undefined
+  return (await findUnprovenHolderId(db, holding)) !== undefined
+}
+
+export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Promise<string | undefined> {
+  return (await unprovenHolder(db, holding).select('id').executeTakeFirst())?.id
 }
 
 /** The same account, held until the transaction ends. */
 export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
   unprovenHolder(trx, holding)
-    .select(['id', 'email', 'phone', 'phone_confirmed_at', 'phone_assumed', 'last_sign_in_at'])
+    .select(['id', 'email', 'phone', 'phone_confirmed_at', 'phone_assumed', 'last_sign_in_at', 'banned_until'])
     .forUpdate()
     .executeTakeFirst()
 
@@ -33,15 +38,14 @@ const unprovenHolder = (db: Kysely<DB>, { address: { channel, value }, audience,
     .where(channel, '=', value)
     .where('aud', '=', audience)
     .where((eb) => eb.or([eb(`${channel}_confirmed_at`, 'is', null), eb(`${channel}_assumed`, '=', true)]))
-    .where('invited_at', 'is', null)
-    .where('made_by_admin', '=', false)
+    .where((eb) => eb.not(isVouched(eb, channel)))
     .where('id', '!=', exceptId)
 
 /** Takes an unproven address from an account, with the identity and the tokens that were about it. */
 export async function dropAddress(trx: Transaction<DB>, id: string, { channel, value }: Address, now: Date) {
   await trx
     .updateTable('users')
-    .set({ [channel]: null, [`${channel}_confirmed_at`]: null, [`${channel}_assumed`]: false, updated_at: now })
+    .set({ ...noAddress(channel), updated_at: now })
     .where('id', '=', id)
     .execute()
   await trx.deleteFrom('identities').where('user_id', '=', id).where('provider', '=', channel).execute()
@@ -88,9 +92,7 @@ async function withdraw(
         }))
         .where(channel, 'is not', null)
         .where(`${channel}_confirmed_at`, 'is', null)
-        .where('invited_at', 'is', null)
-        .where('made_by_admin', '=', false)
-        .where(`${channel}_vouched`, '=', false)
+        .where((eb) => eb.not(isVouched(eb, channel)))
         .where(whose)
         .returning('id'),
     )

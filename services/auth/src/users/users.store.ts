@@ -4,6 +4,7 @@ import type { ExpressionBuilder, Insertable, Kysely, Selectable, Transaction } f
 import { jsonArrayFrom, jsonBuildObject } from 'kysely/helpers/postgres'
 import type { DB, Metadata, UsersTable } from '../db/tables.ts'
 import type { Address } from './address.ts'
+import { isVouched } from './vouched-address.store.ts'
 
 /** Columns an answer is made from; the password hash is selected only where it is compared. */
 const USER_COLUMNS = [
@@ -176,9 +177,9 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
       'email_change_confirm_status',
       'invited_at',
       'banned_until',
-      'made_by_admin',
       'claim',
     ])
+    .select((eb) => [isVouched(eb, 'email').as('is_email_vouched'), isVouched(eb, 'phone').as('is_phone_vouched')])
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()
@@ -188,15 +189,15 @@ export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
 
 /** A locked user with all columns of answers. An assumed address is confirmed by a setting alone. */
 export type LockedAccount = UserWithPassword &
-  Pick<LockedUser, 'email_assumed' | 'phone_assumed' | 'claim' | 'made_by_admin'>
+  Pick<LockedUser, 'email_assumed' | 'phone_assumed' | 'claim' | 'is_email_vouched'>
 
 /** Locks the row and reads all of the user, in this order: what a concurrent flow has just written is in it. */
 export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise<LockedAccount | undefined> {
   const locked = await lockUser(trx, id)
   const user = locked && (await findUserById(trx, id))
   if (!user) return undefined
-  const { password_hash, email_assumed, phone_assumed, claim, made_by_admin } = locked
-  return { ...user, password_hash, email_assumed, phone_assumed, claim, made_by_admin }
+  const { password_hash, email_assumed, phone_assumed, claim, is_email_vouched } = locked
+  return { ...user, password_hash, email_assumed, phone_assumed, claim, is_email_vouched }
 }
 
 /** Inserts the user unless the address is taken in this audience; the new id tells who won. */
@@ -229,7 +230,7 @@ export async function setSentAt(trx: Transaction<DB>, id: string, column: SentCo
 export async function setInvited(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await trx
     .updateTable('users')
-    .set({ invited_at: now, confirmation_sent_at: now, updated_at: now })
+    .set({ invited_at: now, email_vouched: true, confirmation_sent_at: now, updated_at: now })
     .where('id', '=', id)
     .execute()
 }

@@ -13,6 +13,7 @@ import { notify, notifyPhoneChange } from '../mail/notify.ts'
 import { needsBothAddresses } from '../one-time-messages/address-change.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import type { TakenToken } from '../one-time-tokens/one-time-tokens.store.ts'
+import type { Address } from '../users/address.ts'
 import {
   applyEmailChange,
   applyPhoneChange,
@@ -21,8 +22,10 @@ import {
   refuseTakenEmail,
   refuseTakenPhone,
 } from '../users/addresses.store.ts'
-import { applyClaim, hasProviderIdentity } from '../users/claims.store.ts'
+import { hasProviderIdentity } from '../users/claims.store.ts'
+import { applyClaim } from '../users/claims.ts'
 import { displaceHolder } from '../users/displace-holder.ts'
+import { isBanned } from '../users/is-banned.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, type LockedUser, setPassword, type User } from '../users/users.store.ts'
 import { takeOver } from './take-over.ts'
@@ -59,7 +62,12 @@ export async function confirm(
   redemption: Redemption,
 ): Promise<User | undefined> {
   const { user } = redemption
-  const effect = await EFFECTS[redemption.token.purpose](deps, trx, redemption, log)
+  const effect = await (isBanned(user, deps.now()) ? leaveBanned : EFFECTS[redemption.token.purpose])(
+    deps,
+    trx,
+    redemption,
+    log,
+  )
   if (!effect) return undefined
   const { userId = user.id, ...event } = effect
   await endTokens(trx, user.id, 'all', deps.now())
@@ -67,6 +75,31 @@ export async function confirm(
   const confirmed = (await findUserById(trx, userId)) as User
   await audit(deps, trx, log, { ...event, actor: confirmed })
   return confirmed
+}
+
+/**
+ * Whether the token proves an address that its account never proved. A ban of the account is its registrant's then, and keeps the
+ * owner of the address from nothing; where an admin gave the address, the ban is for it too.
+ */
+export function provesUnproven(user: LockedUser, { purpose, relates_to }: TakenToken): boolean {
+  const channel = CHANNELS[purpose]
+  if (!channel || user[channel] !== relates_to || user[`is_${channel}_vouched`]) return false
+  return !user[`${channel}_confirmed_at`] || user[`${channel}_assumed`]
+}
+
+/** Whose address a link or code proves that was sent to the address an account has. */
+const CHANNELS: Partial<Record<TokenPurpose, Address['channel']>> = {
+  confirmation: 'email',
+  recovery: 'email',
+  phone_confirmation: 'phone',
+}
+
+const leaveBanned: Apply = async (deps, trx, { user, token, passwordHash }, log) => {
+  const channel = CHANNELS[token.purpose]
+  if (!channel) throw apiError('user_banned')
+  const userId = await takeOver(deps, trx, log, user, { channel, value: token.relates_to })
+  if (passwordHash) await setPassword(trx, userId, passwordHash, deps.now())
+  return { action: 'login', traits: { provider: channel }, userId }
 }
 
 const EFFECTS: Record<TokenPurpose, Apply> = {

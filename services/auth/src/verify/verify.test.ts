@@ -45,8 +45,12 @@ describe('the link', () => {
     expect((await service.get(path)).headers.location).toContain('otp_expired')
   })
 
-  test('of a banned user is refused and says so', async ({ service }) => {
-    const { path, email } = await signUp(service, 'link-banned@example.com')
+  test('of a banned user with a proven address is refused and says so', async ({ service }) => {
+    const email = 'link-banned@example.com'
+    await service.signedUp(email)
+    const before = await service.mailbox.waitFor(email)
+    await service.post('/otp', { email })
+    const path = linkPath((await service.mailbox.waitFor(email, { after: before })).text)
     const bannedUntil = new Date(service.clock.now().getTime() + 60_000)
     await service.deps.db.updateTable('users').set({ banned_until: bannedUntil }).where('email', '=', email).execute()
     expect((await service.get(path)).headers.location).toContain('error_code=user_banned')

@@ -22,7 +22,7 @@ import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { findUserById, lockUser } from '../users/users.store.ts'
-import { confirm } from './confirm.ts'
+import { confirm, provesUnproven } from './confirm.ts'
 
 /** What a link or code of each type may redeem; signup and invite are interchangeable, as are recovery and magiclink. */
 const PURPOSES: Record<string, readonly TokenPurpose[]> = {
@@ -125,7 +125,7 @@ async function redeem(
     const user = await lockUser(trx, userId)
     const token = await take(trx)
     if (!user || !token) throw apiError('otp_expired')
-    if (isBanned(user, now)) throw apiError('user_banned')
+    if (isBanned(user, now) && !provesUnproven(user, token)) throw apiError('user_banned')
     if (token.expires_at <= now) throw apiError('otp_expired')
     const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage })
     if (!signedIn) return { awaitsOtherAddress: true }

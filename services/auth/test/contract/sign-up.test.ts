@@ -188,7 +188,8 @@ describe('one address in two audiences', () => {
     const first = await service.signedUp(email, 'first horse')
     // The gap belongs to the mailbox: who writes the header cannot make it get more mail.
     expect((await service.post('/signup', { email, password: 'other horse' }, OTHER)).status).toBe(429)
-    service.clock.advance({ seconds: 901 })
+    // So do claims to it: within an hour of the first one two passwords would leave none to the second account.
+    service.clock.advance({ seconds: 3601 })
     const before = service.mailbox.messages({ to: email })[0]
     const answer = await service.post('/signup', { email, password: 'other horse' }, OTHER)
     expect(answer).toMatchObject({ status: 200, body: { aud: 'other' } })
