@@ -48,6 +48,26 @@ test('page, player and oEmbed show a change at once, and say so to caches that h
   }
 })
 
+test('an answer to who holds the same copy has the headers of the full one', async ({ service }) => {
+  const id = idIn(await service.upload(await clip('plain.gif')))
+  const files = ['mp4', 'webm', 'gif', 'jpg'].map((kind) => `/f/${id}.${kind}`)
+  const described = ({ headers }: { headers: Headers }) => {
+    const {
+      date,
+      'x-request-id': _own,
+      'content-type': _type,
+      'content-length': _length,
+      ...rest
+    } = Object.fromEntries(headers)
+    return { date: typeof date, ...rest }
+  }
+  for (const path of [`/gif/${id}`, `/embed/${id}`, `/oembed/${id}`, `/oembed/${id}?format=xml`, ...files]) {
+    const full = await service.get(path)
+    const again = await service.get(path, { 'if-none-match': full.headers.get('etag') ?? '' })
+    expect([path, again.status, described(again)]).toEqual([path, 304, described(full)])
+  }
+})
+
 test('a clip that is deleted before it is made is gone at once, is not made, and leaves nothing', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const id = idIn(await service.upload(gif(30, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' }))

@@ -120,23 +120,23 @@ interface Page {
   cache: string
 }
 
+/** A 304 has the headers of the page: browsers and caches give the copy they hold the headers of the newest answer (RFC 9111 4.3.4). */
 function sendUnlessKnown(request: FastifyRequest, reply: FastifyReply, page: Page) {
-  if (reply.statusCode === 200 && page.cache !== 'no-store' && isKnown(request, reply, page.html)) {
-    return reply.code(304).header('cache-control', page.cache).send()
-  }
-  return sendPage(reply, page)
+  describePage(reply, page)
+  const isSame = reply.statusCode === 200 && page.cache !== 'no-store' && isKnown(request, reply, page.html)
+  return isSame ? reply.code(304).send() : reply.send(page.html)
 }
 
-function sendPage(reply: FastifyReply, { html, policy, cache }: Page) {
-  return reply
+const sendPage = (reply: FastifyReply, page: Page) => describePage(reply, page).send(page.html)
+
+const describePage = (reply: FastifyReply, { policy, cache }: Page) =>
+  reply
     .headers({
       'cache-control': cache,
       'content-security-policy': policy,
       'referrer-policy': 'strict-origin-when-cross-origin',
     })
     .type('text/html; charset=utf-8')
-    .send(html)
-}
 
 const sendScript = (reply: FastifyReply, script: string) =>
   reply
