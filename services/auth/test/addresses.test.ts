@@ -195,6 +195,40 @@ describe('unlinking', () => {
   })
 })
 
+describe('an address that a user has left, and that an identity of theirs still has', () => {
+  async function leave() {
+    const from = newAddress()
+    const to = newAddress()
+    const person = verifiedAt(from)
+    const auth = bearerOf(fragmentOf(await come(service, 'google', person)).access_token)
+    await service.put('/user', { email: to }, auth)
+    for (const address of [from, to]) await service.get(linkPath((await service.mailbox.waitFor(address)).text))
+    const user = await read(auth)
+    expect(user.email).toBe(to)
+    expect(user.identities.map((identity: { email?: string }) => identity.email)).toContain(from)
+    return { from, person, auth, userId: user.id as string }
+  }
+
+  test.each(Object.keys(DOORS))('is its next owner’s, who comes by %s to an account of their own', async (door) => {
+    const { from, person, auth, userId } = await leave()
+    const { access_token } = fragmentOf((await DOORS[door]?.(from)) as Answer)
+    const next = await read(bearerOf(access_token))
+    expect(next).toMatchObject({ email: from, email_confirmed_at: expect.any(String) })
+    expect(next.id).not.toBe(userId)
+    expect((await read(auth)).app_metadata.providers).toEqual(['email', 'google'])
+    // The account at the provider stays a way in for who linked it.
+    expect(decodeJwt(fragmentOf(await come(service, 'google', person)).access_token as string).sub).toBe(userId)
+  })
+
+  test('is free for another user, who proves it', async () => {
+    const { from } = await leave()
+    const user = await anonymous()
+    const mailed = await linkOf(from, () => service.put('/user', { email: from }, user.auth))
+    const { access_token } = fragmentOf(await service.get(mailed))
+    expect(decodeJwt(access_token as string)).toMatchObject({ sub: user.userId, email: from })
+  })
+})
+
 describe('an account in use that never proved the address it has', () => {
   /** As unlinking left it in older versions: the address is a provider's word, and the number and a session are the stranger's. */
   async function squat(email: string) {
