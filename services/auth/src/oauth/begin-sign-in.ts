@@ -1,6 +1,7 @@
 // Beginning to sign in at a provider. The one rule: an attempt begins with a navigation to the host the provider sends the
 // browser back to, since only there can the browser be given the cookie the attempt is bound to (../http/attempt-cookie.ts). What asks
-// from elsewhere, a page's script or another host of ours, gets an address of that host that begins it.
+// from elsewhere, a page's script or another host of ours, gets an address of that host that begins it; where it links, after a page
+// (linking-page.ts), since the address may have been sent by a stranger.
 import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Deps } from '../deps.ts'
@@ -52,12 +53,13 @@ export async function beginSignIn(deps: Deps, order: SignInOrder, id = deps.newI
   const state = { ...order, id, provider: name, sealed: seal(deps.storageKey, secrets) }
   const isNew = await insertFlowState(deps.db, state, now, new Date(now.getTime() + lifetimeSeconds * 1000))
   if (!isNew) throw apiError('bad_oauth_state', { message: 'This address has been opened before' })
-  const isSecure = [deps.config.server.externalUrl, settings.redirectUri].some((address) =>
-    address.startsWith('https:'),
-  )
   const isPosted = new URL(url).searchParams.get('response_mode') === 'form_post'
-  return { id, url, lifetimeSeconds, isSecure, isPosted }
+  return { id, url, lifetimeSeconds, isSecure: isReachedByTls(deps, settings), isPosted }
 }
+
+/** Reports whether browsers come to /callback by https. */
+export const isReachedByTls = ({ config }: Pick<Deps, 'config'>, { redirectUri }: { redirectUri: string }): boolean =>
+  [config.server.externalUrl, redirectUri].some((address) => address.startsWith('https:'))
 
 /**
  * An address of ours that begins the attempt in the browser that opens it first, once. Whatever is in front of us, the address
@@ -76,12 +78,19 @@ export function addressToBegin(deps: Deps, order: SignInOrder): string {
   return address.href
 }
 
-/** What such an address holds. */
-export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): { id: string; order: SignInOrder } {
+export interface AddressToBegin {
+  id: string
+  order: SignInOrder
+  /** The parameter itself. */
+  begin: string
+}
+
+/** Reads what such an address holds. */
+export function readAddressToBegin({ attemptKey, now }: Deps, begin: string): AddressToBegin {
   const { id, expiresAt, ...order } = unsealOrder(attemptKey, begin)
   if (expiresAt <= now().getTime()) throw apiError('bad_oauth_state', { message: 'This address has expired' })
   const { inviteTokenHash: hash } = order
-  return { id, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
+  return { id, begin, order: { ...order, inviteTokenHash: hash === null ? null : Buffer.from(hash, 'base64') } }
 }
 
 function unsealOrder(key: Deps['attemptKey'], begin: string): Carried {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenIdProvider, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
+import { type OpenIdProvider, pressButton, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
 import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../test/second-factors.ts'
 import {
   fragmentOf,
@@ -76,7 +76,7 @@ describe('linking', () => {
     expect(JSON.stringify(entries)).toContain(userId)
   })
 
-  test('begins at an address of ours, where the browser goes by itself: it is told of it, or redirected there', async () => {
+  test('begins at an address of ours, where the browser goes by itself and is asked: it is told of it, or redirected there', async () => {
     const { auth } = await service.signedIn()
     const redirected = await service.get('/user/identities/authorize?provider=google', auth)
     const { body, headers } = await authorize(auth)
@@ -84,7 +84,7 @@ describe('linking', () => {
     for (const url of [String(redirected.headers.location), body.url]) {
       expect(url).toMatch(/^https:\/\/auth\.example\/callback\?begin=/)
       const { pathname, search } = new URL(url)
-      const begun = await service.get(pathname + search)
+      const begun = await pressButton(service, await service.get(pathname + search))
       expect([begun.status, String(begun.headers.location).startsWith(google.issuer)]).toEqual([302, true])
     }
   })
@@ -160,8 +160,8 @@ describe('linking', () => {
     const { auth, userId } = await service.signedIn()
     google.next(newPerson())
     const { body } = await authorize(auth)
-    await service.delete(`/admin/users/${userId}`, service.admin)
     const callback = await visitFrom(service, google, body.url)
+    await service.delete(`/admin/users/${userId}`, service.admin)
     expect(queryOf(await service.get(callback.pathname + callback.search)).error_code).toBe('user_not_found')
   })
 })

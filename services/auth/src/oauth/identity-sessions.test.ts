@@ -1,7 +1,7 @@
 // Sessions and identities at a provider: which identity comes with a sign-in, and which sessions go with an identity.
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
+import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../test/openid-provider.ts'
 import { refresh, withTotp } from '../../test/second-factors.ts'
 import {
   fragmentOf,
@@ -111,8 +111,7 @@ describe('unlinking an identity', () => {
     const other = person()
     google.next(other)
     const { body } = await service.get('/user/identities/authorize?provider=google&skip_http_redirect=true', owner.auth)
-    const callback = await google.visit(body.url)
-    await service.get(callback.pathname + callback.search)
+    await signInAt(service, google, body.url)
     const kept = sessionOf(await signIn(other))
     expect((await unlink(owner.auth)).status).toBe(200)
     expect((await refresh(service, kept.refreshToken)).status).toBe(200)
