@@ -358,6 +358,45 @@ describe('a provider that was only told an address', () => {
     expect(await knock(told)).toBe('provider_email_needs_verification')
   })
 
+  test.each<[string, () => object]>([
+    ['confirms the address', () => ({ email_confirm: true })],
+    ['chooses a password', () => ({ password: OWNERS })],
+    ['gives it another address', () => ({ email: newAddress(), email_confirm: true })],
+    ['gives it a number', () => ({ phone: newNumber(), phone_confirm: true })],
+  ])('is no way in once an admin %s', async (_what, change) => {
+    const person = toldAt(newAddress())
+    expect(queryOf(await come(service, 'corp', person)).error_code).toBe('provider_email_needs_verification')
+    const { body } = await service.get(`/admin/users?filter=${person.email}`, service.admin)
+    const [{ id }] = body.users
+    expect((await service.put(`/admin/users/${id}`, change(), service.admin)).status).toBe(200)
+    expect(fragmentOf(await come(service, 'corp', person))).not.toHaveProperty('access_token')
+    expect((await asAdmin(id)).app_metadata.providers).not.toContain('corp')
+    expect((await asAdmin(id)).identities).not.toEqual([])
+  })
+
+  test('is no way in once an admin confirms what a setting had confirmed', async () => {
+    const own = await service.with({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+    const person = toldAt(newAddress())
+    const { access_token, refresh_token } = fragmentOf(await come(own, 'corp', person))
+    const { sub } = decodeJwt(access_token as string)
+    await own.put(`/admin/users/${sub}`, { email_confirm: true }, own.admin)
+    const ended = await own.post('/token?grant_type=refresh_token', { refresh_token })
+    expect(ended.body.error_code).toBe('refresh_token_not_found')
+    expect(fragmentOf(await come(own, 'corp', person))).not.toHaveProperty('access_token')
+    await own.close()
+  })
+
+  test('is not concerned where an admin confirms an address that was proven, or an account without one', async () => {
+    const proven = verifiedAt(newAddress())
+    for (const person of [proven, { sub: newSub() }]) {
+      const { access_token } = fragmentOf(await come(service, 'corp', person))
+      const { sub } = decodeJwt(access_token as string)
+      const change = { email: proven === person ? proven.email : newAddress(), email_confirm: true, password: OWNERS }
+      expect((await service.put(`/admin/users/${sub}`, change, service.admin)).status).toBe(200)
+      expect(decodeJwt(fragmentOf(await come(service, 'corp', person)).access_token as string).sub).toBe(sub)
+    }
+  })
+
   test('lets its user in once the address is proven here', async () => {
     const person = toldAt(newAddress())
     const proven = await service.get(await linkOf(person.email as string, () => come(service, 'corp', person)))

@@ -105,12 +105,17 @@ export async function deleteIdentitiesExcept(trx: Transaction<DB>, userId: strin
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('provider', '!=', provider).execute()
 }
 
-/** Accounts at providers; false where there was none. */
-export async function deleteProviderIdentities(trx: Transaction<DB>, userId: string): Promise<boolean> {
+/** Deletes the user's accounts at providers, but those that verified `exceptEmail`; false where there was none. */
+export async function deleteProviderIdentities(
+  trx: Transaction<DB>,
+  userId: string,
+  exceptEmail: string | null = null,
+): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('identities')
     .where('user_id', '=', userId)
     .where('provider', 'not in', ['email', 'phone'])
+    .where(sql<boolean>`(email = ${exceptEmail} and identity_data @> '{"email_verified": true}') is not true`)
     .executeTakeFirst()
   return numDeletedRows > 0n
 }
