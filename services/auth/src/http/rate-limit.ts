@@ -25,10 +25,10 @@ export interface Limits {
   /** Counts a stranger's wish that a change of address be sent again: each waits in the database until a worker has looked. */
   changeResent(): Promise<GiveBack>
   /**
-   * Counts a sign-in begun at a provider, whoever begins it: each adds a row to the database, and to some providers a request
-   * of ours.
+   * Counts a request of ours that begins a sign-in at a provider: by client address, and for all together, because the provider
+   * counts all of them as ours.
    */
-  signInBegun(begun: { asksProvider: boolean }): Promise<void>
+  providerAsked(request: FastifyRequest): Promise<void>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
@@ -44,6 +44,7 @@ export type AddressLimit =
   | 'anonymous'
   | 'token'
   | 'authorize'
+  | 'callback'
   | 'verify'
   | 'user'
   | 'otp'
@@ -57,8 +58,9 @@ const FIVE_MINUTES = 300
 /** Nobody changes address more often; whoever asks for strangers' learns little. */
 const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
 
-/** Part of the sign-ins begun that may cause a request of ours each, which a provider counts against all our users. */
-const PROVIDER_REQUESTS_SHARE = 0.1
+/** Requests that begin sign-ins at X, of all users and of one client address; X counts those of an application together. */
+const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
+const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
 
 export function createLimits(
   { pool, db, now }: { pool: pg.Pool; db: Kysely<DB>; now: () => Date },
@@ -78,6 +80,7 @@ export function createLimits(
     anonymous: open('anonymous', { points: limits.anonymousPerHour, seconds: 3600 }),
     token: open('token', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
     authorize: open('authorize', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
+    callback: open('callback', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
     verify: open('verify', { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES }),
     user: open('user', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     otp: open('otp', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
@@ -101,11 +104,8 @@ export function createLimits(
       share === 'anybody' ? countGuarded(perMailbox, to, overBudget) : countGuarded(perUser, share.userId, overBudget)
     return [count]
   }
-  const signInsBegun = open('provider-sign-ins', limits.providerSignIns)
-  const providerRequests = open('provider-requests', {
-    ...limits.providerSignIns,
-    points: Math.ceil(limits.providerSignIns.points * PROVIDER_REQUESTS_SHARE),
-  })
+  const providerRequests = open('provider-requests', PROVIDER_REQUESTS)
+  const providerRequestsPerAddress = open('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
   const perFactor = open('factor', factorTries)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
@@ -129,9 +129,10 @@ export function createLimits(
       return { isOverCap, giveBack }
     },
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
-    async signInBegun({ asksProvider }) {
-      if (asksProvider) await consume(providerRequests, 'all', 'over_request_rate_limit')
-      await consume(signInsBegun, 'all', 'over_request_rate_limit')
+    async providerAsked(request) {
+      const address = limitKeyOf(request, config)
+      if (address) await consume(providerRequestsPerAddress, keyOf(address), 'over_request_rate_limit')
+      await consume(providerRequests, 'all', 'over_request_rate_limit')
     },
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')

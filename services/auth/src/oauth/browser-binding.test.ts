@@ -229,6 +229,16 @@ describe('an attempt that was asked for by something else than a navigation to u
     expect(fragmentOf(await back(service, callback)).access_token).toBeTruthy()
   })
 
+  test('is refused where its parameters are too long for the header of an answer', async () => {
+    const { auth } = await service.signedIn()
+    const long = `&login_hint=${'x'.repeat(2000)}`
+    const linking = await service.get(`/user/identities/authorize?provider=google${long}`, auth)
+    const signingIn = await service.get(AUTHORIZE + long + long.replace('login_hint', 'hd'), { host: 'other.example' })
+    for (const { status, body } of [linking, signingIn]) {
+      expect([status, body?.error_code]).toEqual([400, 'validation_failed'])
+    }
+  })
+
   test('and is finished by another browser than the one that opened it links nothing', async () => {
     const { auth, userId } = await service.signedIn()
     const { body } = await service.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
@@ -308,26 +318,34 @@ describe('an address that links an account, which may come from a stranger,', ()
   })
 })
 
-describe('of sign-ins begun at providers by all together, without an address to count by,', () => {
+describe('sign-ins begun at providers and never ended', () => {
   const rows = async ({ deps }: TestService) => {
     const { count } = deps.db.fn
     const counted = deps.db.selectFrom('flow_states').select(count<string>('id').as('rows'))
     return Number((await counted.executeTakeFirstOrThrow()).rows)
   }
+  const limited = (settings: Record<string, string>) => ({ ...settings, AUTH_RATE_LIMIT_HEADER: 'x-client' })
+  const stranger = { 'x-client': '203.0.113.1' }
+  const user = { 'x-client': '203.0.113.2' }
 
-  test('no more than AUTH_RATE_LIMIT_PROVIDER_SIGN_INS add a row', async () => {
-    const own = await startTestService({
-      ...google.settings('GOOGLE'),
-      AUTH_RATE_LIMIT_PROVIDER_SIGN_INS: '3/5m',
-      AUTH_WORKERS_ENABLED: 'false',
-    })
-    const answers = await Promise.all(Array.from({ length: 9 }, () => own.get(AUTHORIZE)))
+  test('are limited by client address, and by nothing that a stranger could use up for all', async () => {
+    const own = await startTestService(
+      limited({ ...google.settings('GOOGLE'), AUTH_RATE_LIMIT_TOKEN_REFRESH: '3', AUTH_WORKERS_ENABLED: 'false' }),
+    )
+    const answers = await Promise.all(Array.from({ length: 9 }, () => own.get(AUTHORIZE, stranger)))
     const refused = answers.filter(({ status }) => status === 429)
     expect([refused.length, await rows(own)]).toEqual([6, 3])
     expect(refused[0]).toMatchObject({
       headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
       body: { error_code: 'over_request_rate_limit' },
     })
+    expect((await own.get(AUTHORIZE, user)).status).toBe(302)
+    // What comes back is counted, too.
+    const guess = (from: object) => own.get('/callback?code=x&state=00000000-0000-4000-8000-000000000000', { ...from })
+    const codes = []
+    for (let time = 0; time < 4; time++) codes.push(queryOf(await guess(stranger)).error_code)
+    expect(codes).toEqual([...Array(3).fill('bad_oauth_state'), 'over_request_rate_limit'])
+    expect(queryOf(await guess(user)).error_code).toBe('bad_oauth_state')
     await own.close()
   })
 
@@ -342,12 +360,16 @@ describe('of sign-ins begun at providers by all together, without an address to 
     expect(await rows(service)).toBe(0)
   })
 
-  test('a tenth may cause a request of ours', async () => {
-    const all = await startProviderSignIns({ AUTH_RATE_LIMIT_PROVIDER_SIGN_INS: '20/5m' })
-    const answers = await Promise.all(Array.from({ length: 6 }, () => all.service.get('/authorize?provider=twitter')))
+  test('cause no more than 20 requests of ours by client address, and none when an address is opened again', async () => {
+    const all = await startProviderSignIns(limited({}))
+    const begin = (from: object) => all.service.get('/authorize?provider=twitter', { ...from })
+    const answers = await Promise.all(Array.from({ length: 24 }, () => begin(stranger)))
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(4)
-    expect([all.far.requests('twitter').length, await rows(all.service)]).toEqual([2, 2])
-    expect((await all.service.get('/authorize?provider=github')).status).toBe(302)
+    expect([all.far.requests('twitter').length, await rows(all.service)]).toEqual([20, 20])
+    const elsewhere = await all.service.get('/authorize?provider=twitter', { ...user, host: 'other.example' })
+    const { pathname, search } = new URL(String(elsewhere.headers.location))
+    for (let time = 0; time < 3; time++) await all.service.get(pathname + search, user)
+    expect(all.far.requests('twitter')).toHaveLength(21)
     await all.close()
   })
 })

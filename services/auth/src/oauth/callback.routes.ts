@@ -78,11 +78,13 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
         const { linking } = attempt.order
         if (linking && request.method === 'GET') return await askBeforeLinking(request, reply, attempt, linking)
         if (linking && !isButtonPressed(request, attempt.id)) throw begunElsewhere()
-        const begun = await beginSignIn(deps, attempt.order, attempt.id)
+        const countRequest = () => deps.limits.providerAsked(request)
+        const begun = await beginSignIn(deps, attempt.order, { id: attempt.id, countRequest })
         if (isPastDeadline()) return reply
         bindBrowser(request, reply, deps.attemptKey, begun)
         return redirect({ location: begun.url, status: 302 })
       }
+      await deps.limits.byAddress(request, 'callback')
       const state = await takeState(request, callback.state)
       target = targetOf(state)
       unbindBrowser(request, reply, state.id)
