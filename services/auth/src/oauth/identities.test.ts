@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { askToLink, identityIn, link as linkAt, newPerson, type Person } from '../../test/linked-identities.ts'
 import { type OpenIdProvider, pressButton, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
 import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../test/second-factors.ts'
 import {
@@ -32,29 +33,12 @@ afterAll(async () => {
   await google.close()
 })
 
-let people = 0
-const newPerson = (more: object = {}) => {
-  const sub = `linked-${people++}`
-  return { sub, email: `${sub}@example.com`, email_verified: true, ...more }
-}
-
 type Auth = SignedIn['auth']
 
-const authorize = (auth: Auth, query = '') =>
-  service.get(`/user/identities/authorize?provider=google&skip_http_redirect=true${query}`, auth)
-
-async function link(auth: Auth, person: ReturnType<typeof newPerson>) {
-  google.next(person)
-  const { body } = await authorize(auth)
-  const callback = await visitFrom(service, google, body.url)
-  return service.get(callback.pathname + callback.search)
-}
-
+const authorize = (auth: Auth) => askToLink(service, auth)
+const link = (auth: Auth, person: Person) => linkAt(service, google, auth, person)
 const read = async (auth: Auth) => (await service.get('/user', auth)).body
 const unlink = (auth: Auth, id: string) => service.delete(`/user/identities/${id}`, auth)
-const identityIn = (user: { identities: { provider: string; identity_id: string }[] }, provider: string) =>
-  user.identities.find((identity) => identity.provider === provider)?.identity_id as string
-
 async function anonymous() {
   const { body } = await service.post('/signup', {})
   return { userId: body.user.id, auth: { authorization: `Bearer ${body.access_token}` } }
