@@ -195,6 +195,40 @@ describe('unlinking', () => {
   })
 })
 
+describe('an address that a user has left, and that an identity of theirs still has', () => {
+  async function leave() {
+    const from = newAddress()
+    const to = newAddress()
+    const person = verifiedAt(from)
+    const auth = bearerOf(fragmentOf(await come(service, 'google', person)).access_token)
+    await service.put('/user', { email: to }, auth)
+    for (const address of [from, to]) await service.get(linkPath((await service.mailbox.waitFor(address)).text))
+    const user = await read(auth)
+    expect(user.email).toBe(to)
+    expect(user.identities.map((identity: { email?: string }) => identity.email)).toContain(from)
+    return { from, person, auth, userId: user.id as string }
+  }
+
+  test.each(Object.keys(DOORS))('is its next owner’s, who comes by %s to an account of their own', async (door) => {
+    const { from, person, auth, userId } = await leave()
+    const { access_token } = fragmentOf((await DOORS[door]?.(from)) as Answer)
+    const next = await read(bearerOf(access_token))
+    expect(next).toMatchObject({ email: from, email_confirmed_at: expect.any(String) })
+    expect(next.id).not.toBe(userId)
+    expect((await read(auth)).app_metadata.providers).toEqual(['email', 'google'])
+    // The account at the provider stays a way in for who linked it.
+    expect(decodeJwt(fragmentOf(await come(service, 'google', person)).access_token as string).sub).toBe(userId)
+  })
+
+  test('is free for another user, who proves it', async () => {
+    const { from } = await leave()
+    const user = await anonymous()
+    const mailed = await linkOf(from, () => service.put('/user', { email: from }, user.auth))
+    const { access_token } = fragmentOf(await service.get(mailed))
+    expect(decodeJwt(access_token as string)).toMatchObject({ sub: user.userId, email: from })
+  })
+})
+
 describe('an account in use that never proved the address it has', () => {
   /** As unlinking left it in older versions: the address is a provider's word, and the number and a session are the stranger's. */
   async function squat(email: string) {
@@ -322,6 +356,45 @@ describe('a provider that was only told an address', () => {
     expect(await knock({ sub: told.sub })).toBe('provider_email_needs_verification')
 
     expect(await knock(told)).toBe('provider_email_needs_verification')
+  })
+
+  test.each<[string, () => object]>([
+    ['confirms the address', () => ({ email_confirm: true })],
+    ['chooses a password', () => ({ password: OWNERS })],
+    ['gives it another address', () => ({ email: newAddress(), email_confirm: true })],
+    ['gives it a number', () => ({ phone: newNumber(), phone_confirm: true })],
+  ])('is no way in once an admin %s', async (_what, change) => {
+    const person = toldAt(newAddress())
+    expect(queryOf(await come(service, 'corp', person)).error_code).toBe('provider_email_needs_verification')
+    const { body } = await service.get(`/admin/users?filter=${person.email}`, service.admin)
+    const [{ id }] = body.users
+    expect((await service.put(`/admin/users/${id}`, change(), service.admin)).status).toBe(200)
+    expect(fragmentOf(await come(service, 'corp', person))).not.toHaveProperty('access_token')
+    expect((await asAdmin(id)).app_metadata.providers).not.toContain('corp')
+    expect((await asAdmin(id)).identities).not.toEqual([])
+  })
+
+  test('is no way in once an admin confirms what a setting had confirmed', async () => {
+    const own = await service.with({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+    const person = toldAt(newAddress())
+    const { access_token, refresh_token } = fragmentOf(await come(own, 'corp', person))
+    const { sub } = decodeJwt(access_token as string)
+    await own.put(`/admin/users/${sub}`, { email_confirm: true }, own.admin)
+    const ended = await own.post('/token?grant_type=refresh_token', { refresh_token })
+    expect(ended.body.error_code).toBe('refresh_token_not_found')
+    expect(fragmentOf(await come(own, 'corp', person))).not.toHaveProperty('access_token')
+    await own.close()
+  })
+
+  test('is not concerned where an admin confirms an address that was proven, or an account without one', async () => {
+    const proven = verifiedAt(newAddress())
+    for (const person of [proven, { sub: newSub() }]) {
+      const { access_token } = fragmentOf(await come(service, 'corp', person))
+      const { sub } = decodeJwt(access_token as string)
+      const change = { email: proven === person ? proven.email : newAddress(), email_confirm: true, password: OWNERS }
+      expect((await service.put(`/admin/users/${sub}`, change, service.admin)).status).toBe(200)
+      expect(decodeJwt(fragmentOf(await come(service, 'corp', person)).access_token as string).sub).toBe(sub)
+    }
   })
 
   test('lets its user in once the address is proven here', async () => {

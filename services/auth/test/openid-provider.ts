@@ -146,7 +146,7 @@ export async function startOpenIdProvider(routes: Routes = {}, callback = CALLBA
 
 /** A browser's whole way: from our address to the provider, through its pages and back to us; what we answer then. */
 export async function signInAt(
-  service: Pick<TestService, 'get'>,
+  service: Pick<TestService, 'get' | 'submit'>,
   provider: OpenIdProvider,
   path: string,
 ): Promise<Answer> {
@@ -156,11 +156,18 @@ export async function signInAt(
 
 /** The same without the last step: the callback's address, which the browser has not been to yet. */
 export async function visitFrom(
-  service: Pick<TestService, 'get'>,
+  service: Pick<TestService, 'get' | 'submit'>,
   provider: OpenIdProvider,
   address: string,
 ): Promise<URL> {
   const { pathname, search } = new URL(address, CALLBACK)
-  const begun = await service.get(pathname + search)
+  const opened = await service.get(pathname + search)
+  const begun = opened.status === 200 ? await pressButton(service, opened) : opened
   return provider.visit(String(begun.headers.location))
+}
+
+/** Presses the button of the page before an account is linked. */
+export function pressButton(service: Pick<TestService, 'submit'>, page: Answer): Promise<Answer> {
+  const [, begin = ''] = /name="begin" value="([^"]+)"/.exec(page.text) ?? []
+  return service.submit('/callback?', { begin })
 }

@@ -23,7 +23,7 @@ export interface TestService {
   put(url: string, body: object, headers?: Record<string, string>): Promise<Answer>
   delete(url: string, headers?: Record<string, string>): Promise<Answer>
   /** Posts a form, as a page does. */
-  submit(url: string, form: Record<string, string>): Promise<Answer>
+  submit(url: string, form: Record<string, string>, headers?: Record<string, string>): Promise<Answer>
   /** All of these are one browser, with the cookies it was given; this is another one, without. */
   otherBrowser(): Pick<TestService, 'get' | 'submit'>
   /** Authorization of an admin token made from the secret. */
@@ -167,12 +167,12 @@ function doorOf(
     put: (url: string, body: object, headers: Record<string, string> = {}) =>
       call({ method: 'PUT', url, payload: body, headers }),
     delete: (url: string, headers: Record<string, string> = {}) => call({ method: 'DELETE', url, headers }),
-    submit: (url: string, form: Record<string, string>) =>
+    submit: (url: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
       call({
         method: 'POST',
         url,
         payload: new URLSearchParams(form).toString(),
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       }),
     otherBrowser: () => doorOf(app, { ...parts, cookies: new Map() }),
     async signedIn(email = newAddress(), password = 'correct horse') {

@@ -2,7 +2,9 @@ import type { Transaction } from 'kysely'
 import { type Actor, type AuditLog, audit } from '../audit/audit.ts'
 import type { DB, Metadata } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
+import { endEntries } from '../identities/end-entries.ts'
 import {
+  deleteProviderIdentities,
   putAddressIdentity,
   setIdentityEmailVerified,
   setIdentityPhoneVerified,
@@ -20,8 +22,8 @@ import { parseEmail } from '../users/email-address.ts'
 import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
 import { requireModestMetadata } from '../users/metadata.ts'
 import { parsePhone } from '../users/phone-number.ts'
-import { withoutFacts } from '../users/proven-addresses.ts'
-import { findUserById, lockAndReadUser, setPassword, type User } from '../users/users.store.ts'
+import { isPending, withoutFacts } from '../users/proven-addresses.ts'
+import { findUserById, type LockedAccount, lockAndReadUser, setPassword, type User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
 import { parseName } from './user-input.ts'
@@ -72,6 +74,7 @@ export async function updateUser(
     const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
     await displaceHolders(deps, trx, log, actor, user, checked)
+    if (isVouchedFor) await endUnprovenEntries(deps, trx, user, checked, now)
     await changeRow(trx, user, checked, now)
     await changeIdentities(deps, trx, user, checked, now)
     if (checked.passwordHash) {
@@ -125,6 +128,29 @@ async function displaceHolders(
   const phone = update.phoneConfirm && newPhone(user, update)
   if (email) await displaceHolder(deps, trx, log, user, { channel: 'email', value: email }, actor)
   if (phone) await displaceHolder(deps, trx, log, user, { channel: 'phone', value: phone }, actor)
+}
+
+/**
+ * Treats an admin's word as the first proof of the account's address: an account at a provider that has not verified it may be a
+ * stranger's and is no way in any more. One in use without any address stays.
+ */
+async function endUnprovenEntries(
+  deps: UserAdminDeps,
+  trx: Transaction<DB>,
+  user: LockedAccount,
+  update: CheckedUpdate,
+  now: Date,
+): Promise<void> {
+  const isProven = (user.email_confirmed_at && !user.email_assumed) || (user.phone_confirmed_at && !user.phone_assumed)
+  const isFirstProof =
+    isPending(user) || (update.emailConfirm && user.email_assumed) || (update.phoneConfirm && user.phone_assumed)
+  if (isProven || !isFirstProof) return
+  if (!(await deleteProviderIdentities(trx, user.id, newEmail(user, update) ?? user.email))) return
+  await endEntries(trx, user.id)
+  if (!user.email) return
+  const data = { sub: user.id, email: user.email }
+  const identity = { id: deps.newId(), userId: user.id, provider: 'email', providerId: user.id } as const
+  await putAddressIdentity(trx, { ...identity, data, now })
 }
 
 async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date): Promise<void> {

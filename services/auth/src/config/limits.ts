@@ -23,18 +23,15 @@ export const limitVariables = {
     { default: '360' },
     parseRate,
   ),
-  RATE_LIMIT_TOKEN_REFRESH: integer('POST /token per address and 5 minutes.', { default: '150', min: 1 }),
+  RATE_LIMIT_TOKEN_REFRESH: integer(
+    'POST /token, and sign-ins begun and ended at providers, per address and 5 minutes.',
+    { default: '150', min: 1 },
+  ),
   RATE_LIMIT_VERIFY: integer('/verify per address and 5 minutes.', { default: '30', min: 1 }),
   RATE_LIMIT_OTP: integer('Sign-up, mail-sending and PUT /user calls per address and 5 minutes.', {
     default: '30',
     min: 1,
   }),
-  RATE_LIMIT_PROVIDER_SIGN_INS: parsed(
-    'rate',
-    'Sign-ins begun at providers, by all users together: each is a row until it expires. So many per hour, or `N/duration`.',
-    { default: '20000/5m' },
-    parseRate,
-  ),
   RATE_LIMIT_ANONYMOUS_USERS: integer('Anonymous sign-ins per address and hour.', { default: '30', min: 1 }),
   RATE_LIMIT_FAILED_SIGN_INS: integer(
     'Wrong passwords per account and client address before each further one doubles the wait, from 1 s to 15 min.',
@@ -48,7 +45,6 @@ export const limitSettings = (values: Values<typeof limitVariables>) => ({
   tokenPer5Minutes: values.RATE_LIMIT_TOKEN_REFRESH,
   verifyPer5Minutes: values.RATE_LIMIT_VERIFY,
   otpPer5Minutes: values.RATE_LIMIT_OTP,
-  providerSignIns: values.RATE_LIMIT_PROVIDER_SIGN_INS,
   anonymousPerHour: values.RATE_LIMIT_ANONYMOUS_USERS,
   freeWrongPasswords: values.RATE_LIMIT_FAILED_SIGN_INS,
 })

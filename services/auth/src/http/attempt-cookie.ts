@@ -29,25 +29,22 @@ export function bindBrowser(request: FastifyRequest, reply: FastifyReply, key: K
   const name = prefix + id
   // Browsers send what they got first first (RFC 6265 section 5.4).
   const others = cookiesOf(request).filter(
-    ([other]) => other.startsWith(prefix) && UUID.test(other.slice(prefix.length)),
+    ([other]) => other !== name && other.startsWith(prefix) && UUID.test(other.slice(prefix.length)),
   )
   const tooMany = others.slice(0, Math.max(0, others.length - MAX_ATTEMPTS + 1)).slice(0, MAX_ATTEMPTS)
   for (const [other] of tooMany) setCookie(reply, { name: other, value: '', maxAge: 0, isSecure, sameSite: 'Lax' })
   const sameSite = isPosted && isSecure ? 'None' : 'Lax'
-  setCookie(reply, { name, value: valueFor(key, id), maxAge: lifetimeSeconds, isSecure, sameSite })
+  setCookie(reply, { name, value: valueFor(key, prefix, id), maxAge: lifetimeSeconds, isSecure, sameSite })
 }
 
-/** Whether the browser has the cookie of this attempt. `isPlainAllowed`: also one that did not come over TLS. */
-export function isBound(
-  request: FastifyRequest,
-  key: KeyObject,
-  { id, isPlainAllowed }: { id: string; isPlainAllowed: boolean },
-): boolean {
-  const names = isPlainAllowed ? [SECURE_PREFIX + id, PLAIN_PREFIX + id] : [SECURE_PREFIX + id]
-  const expected = Buffer.from(valueFor(key, id))
+/** Reports whether the browser has the cookie of this attempt, under the name it was given by. */
+export function isBound(request: FastifyRequest, key: KeyObject, id: string): boolean {
   return cookiesOf(request).some(([name, value]) => {
+    const prefix = [SECURE_PREFIX, PLAIN_PREFIX].find((known) => name === known + id)
+    if (!prefix) return false
     const given = Buffer.from(value)
-    return names.includes(name) && given.length === expected.length && timingSafeEqual(given, expected)
+    const expected = Buffer.from(valueFor(key, prefix, id))
+    return given.length === expected.length && timingSafeEqual(given, expected)
   })
 }
 
@@ -61,7 +58,11 @@ export function unbindBrowser(request: FastifyRequest, reply: FastifyReply, id: 
   }
 }
 
-const valueFor = (key: KeyObject, id: string) => createHmac('sha256', key).update(id).digest('base64url')
+/** A plain cookie has a value of its own: any host of the domain may plant one, but none is made for an attempt over TLS. */
+const valueFor = (key: KeyObject, prefix: string, id: string) =>
+  createHmac('sha256', key)
+    .update(prefix === SECURE_PREFIX ? id : prefix + id)
+    .digest('base64url')
 
 interface Cookie {
   name: string

@@ -30,10 +30,10 @@ export interface Limits {
   /** Counts a stranger's wish that a change of address be sent again: each waits in the database until a worker has looked. */
   changeResent(): Promise<GiveBack>
   /**
-   * Counts a sign-in begun at a provider, whoever begins it: each adds a row to the database, and to some providers a request
-   * of ours.
+   * Counts a request of ours that begins a sign-in at a provider: by client address, and for all together, because the provider
+   * counts all of them as ours.
    */
-  signInBegun(begun: { asksProvider: boolean }): Promise<void>
+  providerAsked(request: FastifyRequest): Promise<void>
   /** Counts a refused sign-in that is to be stored; false: too many have been. */
   isRefusalStored(): Promise<boolean>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
@@ -55,6 +55,7 @@ export type AddressLimit =
   | 'anonymous'
   | 'token'
   | 'authorize'
+  | 'callback'
   | 'verify'
   | 'user'
   | 'otp'
@@ -71,8 +72,9 @@ const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
 /** Refused sign-ins that leave a row, of all callers together: in 90 days four million, about 2 GB. */
 const REFUSALS_STORED = { points: 2_000, seconds: 3600 }
 
-/** Part of the sign-ins begun that may cause a request of ours each, which a provider counts against all our users. */
-const PROVIDER_REQUESTS_SHARE = 0.1
+/** Requests that begin sign-ins at X, of all users and of one client address; X counts those of an application together. */
+const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
+const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
 
 export function createLimits(
   deps: LimiterDeps,
@@ -91,6 +93,7 @@ export function createLimits(
     anonymous: open('anonymous', { points: limits.anonymousPerHour, seconds: 3600 }),
     token: open('token', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
     authorize: open('authorize', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
+    callback: open('callback', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
     verify: open('verify', { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES }),
     user: open('user', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
     otp: open('otp', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
@@ -113,11 +116,8 @@ export function createLimits(
       ? countGuarded(perMailbox, to, overBudget)
       : countGuarded(perOwner, ownerKey(share), overBudget)
   }
-  const signInsBegun = open('provider-sign-ins', limits.providerSignIns)
-  const providerRequests = open('provider-requests', {
-    ...limits.providerSignIns,
-    points: Math.ceil(limits.providerSignIns.points * PROVIDER_REQUESTS_SHARE),
-  })
+  const providerRequests = open('provider-requests', PROVIDER_REQUESTS)
+  const providerRequestsPerAddress = open('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
   const perFactor = open('factor', factorTries)
   const refusalsStored = open('refused-sign-ins', REFUSALS_STORED)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
@@ -142,9 +142,10 @@ export function createLimits(
       return { isOverCap, giveBack }
     },
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
-    async signInBegun({ asksProvider }) {
-      if (asksProvider) await consume(providerRequests, 'all', 'over_request_rate_limit')
-      await consume(signInsBegun, 'all', 'over_request_rate_limit')
+    async providerAsked(request) {
+      const address = limitKeyOf(request, config)
+      if (address) await consume(providerRequestsPerAddress, keyOf(address), 'over_request_rate_limit')
+      await consume(providerRequests, 'all', 'over_request_rate_limit')
     },
     isRefusalStored: async () => (await refusalsStored.count('all')) === 0,
     async addressChange(userId) {

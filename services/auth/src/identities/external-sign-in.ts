@@ -17,14 +17,9 @@ import { isBanned } from '../users/is-banned.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import { isHeldUnproven } from '../users/unproven-holder.store.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
+import { type ExternalSignIn, type ExternalSignInDeps, type ExternalUser, unverifiedEmail } from './external-account.ts'
 import { lockExternalAccount } from './external-user.store.ts'
-import {
-  type ExternalSignIn,
-  type ExternalSignInDeps,
-  type ExternalUser,
-  findOrCreateExternalUser,
-  unverifiedEmail,
-} from './external-user.ts'
+import { findOrCreateExternalUser } from './external-user.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 
 type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }

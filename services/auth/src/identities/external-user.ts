@@ -1,60 +1,35 @@
 // Whose account it is that somebody showed at a provider. The one rule: an account here is given to somebody because the
-// provider has verified an address, never because it was told one (contract/auth-external.md 2.5).
+// provider has verified an address, never because it was told one (contract/auth-external.md 2.5). A known account goes on in
+// sign-in-again.ts, an unknown one joins a user here or becomes a new one (create-external-user.ts).
 import type { Transaction } from 'kysely'
-import { type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
-import type { Config } from '../config.ts'
-import type { DB, Metadata } from '../db/tables.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
+import type { DB } from '../db/tables.ts'
 import { NIL_UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
-import { type NotifyDeps, notify } from '../mail/notify.ts'
+import { notify } from '../mail/notify.ts'
 import { endTokens } from '../one-time-tokens/end-tokens.ts'
-import { type CleanAccount, primaryEmail } from '../providers/clean-account.ts'
-import type { ExternalEmail } from '../providers/provider.ts'
-import { applyEmailChange, confirmAddress, findUserIdsByEmails, isEmailTaken } from '../users/addresses.store.ts'
-import { blankUser } from '../users/blank-user.ts'
+import { primaryEmail } from '../providers/clean-account.ts'
+import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
-import { displace, displaceHolder } from '../users/displace-holder.ts'
+import { displace } from '../users/displace-holder.ts'
 import { isBanned } from '../users/is-banned.ts'
-import { mergeUserMetadata, refreshProviders } from '../users/metadata.store.ts'
-import { isModestMetadata } from '../users/metadata.ts'
+import { refreshProviders } from '../users/metadata.store.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
-import { isPending } from '../users/proven-addresses.ts'
+import { dropAddress, lockUnprovenHolder, releaseAddress, type UnprovenHolder } from '../users/unproven-holder.store.ts'
+import { findUserById, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
+import { createExternalUser } from './create-external-user.ts'
 import {
-  dropAddress,
-  lockUnprovenHolder,
-  releaseAddress,
-  type UnprovenHolder,
-  withdrawEmail,
-} from '../users/unproven-holder.store.ts'
-import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
-import { findIdentity, forgetUnprovenOwner, refreshIdentity } from './external-user.store.ts'
+  type ExternalSignIn,
+  type ExternalSignInDeps,
+  type ExternalUser,
+  type Found,
+  identityData,
+  mergeIfItFits,
+} from './external-account.ts'
+import { findIdentity, forgetUnprovenOwner } from './external-user.store.ts'
 import { insertIdentity } from './identities.store.ts'
-
-export type ExternalSignInDeps = AuditDeps &
-  NotifyDeps & {
-    config: Pick<Config, 'external' | 'jwt' | 'mail' | 'mfa' | 'sessions' | 'signup'>
-    now: () => Date
-    newId: () => string
-  }
-
-export interface ExternalSignIn {
-  provider: { name: string; settings: { linking: 'verified' | 'never' } }
-  account: CleanAccount
-  audience: string
-  acceptLanguage: string | undefined
-}
-
-export interface ExternalUser {
-  user: User
-  isNew: boolean
-  /** Somebody else, who has the address: it is not verified, so there is no account for who showed it. */
-  isAnother: boolean
-  /** Address that the provider told and has not verified: a wanted one, and never the account's before its proof. */
-  toldEmail?: string | undefined
-}
-
-type Found = Omit<ExternalUser, 'user'> & { userId: string }
+import { signInAgain } from './sign-in-again.ts'
 
 /**
  * The user of an account at a provider, which the caller has locked: theirs already, linked to it now, or new. Throws as the
@@ -75,48 +50,6 @@ export async function findOrCreateExternalUser(
     await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: provider.name } })
   }
   return { ...found, user }
-}
-
-async function signInAgain(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  { account }: ExternalSignIn,
-  identity: { id: string; user_id: string },
-): Promise<Found> {
-  const user = (await lockAndReadUser(trx, identity.user_id)) ?? refuseVanishedAccount()
-  // The lock may have waited for what took the identity away: a proof of the address, or an unlinking.
-  if (!user.identities.some(({ id }) => id === identity.id)) refuseVanishedAccount()
-  const email = primaryEmail(account)
-  const data = identityData(account, email)
-  await refreshIdentity(trx, identity.id, data, deps.now())
-  await mergeIfItFits(deps, trx, user, data)
-  const found = { userId: user.id, isNew: false, isAnother: false }
-  if (email?.verified) await takeVerified(deps, trx, log, user, email.email)
-  // Made while such sign-ins were refused.
-  else if (isPending(user) && deps.config.external.allowUnverifiedEmail) await withdrawEmail(trx, user.id, deps.now())
-  if (!user.is_anonymous) return found
-  // An anonymous user linked it, and the told address still waits for its proof.
-  const toldEmail = email && !email.verified ? email.email : undefined
-  if (!toldEmail || deps.config.external.allowUnverifiedEmail) {
-    await changeUser(trx, user.id, { is_anonymous: false }, deps.now())
-  }
-  return { ...found, toldEmail }
-}
-
-/** Confirms the address of an account, or gives it this one where it has none that is confirmed and nobody else has it. */
-async function takeVerified(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  log: AuditLog,
-  user: User,
-  email: string,
-): Promise<void> {
-  const now = deps.now()
-  if (user.email === email) return confirmAddress(trx, user.id, 'email', now)
-  if (user.email_confirmed_at || (user.email && !(await withdrawEmail(trx, user.id, now)))) return
-  await displaceHolder(deps, trx, log, user, { channel: 'email', value: email })
-  if (!(await isEmailTaken(trx, email, user.aud, user.id))) await applyEmailChange(trx, user.id, email, 'proven', now)
 }
 
 async function joinOrCreate(
@@ -145,7 +78,7 @@ async function joinOrCreate(
   const preferred = primaryEmail(account)?.email
   const holder = owner ?? holders.find((id) => squatters.get(id)?.email === preferred) ?? holders[0]
   if (!holder) {
-    const found = await createUser(deps, trx, signIn)
+    const found = await createExternalUser(deps, trx, signIn)
     // Somebody has come by the address in this very moment, and can be seen by now.
     return found ?? joinOrCreate(deps, trx, log, signIn)
   }
@@ -169,7 +102,7 @@ async function createInsteadOf(
 ): Promise<Found> {
   const displaced = []
   for (const target of squatters.values()) displaced.push({ target, action: await displaceSquatter(deps, trx, target) })
-  const found = (await createUser(deps, trx, signIn)) ?? refuseVanishedAccount()
+  const found = (await createExternalUser(deps, trx, signIn)) ?? refuseVanishedAccount()
   const actor = (await findUserById(trx, found.userId)) as User
   for (const event of displaced) await audit(deps, trx, log, { ...event, actor })
   return found
@@ -250,76 +183,4 @@ export async function forgetRegistrant(trx: Transaction<DB>, user: LockedAccount
   if (user.email_confirmed_at || user.phone_confirmed_at) return
   const data = user.is_email_vouched ? user.user_metadata : {}
   await forgetUnprovenOwner(trx, user.id, { identityId, data, now })
-}
-
-/** Undefined when somebody else had the address first. */
-async function createUser(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  { provider, account, audience }: ExternalSignIn,
-): Promise<Found | undefined> {
-  const { config } = deps
-  if (config.signup.disabled) throw apiError('signup_disabled')
-  const now = deps.now()
-  const email = primaryEmail(account)
-  const [holder] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
-  if (holder && email?.verified) return undefined
-  // It is only told to be theirs.
-  if (holder && !config.external.allowUnverifiedEmail) return { userId: holder, isNew: false, isAnother: true }
-  // The account is let in without it; the answer is the same whether the address is taken.
-  const toldEmail = config.external.allowUnverifiedEmail && !email?.verified ? email?.email : undefined
-  const ownEmail = toldEmail || holder ? undefined : email
-  const isAssumed = ownEmail !== undefined && !ownEmail.verified && config.mail.autoconfirm
-  const data = identityData(account, email)
-  const id = deps.newId()
-  const { identities: _none, confirmed_at: _generated, ...row } = blankUser(id, audience, config.jwt.defaultRole, now)
-  const isInserted = await insertUser(trx, {
-    ...row,
-    email: ownEmail?.email ?? null,
-    email_confirmed_at: ownEmail?.verified || isAssumed ? now : null,
-    email_assumed: isAssumed,
-    email_change: toldEmail ?? null,
-    email_change_sent_at: toldEmail ? now : null,
-    app_metadata: { provider: provider.name, providers: [provider.name] },
-    user_metadata: data,
-  })
-  if (!isInserted) return undefined
-  await insertIdentity(trx, {
-    id: deps.newId(),
-    userId: id,
-    provider: provider.name,
-    providerId: account.sub,
-    data,
-    now,
-  })
-  return { userId: id, isNew: true, isAnother: false, toldEmail }
-}
-
-/** The refusal of an address nobody has verified; `isLinked`: its account was linked to one that had none. */
-export const unverifiedEmail = (provider: string, { isMailed = false, isLinked = false } = {}) =>
-  apiError(isLinked ? 'email_not_confirmed' : 'provider_email_needs_verification', {
-    status: 422,
-    message: isMailed
-      ? `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
-      : `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
-  })
-
-/** What an identity holds, and what the user's metadata gets of it; the two booleans are always there. */
-export const identityData = ({ sub, claims }: CleanAccount, email: ExternalEmail | undefined): Metadata => ({
-  ...claims,
-  sub,
-  provider_id: sub,
-  ...(email ? { email: email.email } : {}),
-  email_verified: email?.verified ?? false,
-  phone_verified: false,
-})
-
-/** A user whose metadata is full keeps it as it is: the provider tells the same next time. */
-export async function mergeIfItFits(
-  deps: ExternalSignInDeps,
-  trx: Transaction<DB>,
-  user: User,
-  data: Metadata,
-): Promise<void> {
-  if (isModestMetadata({ ...user.user_metadata, ...data })) await mergeUserMetadata(trx, user.id, data, deps.now())
 }

@@ -29,26 +29,6 @@ export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity
     .execute()
 }
 
-/**
- * An address that was proven where the identity is from. One that a provider was only told, or was told by a user of ours, must
- * not keep its owner out.
- */
-export const hasVerifiedEmail = sql<boolean>`${sql.ref('identities.identity_data')} @> '{"email_verified": true}'`
-
-/** Whose account of the audience is linked with this address, whatever the account's own address is. */
-export async function findUserIdByIdentityEmail(trx: Transaction<DB>, email: string, aud: string) {
-  const found = await trx
-    .selectFrom('identities')
-    .innerJoin('users', 'users.id', 'identities.user_id')
-    .select('identities.user_id')
-    .where('identities.email', '=', email)
-    .where(hasVerifiedEmail)
-    .where('users.aud', '=', aud)
-    .limit(1)
-    .executeTakeFirst()
-  return found?.user_id
-}
-
 /** Marks the address as verified in the user's identities that carry it. */
 export async function setIdentityEmailVerified(trx: Transaction<DB>, userId: string, email: string, now: Date) {
   await trx
@@ -125,12 +105,17 @@ export async function deleteIdentitiesExcept(trx: Transaction<DB>, userId: strin
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('provider', '!=', provider).execute()
 }
 
-/** Accounts at providers; false where there was none. */
-export async function deleteProviderIdentities(trx: Transaction<DB>, userId: string): Promise<boolean> {
+/** Deletes the user's accounts at providers, but those that verified `exceptEmail`; false where there was none. */
+export async function deleteProviderIdentities(
+  trx: Transaction<DB>,
+  userId: string,
+  exceptEmail: string | null = null,
+): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('identities')
     .where('user_id', '=', userId)
     .where('provider', 'not in', ['email', 'phone'])
+    .where(sql<boolean>`(email = ${exceptEmail} and identity_data @> '{"email_verified": true}') is not true`)
     .executeTakeFirst()
   return numDeletedRows > 0n
 }

@@ -7,7 +7,7 @@ import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { type IdentityJson, lockAndReadUser, type User } from '../users/users.store.ts'
-import type { ExternalSignInDeps } from './external-user.ts'
+import type { ExternalSignInDeps } from './external-account.ts'
 import { deleteIdentity } from './identities.store.ts'
 
 /**

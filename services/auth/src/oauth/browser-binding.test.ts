@@ -1,7 +1,13 @@
 // An attempt to sign in at a provider belongs to the browser that began it (RFC 9700 section 4.7).
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenIdProvider, signInAt, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
+import {
+  type OpenIdProvider,
+  pressButton,
+  signInAt,
+  startOpenIdProvider,
+  visitFrom,
+} from '../../test/openid-provider.ts'
 import { type ProviderSignIns, startProviderSignIns } from '../../test/provider-sign-in.ts'
 import { type Answer, fragmentOf, queryOf, startTestService, type TestService } from '../../test/service.ts'
 import { deleteExpired } from '../housekeeping.ts'
@@ -121,6 +127,18 @@ describe('the cookie', () => {
     await own.close()
   })
 
+  test('without prefix is none of an attempt that comes back by TLS, also where our own address has none', async () => {
+    const own = await service.with({ AUTH_API_EXTERNAL_URL: 'http://auth.example' })
+    const begun = await own.otherBrowser().get(AUTHORIZE)
+    const [cookie = ''] = String(cookiesOf(begun)[0]).split(';')
+    const state = new URL(String(begun.headers.location)).searchParams.get('state')
+    const ask = (given: string) => own.otherBrowser().get(`/callback?state=${state}&error=denied`, { cookie: given })
+    expect(cookie).toMatch(/^__Host-auth-attempt-/)
+    expect(refusal(await ask(cookie.slice('__Host-'.length)))).toEqual(ELSEWHERE)
+    expect(queryOf(await ask(cookie))).toEqual({ error: 'denied' })
+    await own.close()
+  })
+
   test('gives foreign pages no more rights: answers allow the same as without', async () => {
     const headers = { origin: 'https://evil.example' }
     const { headers: answered } = await service.otherBrowser().get(AUTHORIZE, headers)
@@ -179,7 +197,11 @@ describe('an attempt that was asked for by something else than a navigation to u
     const linking = async () =>
       (await service.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)).body.url as string
     const make = what === 'linking' ? linking : () => ask('other.example')
-    const open = async (address: string) => back(service.otherBrowser(), new URL(address))
+    const open = async (address: string) => {
+      const browser = service.otherBrowser()
+      const opened = await back(browser, new URL(address))
+      return opened.status === 200 ? pressButton(browser, opened) : opened
+    }
     const address = await make()
     expect(String((await open(address)).headers.location)).toContain(google.issuer)
     expect(refusal(await open(address))).toMatchObject({ error_code: 'bad_oauth_state' })
@@ -190,6 +212,31 @@ describe('an attempt that was asked for by something else than a navigation to u
     changed.searchParams.set('begin', `A${changed.searchParams.get('begin')}`)
     expect(refusal(await open(changed.href))).toMatchObject({ error_description: 'This address is not complete' })
     expect(refusal(await open('https://auth.example/callback?begin='))).toMatchObject({ error_code: 'bad_oauth_state' })
+  })
+
+  test('is not spent by a browser that looks ahead', async () => {
+    google.next(newPerson())
+    const address = await ask('other.example')
+    const { pathname, search } = new URL(address)
+    for (const [name, value] of [
+      ['purpose', 'prefetch'],
+      ['sec-purpose', 'prefetch;prerender'],
+    ] as const) {
+      expect((await service.otherBrowser().get(pathname + search, { [name]: value })).status).toBe(204)
+    }
+    const callback = await visitFrom(service, google, address)
+    expect((await service.get(callback.pathname + callback.search, { purpose: 'prefetch' })).status).toBe(204)
+    expect(fragmentOf(await back(service, callback)).access_token).toBeTruthy()
+  })
+
+  test('is refused where its parameters are too long for the header of an answer', async () => {
+    const { auth } = await service.signedIn()
+    const long = `&login_hint=${'x'.repeat(2000)}`
+    const linking = await service.get(`/user/identities/authorize?provider=google${long}`, auth)
+    const signingIn = await service.get(AUTHORIZE + long + long.replace('login_hint', 'hd'), { host: 'other.example' })
+    for (const { status, body } of [linking, signingIn]) {
+      expect([status, body?.error_code]).toEqual([400, 'validation_failed'])
+    }
   })
 
   test('and is finished by another browser than the one that opened it links nothing', async () => {
@@ -203,26 +250,102 @@ describe('an attempt that was asked for by something else than a navigation to u
   })
 })
 
-describe('of sign-ins begun at providers by all together, without an address to count by,', () => {
+describe('an address that links an account, which may come from a stranger,', () => {
+  const addressOf = async (auth: Record<string, string>) => {
+    const { body } = await service.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
+    return new URL(body.url)
+  }
+  const providersOf = async (userId: string) =>
+    (await service.get(`/admin/users/${userId}`, service.admin)).body.app_metadata.providers
+  const beginOf = (address: URL) => ({ begin: String(address.searchParams.get('begin')) })
+
+  test('shows whose account gets which provider, and goes there by its button alone', async () => {
+    const { auth, userId } = await service.signedIn("o'links&co@example.com")
+    const address = await addressOf(auth)
+    const victim = service.otherBrowser()
+    const page = await back(victim, address)
+    expect([page.status, page.headers['content-type'], page.headers.location]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      undefined,
+    ])
+    expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'")
+    expect(page.text).toContain(
+      'at google next becomes a way in to the account o&#39;links&amp;co@example.com at site.example.',
+    )
+    // Come back to, it is the same page.
+    expect((await back(victim, address)).status).toBe(200)
+    google.next(newPerson())
+    const callback = await google.visit(String((await pressButton(victim, page)).headers.location))
+    await back(victim, callback)
+    expect(await providersOf(userId)).toEqual(['email', 'google'])
+  })
+
+  test('says so in the language of the reader, and of an account without an address', async () => {
+    const anonymous = await service.with({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+    const { body } = await anonymous.post('/signup', {})
+    const { pathname, search } = await addressOf({ authorization: `Bearer ${body.access_token}` })
+    expect((await service.get(pathname + search)).text).toContain('a way in to a guest account without an address')
+    const german = await service.get(pathname + search, { 'accept-language': 'de' })
+    expect(german.text).toContain('ein Zugang zu einem Gastkonto ohne Adresse')
+    await anonymous.close()
+  })
+
+  test.each<[string, (victim: Pick<TestService, 'get' | 'submit'>, address: URL) => Promise<Answer>]>([
+    ['that another site posts', (victim, address) => victim.submit('/callback', beginOf(address))],
+    [
+      'that another host of the site posts, after the page was opened',
+      async (victim, address) => {
+        await back(victim, address)
+        return victim.submit('/callback', beginOf(address), { 'sec-fetch-site': 'same-site' })
+      },
+    ],
+  ])('begins nothing by a form %s', async (_whose, submit) => {
+    const { auth } = await service.signedIn()
+    const address = await addressOf(auth)
+    expect(refusal(await submit(service.otherBrowser(), address))).toEqual(ELSEWHERE)
+    const browser = service.otherBrowser()
+    await back(browser, address)
+    const pressed = await browser.submit('/callback', beginOf(address), { 'sec-fetch-site': 'same-origin' })
+    expect(String(pressed.headers.location)).toContain(google.issuer)
+  })
+
+  test('leads nowhere once its account is deleted', async () => {
+    const { auth, userId } = await service.signedIn()
+    const address = await addressOf(auth)
+    await service.delete(`/admin/users/${userId}`, service.admin)
+    expect(refusal(await back(service, address))).toMatchObject({ error_code: 'user_not_found' })
+  })
+})
+
+describe('sign-ins begun at providers and never ended', () => {
   const rows = async ({ deps }: TestService) => {
     const { count } = deps.db.fn
     const counted = deps.db.selectFrom('flow_states').select(count<string>('id').as('rows'))
     return Number((await counted.executeTakeFirstOrThrow()).rows)
   }
+  const limited = (settings: Record<string, string>) => ({ ...settings, AUTH_RATE_LIMIT_HEADER: 'x-client' })
+  const stranger = { 'x-client': '203.0.113.1' }
+  const user = { 'x-client': '203.0.113.2' }
 
-  test('no more than AUTH_RATE_LIMIT_PROVIDER_SIGN_INS add a row', async () => {
-    const own = await startTestService({
-      ...google.settings('GOOGLE'),
-      AUTH_RATE_LIMIT_PROVIDER_SIGN_INS: '3/5m',
-      AUTH_WORKERS_ENABLED: 'false',
-    })
-    const answers = await Promise.all(Array.from({ length: 9 }, () => own.get(AUTHORIZE)))
+  test('are limited by client address, and by nothing that a stranger could use up for all', async () => {
+    const own = await startTestService(
+      limited({ ...google.settings('GOOGLE'), AUTH_RATE_LIMIT_TOKEN_REFRESH: '3', AUTH_WORKERS_ENABLED: 'false' }),
+    )
+    const answers = await Promise.all(Array.from({ length: 9 }, () => own.get(AUTHORIZE, stranger)))
     const refused = answers.filter(({ status }) => status === 429)
     expect([refused.length, await rows(own)]).toEqual([6, 3])
     expect(refused[0]).toMatchObject({
       headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
       body: { error_code: 'over_request_rate_limit' },
     })
+    expect((await own.get(AUTHORIZE, user)).status).toBe(302)
+    // What comes back is counted, too.
+    const guess = (from: object) => own.get('/callback?code=x&state=00000000-0000-4000-8000-000000000000', { ...from })
+    const codes = []
+    for (let time = 0; time < 4; time++) codes.push(queryOf(await guess(stranger)).error_code)
+    expect(codes).toEqual([...Array(3).fill('bad_oauth_state'), 'over_request_rate_limit'])
+    expect(queryOf(await guess(user)).error_code).toBe('bad_oauth_state')
     await own.close()
   })
 
@@ -237,12 +360,16 @@ describe('of sign-ins begun at providers by all together, without an address to 
     expect(await rows(service)).toBe(0)
   })
 
-  test('a tenth may cause a request of ours', async () => {
-    const all = await startProviderSignIns({ AUTH_RATE_LIMIT_PROVIDER_SIGN_INS: '20/5m' })
-    const answers = await Promise.all(Array.from({ length: 6 }, () => all.service.get('/authorize?provider=twitter')))
+  test('cause no more than 20 requests of ours by client address, and none when an address is opened again', async () => {
+    const all = await startProviderSignIns(limited({}))
+    const begin = (from: object) => all.service.get('/authorize?provider=twitter', { ...from })
+    const answers = await Promise.all(Array.from({ length: 24 }, () => begin(stranger)))
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(4)
-    expect([all.far.requests('twitter').length, await rows(all.service)]).toEqual([2, 2])
-    expect((await all.service.get('/authorize?provider=github')).status).toBe(302)
+    expect([all.far.requests('twitter').length, await rows(all.service)]).toEqual([20, 20])
+    const elsewhere = await all.service.get('/authorize?provider=twitter', { ...user, host: 'other.example' })
+    const { pathname, search } = new URL(String(elsewhere.headers.location))
+    for (let time = 0; time < 3; time++) await all.service.get(pathname + search, user)
+    expect(all.far.requests('twitter')).toHaveLength(21)
     await all.close()
   })
 })

@@ -14,15 +14,19 @@ import { apiError } from '../errors.ts'
 import { bindBrowser, isBound, unbindBrowser } from '../http/attempt-cookie.ts'
 import { clientOf } from '../http/client.ts'
 import { errorAnswers } from '../http/error-bodies.ts'
-import { mailContextOf } from '../http/mail-context.ts'
+import { acceptLanguageOf, mailContextOf } from '../http/mail-context.ts'
+import { isPrefetch } from '../http/prefetch.ts'
 import { errorResponses } from '../http/shapes.ts'
+import type { Linking } from '../identities/link-identity.ts'
 import { countSignIn } from '../metrics.ts'
+import { BUTTON_PAGE_CSP } from '../pages/button-page.ts'
 import type { SignInSecrets } from '../providers/sign-in-client.ts'
 import { withQuery } from '../redirects/redirect-url.ts'
-import { beginSignIn, readAddressToBegin } from './begin-sign-in.ts'
+import { type AddressToBegin, beginSignIn, isReachedByTls, readAddressToBegin } from './begin-sign-in.ts'
 import { errorParameters, failedRedirect, signedInRedirect, tokensForAddress } from './callback-redirect.ts'
 import { finishSignIn } from './finish-sign-in.ts'
 import { type FlowState, takeFlowState } from './flow-states.store.ts'
+import { linkingPage } from './linking-page.ts'
 
 /** Apple posts the user's name beside the code; nothing a provider sends is longer. */
 const MAX_FORM_BYTES = 64 * 1024
@@ -38,7 +42,8 @@ const CallbackQuery = Type.Object(
     error_description: Type.Optional(Type.String()),
     begin: Type.Optional(
       Type.String({
-        description: 'Not from a provider: begins what was asked for elsewhere, and sends the browser there.',
+        description:
+          'Not from a provider: begins what was asked for elsewhere, and sends the browser there. Linking shows a page first, whose button posts `begin`.',
       }),
     ),
   },
@@ -67,14 +72,19 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     try {
       if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
       if (callback.begin !== undefined) {
-        const { id, order } = readAddressToBegin(deps, callback.begin)
-        target = targetOf(order)
+        const attempt = readAddressToBegin(deps, callback.begin)
+        target = targetOf(attempt.order)
         await deps.limits.byAddress(request, 'authorize')
-        const begun = await beginSignIn(deps, order, id)
+        const { linking } = attempt.order
+        if (linking && request.method === 'GET') return await askBeforeLinking(request, reply, attempt, linking)
+        if (linking && !isButtonPressed(request, attempt.id)) throw begunElsewhere()
+        const countRequest = () => deps.limits.providerAsked(request)
+        const begun = await beginSignIn(deps, attempt.order, { id: attempt.id, countRequest })
         if (isPastDeadline()) return reply
         bindBrowser(request, reply, deps.attemptKey, begun)
         return redirect({ location: begun.url, status: 302 })
       }
+      await deps.limits.byAddress(request, 'callback')
       const state = await takeState(request, callback.state)
       target = targetOf(state)
       unbindBrowser(request, reply, state.id)
@@ -85,11 +95,33 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     }
   }
 
+  async function askBeforeLinking(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { id, order, begin }: AddressToBegin,
+    { userId }: Linking,
+  ) {
+    const { name, settings } = deps.providers.find(order.provider)
+    const page = await linkingPage(deps, { provider: name, userId, begin, acceptLanguage: acceptLanguageOf(request) })
+    if (isPastDeadline()) return reply
+    const lifetimeSeconds = config.external.stateLifetimeSeconds
+    const isSecure = isReachedByTls(deps, settings)
+    bindBrowser(request, reply, deps.attemptKey, { id, lifetimeSeconds, isSecure, isPosted: false })
+    return reply.header('content-security-policy', BUTTON_PAGE_CSP).type('text/html; charset=utf-8').send(page)
+  }
+
+  /**
+   * The cookie of the page comes along with no request of another site, and `Sec-Fetch-Site` tells apart other hosts of this
+   * site.
+   */
+  const isButtonPressed = (request: FastifyRequest, id: string) =>
+    ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined) &&
+    isBound(request, deps.attemptKey, id)
+
   async function takeState(request: FastifyRequest, id: string | undefined): Promise<FlowState> {
     if (!id) throw apiError('bad_oauth_callback')
     if (!UUID.test(id)) throw apiError('bad_oauth_state', { message: 'OAuth state parameter is invalid' })
-    const isPlainAllowed = config.server.externalUrl.startsWith('http:')
-    const isSameBrowser = isBound(request, deps.attemptKey, { id, isPlainAllowed })
+    const isSameBrowser = isBound(request, deps.attemptKey, id)
     const state = await takeFlowState(deps.db, id, { isSameBrowser }, deps.now())
     if (state?.refusal === 'elsewhere') throw begunElsewhere()
     if (state?.refusal === 'expired') throw apiError('bad_oauth_state', { message: 'OAuth state has expired' })
@@ -158,9 +190,12 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       tags: ['external sign-in'],
       summary: 'Where a provider sends the browser back to',
       querystring: CallbackQuery,
-      response: { 302: Type.Null(), 303: Type.Null(), ...errorResponses(400) },
+      response: { 200: Type.String(), 204: Type.Null(), 302: Type.Null(), 303: Type.Null(), ...errorResponses(400) },
     },
-    handler: (request, reply) => arrive(request, reply, request.query as Record<string, string>),
+    handler: async (request, reply) => {
+      if (isPrefetch(request)) return reply.code(204).send(null)
+      return arrive(request, reply, request.query as Record<string, string>)
+    },
   })
 
   app.route({

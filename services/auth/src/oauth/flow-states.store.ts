@@ -82,3 +82,9 @@ const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
 /** Housekeeping. */
 export const deleteExpiredFlowStates = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'flow_states', sql`expires_at < ${before}`, limit)
+
+/** Reports whether an attempt of this id was begun. */
+export async function isBegun(db: Kysely<DB>, id: string): Promise<boolean> {
+  const found = await db.selectFrom('flow_states').select('id').where('id', '=', id).executeTakeFirst()
+  return found !== undefined
+}

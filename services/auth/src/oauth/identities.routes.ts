@@ -36,7 +36,12 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       security,
       querystring: AuthorizeQuery,
       response: {
-        200: Type.Object({ url: Type.String({ description: 'With skip_http_redirect=true.' }) }),
+        200: Type.Object({
+          url: Type.String({
+            description:
+              "With skip_http_redirect=true. A page for the user's browser, whose button goes to the provider.",
+          }),
+        }),
         302: Type.Null(),
         ...errorResponses(400, 401, 403, 404, 429),
       },

@@ -1,6 +1,7 @@
 import { countLockWaits } from '@services/common/testing/lock-waits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenIdProvider, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
+import { askToLink, identityIn, link as linkAt, newPerson, type Person } from '../../test/linked-identities.ts'
+import { type OpenIdProvider, pressButton, startOpenIdProvider, visitFrom } from '../../test/openid-provider.ts'
 import { enrollTotp, signInAgain, verifyTotp, withTotp } from '../../test/second-factors.ts'
 import {
   fragmentOf,
@@ -33,29 +34,12 @@ afterAll(async () => {
   await google.close()
 })
 
-let people = 0
-const newPerson = (more: object = {}) => {
-  const sub = `linked-${people++}`
-  return { sub, email: `${sub}@example.com`, email_verified: true, ...more }
-}
-
 type Auth = SignedIn['auth']
 
-const authorize = (auth: Auth, query = '') =>
-  service.get(`/user/identities/authorize?provider=google&skip_http_redirect=true${query}`, auth)
-
-async function link(auth: Auth, person: ReturnType<typeof newPerson>) {
-  google.next(person)
-  const { body } = await authorize(auth)
-  const callback = await visitFrom(service, google, body.url)
-  return service.get(callback.pathname + callback.search)
-}
-
+const authorize = (auth: Auth) => askToLink(service, auth)
+const link = (auth: Auth, person: Person) => linkAt(service, google, auth, person)
 const read = async (auth: Auth) => (await service.get('/user', auth)).body
 const unlink = (auth: Auth, id: string) => service.delete(`/user/identities/${id}`, auth)
-const identityIn = (user: { identities: { provider: string; identity_id: string }[] }, provider: string) =>
-  user.identities.find((identity) => identity.provider === provider)?.identity_id as string
-
 async function anonymous() {
   const { body } = await service.post('/signup', {})
   return { userId: body.user.id, auth: { authorization: `Bearer ${body.access_token}` } }
@@ -77,7 +61,7 @@ describe('linking', () => {
     expect(JSON.stringify(entries)).toContain(userId)
   })
 
-  test('begins at an address of ours, where the browser goes by itself: it is told of it, or redirected there', async () => {
+  test('begins at an address of ours, where the browser goes by itself and is asked: it is told of it, or redirected there', async () => {
     const { auth } = await service.signedIn()
     const redirected = await service.get('/user/identities/authorize?provider=google', auth)
     const { body, headers } = await authorize(auth)
@@ -85,7 +69,7 @@ describe('linking', () => {
     for (const url of [String(redirected.headers.location), body.url]) {
       expect(url).toMatch(/^https:\/\/auth\.example\/callback\?begin=/)
       const { pathname, search } = new URL(url)
-      const begun = await service.get(pathname + search)
+      const begun = await pressButton(service, await service.get(pathname + search))
       expect([begun.status, String(begun.headers.location).startsWith(google.issuer)]).toEqual([302, true])
     }
   })
@@ -161,8 +145,8 @@ describe('linking', () => {
     const { auth, userId } = await service.signedIn()
     google.next(newPerson())
     const { body } = await authorize(auth)
-    await service.delete(`/admin/users/${userId}`, service.admin)
     const callback = await visitFrom(service, google, body.url)
+    await service.delete(`/admin/users/${userId}`, service.admin)
     expect(queryOf(await service.get(callback.pathname + callback.search)).error_code).toBe('user_not_found')
   })
 })

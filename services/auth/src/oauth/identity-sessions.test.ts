@@ -1,7 +1,8 @@
 // Sessions and identities at a provider: which identity comes with a sign-in, and which sessions go with an identity.
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OpenIdProvider, startOpenIdProvider } from '../../test/openid-provider.ts'
+import { identityIn, link, newPerson, type Person } from '../../test/linked-identities.ts'
+import { type OpenIdProvider, signInAt, startOpenIdProvider } from '../../test/openid-provider.ts'
 import { refresh, withTotp } from '../../test/second-factors.ts'
 import {
   fragmentOf,
@@ -27,18 +28,9 @@ afterAll(async () => {
   await google.close()
 })
 
-let people = 0
-const person = (email?: string) => {
-  const sub = `signs-in-${people++}`
-  return { sub, email: email ?? `${sub}@example.com`, email_verified: true }
-}
-type Person = ReturnType<typeof person>
-
 async function signIn(shown: Person, query = '') {
   google.next(shown)
-  const begun = await service.get(`/authorize?provider=google${query}`)
-  const callback = await google.visit(String(begun.headers.location))
-  return service.get(callback.pathname + callback.search)
+  return signInAt(service, google, `/authorize?provider=google${query}`)
 }
 
 const sessionOf = (answer: Awaited<ReturnType<typeof signIn>>) => {
@@ -50,7 +42,7 @@ describe('signing in at a provider by the address of a user who has a second fac
   test('lets in at aal1 each time and links nothing', async () => {
     const owner = await withTotp(service)
     for (let time = 0; time < 2; time++) {
-      const { auth } = sessionOf(await signIn(person(owner.email)))
+      const { auth } = sessionOf(await signIn(newPerson({ email: owner.email })))
       const { body } = await service.get('/user', auth)
       expect([body.id, body.app_metadata.providers]).toEqual([owner.userId, ['email']])
       expect((await service.put('/user', { password: 'another horse' }, auth)).body.error_code).toBe('insufficient_aal')
@@ -60,7 +52,7 @@ describe('signing in at a provider by the address of a user who has a second fac
 
   test('links as ever where the user has none, and tells the owner', async () => {
     const { auth, userId } = await service.signedIn('without-a-factor@example.com')
-    expect(fragmentOf(await signIn(person('without-a-factor@example.com'))).access_token).toBeTruthy()
+    expect(fragmentOf(await signIn(newPerson({ email: 'without-a-factor@example.com' }))).access_token).toBeTruthy()
     expect((await service.mailbox.waitFor('without-a-factor@example.com')).text).toContain('google')
     const { body } = await service.get('/user', auth)
     expect([body.id, body.app_metadata.providers]).toEqual([userId, ['email', 'google']])
@@ -70,16 +62,15 @@ describe('signing in at a provider by the address of a user who has a second fac
 describe('unlinking an identity', () => {
   /** A user with a password and one account at the provider, linked to it by the address. */
   async function withGoogle() {
-    const shown = person()
+    const shown = newPerson()
     const owner = await service.signedIn(shown.email)
     const session = sessionOf(await signIn(shown))
     const { body } = await service.get('/user', owner.auth)
-    const { identity_id } = body.identities.find(({ provider }: { provider: string }) => provider === 'google')
     return {
       shown,
       owner,
       session,
-      unlink: (auth: SignedIn['auth']) => service.delete(`/user/identities/${identity_id}`, auth),
+      unlink: (auth: SignedIn['auth']) => service.delete(`/user/identities/${identityIn(body, 'google')}`, auth),
     }
   }
   const GONE = { status: 400, body: { error_code: 'refresh_token_not_found' } }
@@ -108,11 +99,8 @@ describe('unlinking an identity', () => {
 
   test('leaves sessions that began with another identity of the same provider', async () => {
     const { owner, session, unlink } = await withGoogle()
-    const other = person()
-    google.next(other)
-    const { body } = await service.get('/user/identities/authorize?provider=google&skip_http_redirect=true', owner.auth)
-    const callback = await google.visit(body.url)
-    await service.get(callback.pathname + callback.search)
+    const other = newPerson()
+    await link(service, google, owner.auth, other)
     const kept = sessionOf(await signIn(other))
     expect((await unlink(owner.auth)).status).toBe(200)
     expect((await refresh(service, kept.refreshToken)).status).toBe(200)

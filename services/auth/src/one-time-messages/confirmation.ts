@@ -68,6 +68,6 @@ function passwordState({ claim, password_hash }: LockedAccount, { choosesPasswor
   return choosesPassword ? 'dropped' : ''
 }
 
-/** Whether the address is the account's own, not one it has through an identity, and not proven yet. */
+/** Whether the address is the account's own and not proven yet. */
 export const isUnconfirmed = (user: User, { channel, value }: Address): boolean =>
   user[channel] === value && !user[`${channel}_confirmed_at`]

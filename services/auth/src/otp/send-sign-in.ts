@@ -77,7 +77,7 @@ async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request
   const autoconfirm = address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
   const account = autoconfirm ? confirmed(made) : made
   const id = await insertAccount(deps, trx, account)
-  // Somebody else's by an identity of theirs: as if it were taken, which nobody is told.
+  // Taken in this very moment, which nobody is told.
   if (id !== account.user.id) return undefined
   if (autoconfirm) {
     const traits = { provider: address.channel }

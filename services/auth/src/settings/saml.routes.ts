@@ -2,17 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { apiError } from '../errors.ts'
 
 /**
- * Sign-in by SAML does not exist yet: clients get the answer of a server that has it off, whatever the body holds
- * (contract/auth-external.md 5).
+ * Answers every path below /sso as a server that has SAML off, whatever the body holds: it does not exist yet. The status is the
+ * 404 of all features that are off (contract/auth-sso-saml.md 1).
  */
 export const samlRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  for (const [method, url] of [
-    ['POST', '/sso'],
-    ['GET', '/sso/saml/metadata'],
-    ['POST', '/sso/saml/acs'],
-  ] as const) {
+  for (const url of ['/sso', '/sso/*']) {
     app.route({
-      method,
+      method: ['GET', 'POST'],
       url,
       schema: { hide: true },
       onRequest: async () => {

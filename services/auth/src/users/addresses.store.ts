@@ -1,34 +1,19 @@
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
-import { hasVerifiedEmail } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
 import { refuseTakenAddress } from './address-taken.ts'
 
 /**
- * Users of the audience who have one of the addresses: as their own, proven or not, or verified by a provider. An address
- * that a provider has not verified says nothing about whose it is.
+ * Returns the users of the audience whose own address is one of these, proven or not. Addresses of linked identities do not
+ * count: their mailboxes may have other owners by now (docs/addresses.md).
  */
 export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
-  const found = await db
-    .selectFrom('users')
-    .select('users.id')
-    .where('users.email', 'in', emails)
-    .where('users.aud', '=', aud)
-    .union((qb) =>
-      qb
-        .selectFrom('identities')
-        .innerJoin('users', 'users.id', 'identities.user_id')
-        .select('users.id')
-        .where('identities.email', 'in', emails)
-        .where(hasVerifiedEmail)
-        .where('users.aud', '=', aud),
-    )
-    .execute()
+  const found = await db.selectFrom('users').select('id').where('email', 'in', emails).where('aud', '=', aud).execute()
   return found.map(({ id }) => id)
 }
 
-/** Whether another user than `exceptId` has the address, as their own or through a linked identity. */
+/** Reports whether another user than `exceptId` has the address. */
 export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<boolean> {
   return (await findUserIdsByEmails(db, [email], aud)).some((id) => id !== exceptId)
 }

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import type { Claim, DB, Metadata } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
-import { findUserIdByIdentityEmail, insertIdentity } from '../identities/identities.store.ts'
+import { insertIdentity } from '../identities/identities.store.ts'
 import type { Address } from './address.ts'
 import { blankUser } from './blank-user.ts'
 import { withoutFacts } from './proven-addresses.ts'
@@ -17,7 +17,7 @@ export interface Account {
 
 /**
  * The user and identity a sign-up would create. Data of the caller never overrides what the service knows, nor adds an
- * address: identities are looked up by theirs.
+ * address.
  */
 export function newAccount(
   deps: { config: Pick<Config, 'jwt'>; newId: () => string; now: () => Date },
@@ -81,8 +81,8 @@ export function confirmed({ user, address, passwordHash }: Account): Account {
 }
 
 /**
- * Whose address it is now: the new user's, or that of the account that has it, as its own or through an identity. An address that
- * is confirmed already is so by a setting, and stored as assumed.
+ * Returns whose address it is now: the new user's, or that of the account that has it. An address that is confirmed already is so
+ * by a setting, and stored as assumed.
  */
 export async function insertAccount(
   deps: { now: () => Date },
@@ -91,13 +91,11 @@ export async function insertAccount(
 ): Promise<string> {
   const { user, address, passwordHash } = account
   await releaseAddress(trx, address, user.aud, deps.now())
-  const holder = await holderOf(trx, address, user.aud)
-  if (holder) return holder
   const { identities, confirmed_at: _generated, ...row } = user
   const isAssumed = user[`${address.channel}_confirmed_at`] !== null
   const inserted = { ...row, password_hash: passwordHash, [`${address.channel}_assumed`]: isAssumed }
   if (!(await insertUser(trx, inserted))) {
-    return (await ownerOf(trx, address, user.aud)) ?? refuseVanishedAccount()
+    return (await findUserByAddress(trx, address, user.aud))?.id ?? refuseVanishedAccount()
   }
   for (const identity of identities) {
     await insertIdentity(trx, {
@@ -111,14 +109,6 @@ export async function insertAccount(
   }
   return user.id
 }
-
-const holderOf = (trx: Transaction<DB>, address: Address, audience: string) =>
-  address.channel === 'email'
-    ? findUserIdByIdentityEmail(trx, address.value, audience)
-    : ownerOf(trx, address, audience)
-
-const ownerOf = async (trx: Transaction<DB>, address: Address, audience: string) =>
-  (await findUserByAddress(trx, address, audience))?.id
 
 /** The account that had the address was deleted in this very moment; the next try finds it free. */
 export function refuseVanishedAccount(): never {

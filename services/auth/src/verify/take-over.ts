@@ -52,7 +52,7 @@ async function moveToNewAccount(
   const action = await displace(trx, before, address, deps.now())
   const account = newAccount(deps, { address, data: {}, audience: before.aud }, null)
   const { user } = account
-  // Somebody else has the address by an identity.
+  // Somebody else has taken the address in this very moment.
   if ((await insertAccount(deps, trx, account)) !== user.id) throw apiError('email_exists')
   await audit(deps, trx, log, { action, actor: user, target: before })
   await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: address.channel } })

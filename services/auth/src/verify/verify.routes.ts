@@ -12,14 +12,16 @@ import { requestAudience } from '../http/authenticate.ts'
 import { clientOf, limitKeyOf } from '../http/client.ts'
 import { errorAnswers } from '../http/error-bodies.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
+import { isPrefetch } from '../http/prefetch.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
 import { pickLocale } from '../mail/locale.ts'
 import { countSignIn } from '../metrics.ts'
+import { BUTTON_PAGE_CSP } from '../pages/button-page.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { parsePhone } from '../users/phone-number.ts'
-import { CONFIRMATION_PAGE_CSP, confirmationPage } from './confirmation-page.ts'
+import { confirmationPage } from './confirmation-page.ts'
 import { type Confirmed, verifyCode, verifyLink } from './verify.ts'
 import { codeRedirect, errorRedirect, type Flow, flowOf, messageRedirect, sessionRedirect } from './verify-redirect.ts'
 
@@ -77,7 +79,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       if (isPrefetch(request)) return reply.code(204).send(null)
       const { type } = requireLink(request)
       if (!isBehindPage(config, type)) return followLink(request, reply)
-      reply.header('content-security-policy', CONFIRMATION_PAGE_CSP).header('referrer-policy', 'no-referrer')
+      reply.header('content-security-policy', BUTTON_PAGE_CSP).header('referrer-policy', 'no-referrer')
       const action = request.url.slice(request.url.indexOf('?'))
       const locale = pickLocale(config.mail, { acceptLanguage: acceptLanguageOf(request) })
       const page = confirmationPage({ action, type, locale, siteUrl: config.siteUrl })
@@ -177,9 +179,6 @@ function requireLink({ query: { token, type } }: LinkRequest): { token: string; 
 function isBehindPage({ mail: { confirmationPageTypes } }: Pick<Config, 'mail'>, type: string): boolean {
   return type === 'email' ? confirmationPageTypes.length > 0 : confirmationPageTypes.some((listed) => listed === type)
 }
-
-const isPrefetch = (request: FastifyRequest) =>
-  /prefetch|preview/i.test(`${request.headers.purpose ?? ''} ${request.headers['sec-purpose'] ?? ''}`)
 
 const isLinkForm = (request: FastifyRequest) =>
   Boolean((request.query as { token?: string }).token) &&

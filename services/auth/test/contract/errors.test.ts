@@ -19,6 +19,7 @@ test.for<[string, string, Who, object | undefined, number, string]>([
   ['POST', '/sso', 'nobody', { domain: 1 }, 404, 'saml_provider_disabled'],
   ['GET', '/sso/saml/metadata', 'nobody', undefined, 404, 'saml_provider_disabled'],
   ['POST', '/sso/saml/acs', 'nobody', undefined, 404, 'saml_provider_disabled'],
+  ['GET', '/sso/saml/slo', 'nobody', undefined, 404, 'saml_provider_disabled'],
   ['POST', '/token?grant_type=pkce', 'nobody', { auth_code: 'x', code_verifier: 'x' }, 404, 'flow_state_not_found'],
   ['POST', '/otp', 'nobody', {}, 400, 'validation_failed'],
   ['POST', '/magiclink', 'nobody', {}, 422, 'validation_failed'],

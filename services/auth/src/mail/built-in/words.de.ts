@@ -41,6 +41,13 @@ export const GERMAN: Words = {
     },
     email: { heading: 'Fast geschafft', text: `Weiter zu {site}. ${close}`, button: 'Weiter' },
   },
+  linking: {
+    heading: 'Konto verknüpfen?',
+    text: `Das Konto, mit dem du dich gleich bei {provider} anmeldest, wird ein Zugang zu {account} auf {site}. Mach nur weiter, wenn das dein eigenes Konto ist und du das dort gerade wolltest. Sonst schließe diese Seite: Deine Anmeldung würde zum Konto von jemand anderem gehören.`,
+    account: 'dem Konto {address}',
+    guest: 'einem Gastkonto ohne Adresse',
+    button: 'Mein Konto verknüpfen',
+  },
   linkHint: 'Falls die Schaltfläche nicht funktioniert, öffne diese Adresse:',
   mails: {
     invite: {

@@ -143,5 +143,12 @@ const withSubjects = Object.entries(MAIL_KINDS).map(([kind, { subject }]) => [
 export const ENGLISH: Words = {
   mails: Object.fromEntries(withSubjects) as Words['mails'],
   pages,
+  linking: {
+    heading: 'Link an account?',
+    text: `The account that you use at {provider} next becomes a way in to {account} at {site}. Continue only if that is your own account and you have just asked for this there. Otherwise close this page: your sign-in would belong to an account of somebody else.`,
+    account: 'the account {address}',
+    guest: 'a guest account without an address',
+    button: 'Link my account',
+  },
   linkHint: 'If the button does not work, open this address:',
 }

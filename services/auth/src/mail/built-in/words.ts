@@ -25,6 +25,8 @@ export interface Words {
   mails: Record<MailKind, MailWords>
   /** Of the confirmation page, by what the link does; `email` may do any of it. */
   pages: Record<LinkType | 'email', PageWords>
+  /** Page before an account at a provider is linked; `{provider}` is its name, `{account}` one of the two below. */
+  linking: PageWords & { account: string; guest: string }
   /** Before the link that is shown as text too. */
   linkHint: string
 }
