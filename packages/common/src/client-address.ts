@@ -30,10 +30,12 @@ export function readTrustedHeader(
   }
   const comma = entry === 'last' ? value.lastIndexOf(',') : value.indexOf(',')
   const element = entry === 'last' ? value.slice(comma + 1) : value.slice(0, comma === -1 ? undefined : comma)
-  const address = parseAddress(header === 'forwarded' ? forParameterOf(element) : element)
-  if (address !== undefined) return { address, limitKey: networkOf(address) }
-  warnOnce(request, header, 'the trusted address header holds no address: such requests count as one client')
-  return { address, limitKey: NO_ADDRESS }
+  const node = header === 'forwarded' ? forParameterOf(element) : element
+  const address = parseAddress(node)
+  if (address === undefined) {
+    warnOnce(request, header, 'the trusted address header holds no address: such requests count as one client')
+  }
+  return { address, limitKey: limitKeyOfAddress(node) }
 }
 
 /**
@@ -53,6 +55,12 @@ export function parseAddress(text: string): string | undefined {
     default:
       return undefined
   }
+}
+
+/** Rate-limit key of an address that no header names, a socket's. */
+export function limitKeyOfAddress(text: string): string {
+  const address = parseAddress(text)
+  return address === undefined ? NO_ADDRESS : networkOf(address)
 }
 
 /** IPv6 by /64, of which every customer has at least one to itself and could take another address for every request. */

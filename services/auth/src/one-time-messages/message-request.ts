@@ -21,7 +21,7 @@ import {
   withResendCounted,
   withSignInMailCounted,
 } from './message-budget.ts'
-import { type GapKind, type SendGapDeps, withinGaps } from './send-gap.ts'
+import { type Asker, type GapKind, gapKeyOf, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 export interface MessageRequest {
   type: 'recovery' | 'sign_in' | 'confirmation' | 'email_change' | 'phone_change'
@@ -73,7 +73,7 @@ export const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'em
  */
 export async function requestMessage(
   deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config },
-  asked: Omit<MessageRequest, 'messageId' | 'settings'>,
+  { network, ...asked }: Omit<MessageRequest, 'messageId' | 'settings'> & Asker,
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
   const { address, type, audience, data = {} } = asked
@@ -93,7 +93,7 @@ export async function requestMessage(
   }
   const noteSignIn = (isOverCap: boolean) =>
     isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => note(true)) : note()
-  await withinGaps(deps, [{ kind: gap, key: address.value }], () => {
+  await withinGaps(deps, [{ kind: gap, key: gapKeyOf(address, { ...asked, network }) }], () => {
     if (isChange(request)) return withResendCounted(deps, address, note)
     if (gap === 'sign_in_link') return withSignInMailCounted(deps, address, noteSignIn)
     return withMessagesCounted(deps, [address], note)

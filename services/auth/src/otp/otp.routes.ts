@@ -7,6 +7,7 @@ import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
+import { networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
@@ -56,6 +57,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       audience: requestAudience(request, config.jwt),
       context: mailContextOf(request, config),
       pkce,
+      network: networkOf(request, config),
       smsChannel: channel,
       createUser,
       data,

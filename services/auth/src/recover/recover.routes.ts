@@ -5,6 +5,7 @@ import type { Deps } from '../deps.ts'
 import { requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
+import { networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
@@ -39,6 +40,7 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         audience: requestAudience(request, config.jwt),
         context: mailContextOf(request, config),
         pkce: parsePkce(request.body),
+        network: networkOf(request, config),
       })
       return {}
     },
