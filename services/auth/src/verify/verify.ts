@@ -8,7 +8,7 @@ import { issueAuthCode } from '../auth-codes/issue-auth-code.ts'
 import type { ChallengeMethod, DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { LINK_TYPES } from '../mail/kinds.ts'
+import { LINK_TYPES, type LinkType } from '../mail/kinds.ts'
 import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
@@ -37,6 +37,10 @@ const PURPOSES: Record<string, readonly TokenPurpose[]> = {
   sms: ['phone_confirmation'],
   phone_change: ['phone_change'],
 }
+
+/** Whether links of one type are redeemed by the other, which anybody may write into the link instead. */
+export const isSameLink = (type: string, other: LinkType): boolean =>
+  TYPES_OF_LINKS.includes(type) && PURPOSES[type]?.some((purpose) => PURPOSES[other]?.includes(purpose)) === true
 
 /** What GET /verify takes as `type`: those of mails and the one that stands for any of them. */
 const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
