@@ -4,35 +4,60 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { NIL_UUID } from '../db/uuid.ts'
 import { countSignIn } from '../metrics.ts'
-import { type AuditDeps, type AuditLog, audit } from './audit.ts'
+import { type Actor, type AuditDeps, type AuditLog, audit } from './audit.ts'
 
 /** Longest address (RFC 5321, section 4.5.3.1.3); what is typed instead may be a megabyte. */
 const MAX_TYPED = 254
 
-/** Too many requests and a busy service are no attempts: recording them would let a flood fill the log. */
-const isAttempt = (error: unknown): error is ApiError =>
-  error instanceof ApiError && error.status < 500 && error.status !== 429
-
 /**
- * Counts a sign-in by how it ended, and records one that was refused under the address that was typed, known or not: both
- * leave the same entry, which names no account. The refusal is thrown on.
+ * Too many requests and a busy service are no attempts: recording them would let a flood fill the log. A PKCE code that nothing has
+ * is none at anybody's account.
  */
+const isAttempt = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.status < 500 && error.status !== 429 && error.code !== 'flow_state_not_found'
+
+export type RefusalLog = AuditLog & { warn(fields: object, message: string): void }
+
+interface Attempt {
+  /** How the caller wanted to be let in; the entry's `provider`. */
+  method: string
+  /** The address that was typed, or that a provider has shown; it names no account. */
+  typed: string
+}
+
+/** Counts a sign-in by how it ended, and records one that was refused. The refusal is thrown on. */
 export async function recordSignIn<Result>(
   deps: AuditDeps & { db: Kysely<DB> },
-  log: AuditLog & { warn(fields: object, message: string): void },
-  { method, typed }: { method: string; typed: string },
+  log: RefusalLog,
+  attempt: Attempt,
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
-    return await counted((result) => countSignIn(method, result), work)
+    return await counted((result) => countSignIn(attempt.method, result), work)
   } catch (error) {
-    if (isAttempt(error)) {
-      const actor = { id: NIL_UUID, email: typed.slice(0, MAX_TYPED), phone: null, user_metadata: {} }
-      const traits = { provider: method, error_code: error.code }
-      await audit(deps, deps.db, log, { action: 'login_failed', actor, traits }).catch((err) =>
-        log.warn({ err }, 'a refused sign-in could not be recorded'),
-      )
-    }
+    await recordRefusal(deps, log, { method: attempt.method, actor: unknownActor(attempt.typed) }, error)
     throw error
   }
+}
+
+/** Actor of an attempt whose account is not known: known and unknown addresses leave the same entry. */
+export const unknownActor = (typed: string): Actor => ({
+  id: NIL_UUID,
+  email: typed.slice(0, MAX_TYPED),
+  phone: null,
+  user_metadata: {},
+})
+
+/** Records that a caller was not let in, where `error` says so; without an entry the refusal stands all the same. */
+export async function recordRefusal(
+  deps: AuditDeps & { db: Kysely<DB> },
+  log: RefusalLog,
+  { method, actor }: { method: string; actor: Actor },
+  error: unknown,
+): Promise<void> {
+  if (!isAttempt(error)) return
+  const traits = { provider: method, error_code: error.code }
+  await audit(deps, deps.db, log, { action: 'login_failed', actor, traits }).catch((err) =>
+    log.warn({ err }, 'a refused sign-in could not be recorded'),
+  )
 }

@@ -33,6 +33,8 @@ export interface Limits {
   addressChange(userId: string): Promise<void>
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
   factorTry(factorId: string, sessionId: string): Promise<void>
+  /** Counts a refusal at an admin door, by user or network; false beyond what the audit log takes of one of them. */
+  isRefusalRecorded(who: string): Promise<boolean>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries['run']
   /** Forgets the misses of a password that has been changed. */
@@ -56,6 +58,9 @@ const FIVE_MINUTES = 300
 
 /** Nobody changes address more often; whoever asks for strangers' learns little. */
 const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
+
+/** Entries of refusals at admin doors that one user or network can cause: enough to be seen, too few to fill the log. */
+const RECORDED_REFUSALS = { points: 10, seconds: 3600 }
 
 /** Part of the sign-ins begun that may cause a request of ours each, which a provider counts against all our users. */
 const PROVIDER_REQUESTS_SHARE = 0.1
@@ -107,6 +112,7 @@ export function createLimits(
     points: Math.ceil(limits.providerSignIns.points * PROVIDER_REQUESTS_SHARE),
   })
   const perFactor = open('factor', factorTries)
+  const recordedRefusals = open('admin-refusals', RECORDED_REFUSALS)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -132,6 +138,15 @@ export function createLimits(
     async signInBegun({ asksProvider }) {
       if (asksProvider) await consume(providerRequests, 'all', 'over_request_rate_limit')
       await consume(signInsBegun, 'all', 'over_request_rate_limit')
+    },
+    async isRefusalRecorded(who) {
+      try {
+        await consume(recordedRefusals, keyOf(who), 'over_request_rate_limit')
+        return true
+      } catch (error) {
+        if (error instanceof ApiError) return false
+        throw error
+      }
     },
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
