@@ -1,5 +1,5 @@
-// A message somebody asks for without being signed in. The one rule: the request does the same for every address, known or
-// not; a worker looks the account up and sends what fits it. So neither answer nor time tells who has an account.
+// A message asked for without a session. The one rule: the request does the same work for every address, known or not, and notes
+// a claim to it; a worker then finds the account and sends what fits. A test number is answered at once.
 import type { QueueDefinition } from '@services/common/declare-queue'
 import { seal, unseal } from '@services/common/sealed'
 import type { Pkce } from '../auth-codes/pkce.ts'

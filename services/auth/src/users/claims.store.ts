@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { deleteBatch, jsonb } from '@services/common/database'
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
+import { nobodysKey } from '../db/nobody.store.ts'
 import type { Claim, DB, Metadata } from '../db/tables.ts'
 import type { Address } from './address.ts'
 import { registeredData } from './new-account.ts'
@@ -97,29 +98,47 @@ async function putAddressClaim(trx: Transaction<DB>, claim: AddressClaim, counts
 
 /**
  * An account with a proven address keeps what it has, and so does one that an admin made or invited. Of one that a provider
- * told the address nobody knows whether the request is its owner's.
+ * told the address nobody knows whether the request is its owner's. Without an account to write to, a row stands for it: time
+ * must not tell that one waits.
  */
 async function claimAccount(
   trx: Transaction<DB>,
-  { address: { channel, value }, audience }: AddressClaim,
+  { address: { channel, value }, audience, now }: AddressClaim,
   left: Claim,
 ) {
+  const key = nobodysKey(`claim ${audience} ${channel} ${value}`)
   await trx
-    .updateTable('users')
-    .set((column) => ({
-      claim: column
-        .case()
-        .when(isOfProvider(column))
-        .then(jsonb({ password_hash: null, data: {} }))
-        .else(jsonb(left))
-        .end(),
-    }))
-    .where(channel, '=', value)
-    .where('aud', '=', audience)
-    .where('email_confirmed_at', 'is', null)
-    .where('phone_confirmed_at', 'is', null)
-    .where('invited_at', 'is', null)
-    .where('made_by_admin', '=', false)
+    .with('claimed', (qb) =>
+      qb
+        .updateTable('users')
+        .set((column) => ({
+          claim: column
+            .case()
+            .when(isOfProvider(column))
+            .then(jsonb({ password_hash: null, data: {} }))
+            .else(jsonb(left))
+            .end(),
+        }))
+        .where(channel, '=', value)
+        .where('aud', '=', audience)
+        .where('email_confirmed_at', 'is', null)
+        .where('phone_confirmed_at', 'is', null)
+        .where('invited_at', 'is', null)
+        .where('made_by_admin', '=', false)
+        .returning('id'),
+    )
+    .insertInto('send_gaps')
+    .columns(['key', 'sent_at', 'expires_at'])
+    .expression(
+      trx
+        .selectNoFrom([
+          sql<Buffer>`${key}::bytea`.as('key'),
+          sql<Date>`${now}::timestamptz`.as('sent_at'),
+          sql<Date>`${now}::timestamptz`.as('expires_at'),
+        ])
+        .where(sql<boolean>`not exists (select from claimed)`),
+    )
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ sent_at: now, expires_at: now }))
     .execute()
 }
 
