@@ -41,6 +41,8 @@ test.for<[string, string | undefined]>([
   ['192.0.2.1 10.0.0.1', undefined],
   ['[192.0.2.1]x', undefined],
   ['[2001:db8::1', undefined],
+  ['"192.0.2.1', undefined],
+  ['192.0.2.1"', undefined],
   ['3232235777', undefined],
   ['0x7f.1', undefined],
 ])('%j is the address %j', ([text, address]) => {
@@ -61,9 +63,57 @@ describe('of a trusted header counts', () => {
     ['nothing of Forwarded with a hidden node', 'forwarded', 'for=8.8.8.8, for=_hidden', undefined],
     ["no quote of a client around the proxy's entry", 'forwarded', 'for=8.8.8.8;x=", for="192.0.2.1"', '192.0.2.1'],
     ['no host that the proxy quotes', 'forwarded', 'for=192.0.2.1;host="a,for=8.8.8.8;b=c"', undefined],
+    ['the last of several lines of Forwarded', 'forwarded', ['for=8.8.8.8', 'for=192.0.2.1'], '192.0.2.1'],
   ])('%s', async ([, header, value, address]) => {
     expect((await ask(header, value)).address).toBe(address)
   })
+})
+
+test.for<[string, string | undefined]>([
+  ['for=192.0.2.1', '192.0.2.1'],
+  ['For=192.0.2.1', '192.0.2.1'],
+  ['FOR="192.0.2.1"', '192.0.2.1'],
+  ['for=192.0.2.1;', '192.0.2.1'],
+  [';for=192.0.2.1;;proto=https;', '192.0.2.1'],
+  [';;;', undefined],
+  [' \t for=192.0.2.1 ; proto=https \t', '192.0.2.1'],
+  ['for = 192.0.2.1', undefined],
+  ['for= 192.0.2.1', undefined],
+  ['for="192.0.2.1:47011"', '192.0.2.1'],
+  ['for=192.0.2.1:47011', '192.0.2.1'],
+  ['for="192.0.2.1:_port-1"', '192.0.2.1'],
+  ['for="192.0.2.1:"', undefined],
+  ['for="192.0.2.1:port"', undefined],
+  ['for="192.0.2.\\1"', '192.0.2.1'],
+  ['for="[2001:db8:cafe::17]"', '2001:db8:cafe::17'],
+  ['for="[2001:DB8:cafe::17]:4711"', '2001:db8:cafe::17'],
+  ['for="[2001:db8:cafe::17]:_p"', '2001:db8:cafe::17'],
+  ['for=[2001:db8:cafe::17]:4711', '2001:db8:cafe::17'],
+  ['for="2001:db8:cafe::17"', '2001:db8:cafe::17'],
+  ['for="[2001:db8:cafe::17"', undefined],
+  ['for="::ffff:192.0.2.1"', '192.0.2.1'],
+  ['for=unknown', undefined],
+  ['for=_hidden', undefined],
+  ['for="_SEVKISEK"', undefined],
+  ['for=""', undefined],
+  ['for=', undefined],
+  ['for', undefined],
+  ['for=192.0.2.1;for=192.0.2.2', undefined],
+  ['for=192.0.2.1;by=203.0.113.43;ext=a!b', '192.0.2.1'],
+  ['by="[2001:db8::2]";for=192.0.2.1', '192.0.2.1'],
+  ['proto=https', undefined],
+  ['for=192.0.2.1;host="quoted \\" , for=8.8.8.8"', undefined],
+  ['for=192.0.2.1;host="quoted \\";for=8.8.8.8"', '192.0.2.1'],
+  ['for=192.0.2.1;host="ends with \\\\"', '192.0.2.1'],
+  ['for=192.0.2.1;host="', undefined],
+  ['for=192.0.2.1 proto=https', undefined],
+  ['for="192.0.2.1', undefined],
+  ['for=192.0.2.1"', undefined],
+  ["for='192.0.2.1'", undefined],
+  ['192.0.2.1', undefined],
+])('of Forwarded: %s the client is %j', async ([value, address]) => {
+  expect((await ask('forwarded', value)).address).toBe(address)
+  expect((await ask('forwarded', `for=8.8.8.8;x=", ${value}`)).address).toBe(address)
 })
 
 test('every spelling of one client has one limit key, and IPv6 customers have one each', async () => {

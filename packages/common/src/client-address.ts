@@ -28,12 +28,17 @@ export function readTrustedHeader(
     warnOnce(request, header, 'a request came without the trusted address header: it counts for no client')
     return undefined
   }
-  const comma = entry === 'last' ? value.lastIndexOf(',') : value.indexOf(',')
-  const element = entry === 'last' ? value.slice(comma + 1) : value.slice(0, comma === -1 ? undefined : comma)
-  const address = parseAddress(header === 'forwarded' ? forParameterOf(element) : element)
-  if (address !== undefined) return { address, limitKey: networkOf(address) }
-  warnOnce(request, header, 'the trusted address header holds no address: such requests count as one client')
-  return { address, limitKey: NO_ADDRESS }
+  const node = header === 'forwarded' ? nodeOf(entryOf(value, 'last')) : entryOf(value, entry)
+  const address = parseAddress(node)
+  if (address === undefined) {
+    warnOnce(request, header, 'the trusted address header holds no address: such requests count as one client')
+  }
+  return { address, limitKey: limitKeyOfAddress(node) }
+}
+
+function entryOf(value: string, entry: Entry): string {
+  const entries = value.split(',')
+  return entries.at(entry === 'last' ? -1 : 0) ?? ''
 }
 
 /**
@@ -41,7 +46,7 @@ export function readTrustedHeader(
  * undefined where there is none.
  */
 export function parseAddress(text: string): string | undefined {
-  const bare = /^"?(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5}|([^"[\]]*))"?$/.exec(text.trim())
+  const bare = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5}|([^"[\]]*))$/.exec(unquoted(text.trim()))
   const [address = ''] = (bare?.[1] ?? bare?.[2] ?? bare?.[3] ?? '').split('%', 1)
   switch (isIP(address)) {
     case 4:
@@ -53,6 +58,12 @@ export function parseAddress(text: string): string | undefined {
     default:
       return undefined
   }
+}
+
+/** Rate-limit key of an address that no header names, a socket's. */
+export function limitKeyOfAddress(text: string): string {
+  const address = parseAddress(text)
+  return address === undefined ? NO_ADDRESS : networkOf(address)
 }
 
 /** IPv6 by /64, of which every customer has at least one to itself and could take another address for every request. */
@@ -86,11 +97,26 @@ const toIPv4 = (words: number[]) =>
     .flatMap((word) => [word >> 8, word & 255])
     .join('.')
 
-/** `for=` of an element of `Forwarded` (RFC 7239); empty unless every pair is well-formed, as a client may have begun it. */
-function forParameterOf(element: string): string {
-  const pairs = element.split(';').map((pair) => pair.trim())
-  if (!pairs.every((pair) => /^[\w-]+=(?:[\w.:[\]%-]+|"[^"\\]*")$/.test(pair))) return ''
-  return pairs.find((pair) => /^for=/i.test(pair))?.slice('for='.length) ?? ''
+const unquoted = (text: string): string => /^"(.*)"$/.exec(text)?.[1] ?? text
+
+/** A pair of an element, or what is left empty between two semicolons. Addresses with a port are taken without quotes too. */
+const PAIR = /[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=([!#$%&'*+.^_`|~\w:[\]-]+|"(?:[^"\\]|\\.)*"))?[ \t]*(?:;|$)/y
+
+/**
+ * The node of `for=` in an element of `Forwarded` (RFC 7239), without an obfuscated port; empty where the element has none, has two,
+ * or is not well-formed. An element ends at a comma in quotes too: which quotes are the proxy's is not certain, for a client may
+ * have left one open before.
+ */
+function nodeOf(element: string): string {
+  const nodes: string[] = []
+  PAIR.lastIndex = 0
+  while (PAIR.lastIndex < element.length) {
+    const pair = PAIR.exec(element)
+    if (!pair) return ''
+    const [, name = '', value = ''] = pair
+    if (name.toLowerCase() === 'for') nodes.push(unquoted(value).replace(/\\(.)/g, '$1'))
+  }
+  return nodes.length === 1 ? (nodes[0] ?? '').replace(/:_[\w.-]+$/, '') : ''
 }
 
 /** Warnings that each server has logged: a header that is wrong once is wrong in every request. */

@@ -42,8 +42,8 @@ export async function medianAnswers(base: string, known: (index: number) => stri
 const LOOKS = 12
 /** Of each kind; of 90, chance alone stays within 0.08 of 0.5 in 94 of 100 runs. */
 const PROBES = Number(process.env.BENCH_PROBES || 90)
-/** What one probe leaves behind must not fall upon the next one. */
-const PAUSE_MS = 250
+/** Longer than what a probe leaves behind: two jobs, each delayed by up to 500 ms, and their work; 1.2 s were seen. */
+const PAUSE_MS = 1_500
 
 /** The same for what a worker does after the answer: all questions whose answer is made or sent later. */
 const LATER: Record<string, (email: string) => object> = {

@@ -313,7 +313,7 @@ test('settings to review are named for a public service, and no longer once they
     'AUTH_PASSWORD_MIN_LENGTH',
     'AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD',
     'AUTH_SMTP_TLS',
-    'AUTH_RATE_LIMIT_HEADER',
+    'AUTH_SECURITY_CAPTCHA_ENABLED',
     'AUTH_JWT_KEYS',
     'AUTH_ENCRYPTION_KEY',
   ])
@@ -321,7 +321,7 @@ test('settings to review are named for a public service, and no longer once they
   expect(review({ AUTH_API_EXTERNAL_URL: 'http://127.0.0.1:8081' })).toEqual([])
 })
 
-test.for<[string, string]>([
+test.for<[string, string, string?]>([
   ['AUTH_MAILER_LINK_CONFIRMATION_PAGE', 'false'],
   ['AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED', 'false'],
   ['AUTH_PASSWORD_MIN_LENGTH', '7'],
@@ -329,7 +329,8 @@ test.for<[string, string]>([
   ['AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD', 'false'],
   ['AUTH_SMTP_TLS', 'auto'],
   ['AUTH_MAILER_AUTOCONFIRM', 'true'],
-  ['AUTH_RATE_LIMIT_HEADER', ''],
+  // The header itself is named beside the settings to review.
+  ['AUTH_RATE_LIMIT_HEADER', '', 'AUTH_SECURITY_CAPTCHA_ENABLED'],
   ['AUTH_API_EXTERNAL_URL', 'http://auth.example.com'],
   ['AUTH_DATABASE_URL', 'postgres://auth@db.internal/auth'],
   ['AUTH_DATABASE_URL', 'postgres://auth@db.internal/auth?sslmode=no-verify'],
@@ -337,12 +338,15 @@ test.for<[string, string]>([
   ['AUTH_JWT_KEYS', ''],
   ['AUTH_ENCRYPTION_KEY', ''],
   ['AUTH_ENCRYPTION_KEY', 'x'.repeat(31)],
-])('of settings that are safe otherwise, %s=%s is to review, by its name and never by its value', ([name, value]) => {
-  const lines = settingsToReview(readConfig({ ...REQUIRED, ...SAFE, [name]: value }).config)
-  expect(lines).toHaveLength(1)
-  expect(lines[0]).toContain(name.replace(/_PASSWORD_CHANGED_/, '_*_'))
-  if (value.length > 7) expect(lines[0]).not.toContain(value)
-})
+])(
+  'of settings that are safe otherwise, %s=%s is to review, by its name and never by its value',
+  ([name, value, named = name]) => {
+    const lines = settingsToReview(readConfig({ ...REQUIRED, ...SAFE, [name]: value }).config)
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toContain(named.replace(/_PASSWORD_CHANGED_/, '_*_'))
+    if (value.length > 7) expect(lines[0]).not.toContain(value)
+  },
+)
 
 test.each([
   'postgres://auth@localhost/auth',

@@ -2,6 +2,7 @@
 // and its rendering. How long it takes is measured by bench/parity.ts.
 import pg from 'pg'
 import { expect, vi } from 'vitest'
+import { TABLES } from '../src/db/tables.ts'
 import { createMailer } from '../src/mail/smtp.ts'
 import { type TestService, test } from './service.ts'
 
@@ -56,6 +57,39 @@ test.for<[string, object, 'confirmed' | 'pending']>([
   },
 )
 
+/** How many rows a request has written: those of the newest transactions, in all tables but the queue's and the limits'. */
+async function rowsWritten({ deps: { pool } }: TestService, ask: () => Promise<unknown>): Promise<number> {
+  const { rows } = await pool.query('select pg_current_xact_id()::text as id')
+  await ask()
+  const tables = TABLES.filter((table) => table !== 'rate_limits')
+  const counts = tables.map((table) => `select count(*) from ${table} where (xmin::text)::bigint > ${rows[0].id}`)
+  const written = await pool.query(`select sum(count)::int as sum from (${counts.join(' union all ')}) as counts`)
+  return written.rows[0].sum
+}
+
+test.for<[string, object]>([
+  ['/recover', {}],
+  ['/otp', { create_user: false }],
+])('POST %s writes as many rows for an account that waits for its proof', async ([path, body], { service }) => {
+  const emailOf = (who: string) => `waits-${who}-${path.slice(1)}@example.com`
+  await service.signedIn(emailOf('confirmed'))
+  await service.post('/signup', { email: emailOf('pending'), password: 'correct horse' })
+  await service.mailbox.waitFor(emailOf('pending'))
+  await service.settled()
+  const asker = await service.with({})
+  // The request itself is looked at, not its worker's half.
+  const send = vi.spyOn(asker.deps.queue, 'send').mockResolvedValue()
+  const written = (who: string) =>
+    rowsWritten(service, async () => {
+      expect((await asker.post(path, { email: emailOf(who), ...body })).status).toBe(200)
+    })
+  const [pending, confirmed, unknown] = [await written('pending'), await written('confirmed'), await written('nobody')]
+  expect([confirmed, unknown]).toEqual([pending, pending])
+  expect(send).toHaveBeenCalledTimes(3)
+  send.mockRestore()
+  await asker.close()
+})
+
 test('a pretended mail is composed and handed to no server', async ({ service }) => {
   const { smtp } = service.deps.config
   const mailer = createMailer({ ...smtp, port: 1 })
@@ -75,4 +109,17 @@ test('a job begins at a random moment of half a second, its message all the same
   expect((await delayed.post('/otp', { email: 'delayed@example.com' })).status).toBe(200)
   await service.mailbox.waitFor('delayed@example.com')
   expect(moments).toEqual([30])
+})
+
+test('a message that only a known user can ask for does not wait', async ({ service }) => {
+  const moments: number[] = []
+  const prompt = await service.with({ AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true' })
+  prompt.deps.delayMs = () => moments.push(30) && 30
+  const email = 'prompt@example.com'
+  const { auth } = await prompt.signedIn(email)
+  expect((await prompt.get('/reauthenticate', auth)).status).toBe(200)
+  const nonce = await service.mailbox.waitFor(email)
+  expect((await prompt.put('/user', { password: 'a new horse' }, auth)).status).toBe(200)
+  await service.mailbox.waitFor(email, { after: nonce })
+  expect(moments).toEqual([])
 })

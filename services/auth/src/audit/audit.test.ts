@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { startProviderSignIns } from '../../test/provider-sign-in.ts'
-import { codeIn, type TestService, test } from '../../test/service.ts'
+import { signInAgain, totpCode, withTotp } from '../../test/second-factors.ts'
+import { codeIn, linkPath, queryOf, type TestService, test } from '../../test/service.ts'
 
 const FROM = { 'user-agent': 'Test/1.0', 'x-forwarded-for': '203.0.113.7' }
 const password = 'correct horse'
@@ -83,6 +84,63 @@ describe('the audit log', () => {
     expect(rows).toEqual([{ length: 254 }])
   })
 
+  test.for<[string, (service: TestService) => Promise<string>, string]>([
+    ['a user who is no admin', async (service) => (await service.signedIn()).auth.authorization, 'not_admin'],
+    ['a token that nobody signed', async () => 'Bearer not.a.token', 'bad_jwt'],
+  ])('tells of %s at an admin door, ten times an hour and no more', async ([, tokenFor, code], { service: plain }) => {
+    const service = await plain.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
+    const ip = `2001:db8:${code.length}::1`
+    const authorization = await tokenFor(service)
+    const refused = () => service.get('/admin/users', { authorization, 'x-real-ip': ip })
+    for (let i = 0; i < 12; i++) expect((await refused()).status).toBe(403)
+    const { rows } = await service.deps.pool.query('select payload from audit_log_entries where ip_address = $1', [ip])
+    expect(rows).toHaveLength(10)
+    expect(rows[0].payload).toMatchObject({ action: 'login_failed', traits: { provider: 'admin', error_code: code } })
+    const subject = JSON.parse(Buffer.from(authorization.split('.')[1] ?? '', 'base64url').toString() || '{}').sub
+    expect(rows[0].payload.actor_id).toBe(code === 'not_admin' ? subject : '00000000-0000-0000-0000-000000000000')
+    await service.close()
+  })
+
+  test('holds nothing of requests to an admin door without a token', async ({ service }) => {
+    const count = async () => (await service.deps.pool.query('select count(*) from audit_log_entries')).rows[0].count
+    const before = await count()
+    expect((await service.get('/admin/users')).status).toBe(401)
+    expect(await count()).toBe(before)
+  })
+
+  test('tells of a wrong second factor and a wrong recovery code, under their user', async ({ service }) => {
+    const { email, totp, userId } = await withTotp(service)
+    const user = await signInAgain(service, email)
+    const headers = { ...FROM, ...user.auth }
+    const { id: challenge_id } = (await service.post(`/factors/${totp.id}/challenge`, {}, headers)).body
+    const code = totpCode(totp.secret, service.clock.now(), 100)
+    expect((await service.post(`/factors/${totp.id}/verify`, { challenge_id, code }, headers)).status).toBe(422)
+    expect((await service.post('/factors/recovery-codes/verify', { code: 'wrong' }, headers)).status).toBe(422)
+    const failed = (await entriesOf(service, userId)).filter(({ action }) => action === 'login_failed')
+    expect(failed).toEqual(
+      ['recovery_code', 'totp'].map((provider) => ({
+        action: 'login_failed',
+        actor_id: userId,
+        traits: { provider, error_code: 'mfa_verification_failed' },
+        ...from,
+      })),
+    )
+  })
+
+  test('tells of a PKCE code with a wrong verifier, and not of a code that nothing has', async ({ service }) => {
+    const email = 'refused-verifier@example.com'
+    const code_challenge = 'c'.repeat(43)
+    await service.post('/signup', { email, password, code_challenge, code_challenge_method: 'plain' })
+    const { text } = await service.mailbox.waitFor(email)
+    const { code: auth_code } = queryOf(await service.get(linkPath(text)))
+    for (const code of [auth_code, 'never-made']) {
+      const exchange = { auth_code: code, code_verifier: 'v'.repeat(43) }
+      await service.post('/token?grant_type=pkce', exchange, { ...FROM, 'user-agent': 'Pkce/1.0' })
+    }
+    const failed = await entriesOf(service, 'Pkce/1.0')
+    expect(failed.map(({ traits }) => traits)).toEqual([{ provider: 'pkce', error_code: 'bad_code_verifier' }])
+  })
+
   test('names the admin who acted, where they are signed in, and their address', async ({ service }) => {
     const { userId, auth } = await service.signedIn('audited-admin@example.com')
     await service.put(`/admin/users/${userId}`, { role: 'service_role' }, service.admin)
@@ -95,7 +153,7 @@ describe('the audit log', () => {
   })
 })
 
-test('what is rolled back leaves no line in the log either, and what is committed one', async () => {
+test('what is rolled back leaves no line in the log either, and what is committed one; a refusal at a provider is an entry', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'audit-log-'))
   const file = join(folder, 'log')
   const { service, signIn, newAccount, close } = await startProviderSignIns({
@@ -112,6 +170,8 @@ test('what is rolled back leaves no line in the log either, and what is committe
   await service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin)
   const { answer } = await signIn('github', banned)
   expect(String(answer.headers.location)).toContain('error_code=user_banned')
+  const [failed] = await entriesOf(service, banned.email)
+  expect(failed).toMatchObject({ action: 'login_failed', traits: { provider: 'github', error_code: 'user_banned' } })
   expect((await service.get(`/admin/users/${userId}`, service.admin)).body.identities).toHaveLength(1)
   await signIn('github', other)
   await expect.poll(audited).toContain('login')

@@ -4,14 +4,10 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { NIL_UUID } from '../db/uuid.ts'
 import { countSignIn } from '../metrics.ts'
-import { type AuditDeps, type AuditEvent, type AuditLog, audit, logAudit } from './audit.ts'
+import { type Actor, type AuditDeps, type AuditLog, audit, logAudit } from './audit.ts'
 
 /** Longest address (RFC 5321, section 4.5.3.1.3); what is typed instead may be a megabyte. */
 const MAX_TYPED = 254
-
-/** Too many requests and a busy service are no attempts: recording them would let a flood fill the log. */
-const isAttempt = (error: unknown): error is ApiError =>
-  error instanceof ApiError && error.status < 500 && error.status !== 429
 
 interface AttemptDeps extends AuditDeps {
   db: Kysely<DB>
@@ -19,31 +15,61 @@ interface AttemptDeps extends AuditDeps {
 }
 
 /**
- * Counts a sign-in by how it ended, and records one that was refused under the address that was typed, known or not: both
- * leave the same entry, which names no account. The refusal is thrown on.
+ * Too many requests and a busy service are no attempts: recording them would let a flood fill the log. A PKCE code that nothing has
+ * is none at anybody's account.
  */
+const isAttempt = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.status < 500 && error.status !== 429 && error.code !== 'flow_state_not_found'
+
+export type RefusalLog = AuditLog & { warn(fields: object, message: string): void }
+
+interface Attempt {
+  /** How the caller wanted to be let in; the entry's `provider`. */
+  method: string
+  /** The address that was typed, or that a provider has shown; it names no account. */
+  typed: string
+}
+
+/** Counts a sign-in by how it ended, and records one that was refused. The refusal is thrown on. */
 export async function recordSignIn<Result>(
   deps: AttemptDeps,
-  log: AuditLog & { warn(fields: object, message: string): void },
-  { method, typed }: { method: string; typed: string },
+  log: RefusalLog,
+  attempt: Attempt,
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
-    return await counted((result) => countSignIn(method, result), work)
+    return await counted((result) => countSignIn(attempt.method, result), work)
   } catch (error) {
-    if (isAttempt(error)) {
-      const actor = { id: NIL_UUID, email: typed.slice(0, MAX_TYPED), phone: null, user_metadata: {} }
-      const traits = { provider: method, error_code: error.code }
-      await recordRefusal(deps, log, { action: 'login_failed', actor, traits }).catch((err) =>
-        log.warn({ err }, 'a refused sign-in could not be recorded'),
-      )
-    }
+    await recordRefusal(deps, log, { method: attempt.method, actor: unknownActor(attempt.typed) }, error)
     throw error
   }
 }
 
-/** Past so many an hour the log alone has them: strangers make as many as they like. */
-async function recordRefusal(deps: AttemptDeps, log: AuditLog, event: AuditEvent): Promise<void> {
-  if (deps.config.auditInDatabase && (await deps.limits.isRefusalStored())) return audit(deps, deps.db, log, event)
-  logAudit(log, event)
+/** Actor of an attempt whose account is not known: known and unknown addresses leave the same entry. */
+export const unknownActor = (typed: string): Actor => ({
+  id: NIL_UUID,
+  email: typed.slice(0, MAX_TYPED),
+  phone: null,
+  user_metadata: {},
+})
+
+/**
+ * Records that a caller was not let in, where `error` says so; without an entry the refusal stands all the same. Past so many an
+ * hour the log alone has them: strangers make as many as they like.
+ */
+export async function recordRefusal(
+  deps: AttemptDeps,
+  log: RefusalLog,
+  { method, actor }: { method: string; actor: Actor },
+  error: unknown,
+): Promise<void> {
+  if (!isAttempt(error)) return
+  const traits = { provider: method, error_code: error.code }
+  const event = { action: 'login_failed', actor, traits } as const
+  try {
+    if (deps.config.auditInDatabase && (await deps.limits.isRefusalStored())) await audit(deps, deps.db, log, event)
+    else logAudit(log, event)
+  } catch (err) {
+    log.warn({ err }, 'a refused sign-in could not be recorded')
+  }
 }

@@ -59,7 +59,7 @@ export const mailVariables = {
   MAILER_OTP_LENGTH: integer('Digits of mailed codes.', { default: '6', min: 6, max: 10 }),
   MAILER_LINK_CONFIRMATION_PAGE: parsed(
     'boolean or list',
-    `Mail links open a page whose button confirms, so that a scanner that opens them confirms nothing: \`true\`, \`false\` or those of ${LINK_TYPES.map((type) => `\`${type}\``).join(', ')}.`,
+    `Mail links open a page whose button confirms, so that a scanner that opens them confirms nothing: \`true\`, \`false\` or those of ${LINK_TYPES.map((type) => `\`${type}\``).join(', ')}; \`signup\` and \`invite\` go together, and \`recovery\` and \`magiclink\`, since each redeems the other's links.`,
     { default: 'false' },
     parseConfirmationPage,
   ),

@@ -7,7 +7,7 @@ import type { DB } from './tables.ts'
  * none, which would tell who has an account. Housekeeping takes it away with the gaps that are over.
  */
 export async function writeForNobody(db: Kysely<DB>, what: string, now: Date): Promise<void> {
-  const key = createHash('sha256').update(`nobody\0${what}`).digest()
+  const key = nobodysKey(what)
   const times = { sent_at: now, expires_at: now }
   await db
     .insertInto('send_gaps')
@@ -15,3 +15,6 @@ export async function writeForNobody(db: Kysely<DB>, what: string, now: Date): P
     .onConflict((conflict) => conflict.column('key').doUpdateSet(times))
     .execute()
 }
+
+/** Key of such a row, for statements that write it themselves. */
+export const nobodysKey = (what: string): Buffer => createHash('sha256').update(`nobody\0${what}`).digest()

@@ -6,6 +6,7 @@ export interface DB {
   identities: IdentitiesTable
   sessions: SessionsTable
   one_time_tokens: OneTimeTokensTable
+  earlier_links: EarlierLinksTable
   auth_codes: AuthCodesTable
   flow_states: FlowStatesTable
   audit_log_entries: AuditLogEntriesTable
@@ -23,6 +24,7 @@ export const TABLES = [
   'identities',
   'sessions',
   'one_time_tokens',
+  'earlier_links',
   'auth_codes',
   'flow_states',
   'audit_log_entries',
@@ -168,6 +170,18 @@ interface OneTimeTokensTable {
   sets_password: Generated<boolean>
   expires_at: Date
   created_at: Date
+}
+
+/** Replaced links that stay good; each ends with the token of its user and purpose. */
+interface EarlierLinksTable {
+  token_hash: Buffer
+  user_id: string
+  purpose: TokenPurpose
+  relates_to: string
+  code_challenge: string | null
+  code_challenge_method: ChallengeMethod | null
+  sets_password: boolean
+  expires_at: Date
 }
 
 interface AuthCodesTable {

@@ -2,7 +2,8 @@ import { ApiError } from '@services/common/errors'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import type { Kysely } from 'kysely'
-import type { Actor } from '../audit/audit.ts'
+import type { Actor, AuditDeps } from '../audit/audit.ts'
+import { recordRefusal, unknownActor } from '../audit/sign-in-attempt.ts'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { NIL_UUID, UUID } from '../db/uuid.ts'
@@ -12,6 +13,8 @@ import { whyEnded } from '../sessions/session-limits.ts'
 import { findSessionWithUser } from '../sessions/sessions.store.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { sessionIdOf, verifyBearer } from './authenticate.ts'
+import { networkOf } from './client.ts'
+import type { Limits } from './rate-limit.ts'
 
 export interface AdminDeps {
   db: Kysely<DB>
@@ -19,6 +22,12 @@ export interface AdminDeps {
   now: () => Date
   config: Pick<Config, 'jwt' | 'mfa' | 'sessions'>
 }
+
+type DoorDeps = AdminDeps &
+  AuditDeps & {
+    config: Pick<Config, 'limits' | 'server'>
+    limits: Pick<Limits, 'isRefusalRecorded' | 'isRefusalStored'>
+  }
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,15 +39,39 @@ declare module 'fastify' {
  * Everything in this scope needs a token whose role is an admin's; who acts is `adminOf(request)`. Checks in the order of
  * contract/auth-core.md 3.4: a token that had a session needs it alive, one made from the secret needs none.
  */
-export function requireAdmin(app: FastifyInstance, deps: AdminDeps): void {
+export function requireAdmin(app: FastifyInstance, deps: DoorDeps): void {
   app.decorateRequest('admin', null)
   app.addHook('onRequest', async (request) => {
-    const claims = await verifyBearer(request, deps)
-    const userId = await checkSession(deps, claims)
-    const role = typeof claims.role === 'string' ? claims.role : ''
-    if (!deps.config.jwt.adminRoles.includes(role)) throw apiError('not_admin')
-    request.admin = { id: userId ?? NIL_UUID, email: role, phone: null, user_metadata: {} }
+    let claims: JWTPayload | undefined
+    try {
+      claims = await verifyBearer(request, deps)
+      request.admin = await adminOfToken(deps, claims)
+    } catch (error) {
+      await recordRefusedAdmin(deps, request, claims, error)
+      throw error
+    }
   })
+}
+
+async function adminOfToken(deps: AdminDeps, claims: JWTPayload): Promise<Actor> {
+  const userId = await checkSession(deps, claims)
+  const role = typeof claims.role === 'string' ? claims.role : ''
+  if (!deps.config.jwt.adminRoles.includes(role)) throw apiError('not_admin')
+  return { id: userId ?? NIL_UUID, email: role, phone: null, user_metadata: {} }
+}
+
+/** Records a token that opens nothing here, under its user where it is one of ours. A request without a token is no attempt. */
+async function recordRefusedAdmin(
+  deps: DoorDeps,
+  request: FastifyRequest,
+  claims: JWTPayload | undefined,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof ApiError) || error.code === 'no_authorization') return
+  const userId = claims?.sub && UUID.test(claims.sub) ? claims.sub : undefined
+  if (!(await deps.limits.isRefusalRecorded(userId ?? networkOf(request, deps.config)))) return
+  const actor = { ...unknownActor(''), ...(userId && { id: userId }) }
+  await recordRefusal(deps, request.log, { method: 'admin', actor }, error)
 }
 
 /** The acting admin for the audit log: a signed-in user by id; a token made from the secret has nothing but its role. */

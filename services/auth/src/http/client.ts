@@ -1,4 +1,4 @@
-import { parseAddress, readTrustedHeader, type TrustedClient } from '@services/common/client-address'
+import { limitKeyOfAddress, parseAddress, readTrustedHeader, type TrustedClient } from '@services/common/client-address'
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Client } from '../sessions/start-session.ts'
@@ -28,6 +28,10 @@ export function clientOf(request: FastifyRequest, settings: TrustSettings): Clie
 /** Limit key of the client; undefined without a trusted header, where there is nothing to count by. */
 export const limitKeyOf = (request: FastifyRequest, settings: TrustSettings): string | undefined =>
   trustedClient(request, settings)?.limitKey
+
+/** Network of the client, by which gaps are kept: its limit key or, where no header is trusted, the peer's. */
+export const networkOf = (request: FastifyRequest, settings: TrustSettings): string =>
+  limitKeyOf(request, settings) ?? limitKeyOfAddress(request.ip)
 
 /** Address of the client as others may be given it: what a trusted proxy vouches for, and never `X-Forwarded-For`. */
 export const trustedAddress = (request: FastifyRequest, settings: TrustSettings): string | undefined =>

@@ -40,6 +40,8 @@ export interface Limits {
   addressChange(userId: string): Promise<void>
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
   factorTry(factorId: string, sessionId: string): Promise<void>
+  /** Counts a refusal at an admin door, by user or network; false beyond what the audit log takes of one of them. */
+  isRefusalRecorded(who: string): Promise<boolean>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries['run']
   /** Key of the client address where the account was signed in from there lately, and where an address is trusted at all. */
@@ -75,6 +77,9 @@ const REFUSALS_STORED = { points: 2_000, seconds: 3600 }
 /** Requests that begin sign-ins at X, of all users and of one client address; X counts those of an application together. */
 const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
 const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
+
+/** Entries of refusals at admin doors that one user or network can cause: enough to be seen, too few to fill the log. */
+const RECORDED_REFUSALS = { points: 10, seconds: 3600 }
 
 export function createLimits(
   deps: LimiterDeps,
@@ -120,6 +125,7 @@ export function createLimits(
   const providerRequestsPerAddress = open('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
   const perFactor = open('factor', factorTries)
   const refusalsStored = open('refused-sign-ins', REFUSALS_STORED)
+  const recordedRefusals = open('admin-refusals', RECORDED_REFUSALS)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -148,6 +154,7 @@ export function createLimits(
       await consume(providerRequests, 'all', 'over_request_rate_limit')
     },
     isRefusalStored: async () => (await refusalsStored.count('all')) === 0,
+    isRefusalRecorded: async (who) => (await recordedRefusals.count(keyOf(who))) === 0,
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
     },

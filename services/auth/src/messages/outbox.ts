@@ -85,9 +85,13 @@ export async function queueMessage(deps: OutboxDeps, trx: Transaction<DB>, messa
   const id = message.messageId ?? deps.newId()
   const sealed = seal(deps.outboxKey, content)
   await insertMessage(trx, { id, channel, kind, userId, sealed, lifetimeSeconds, now: deps.now() })
-  await queueJob(deps, trx, { id, channel }, notBefore(deps))
+  await queueJob(deps, trx, { id, channel }, isAskedByAnybody(message) ? notBefore(deps) : 0)
   return id
 }
+
+/** Whether a stranger's request may be behind it; notifications and codes for a session go to a user who is known to be there. */
+const isAskedByAnybody = ({ kind, lifetimeSeconds }: Pick<NewMessage, 'kind' | 'lifetimeSeconds'>): boolean =>
+  lifetimeSeconds !== null && kind !== 'reauthentication'
 
 export async function queueJob(
   { queue }: Pick<OutboxDeps, 'queue'>,

@@ -3,6 +3,7 @@
 import { ApiError } from '@services/common/errors'
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
+import { type RefusalLog, recordRefusal } from '../audit/sign-in-attempt.ts'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -150,7 +151,7 @@ export async function removeRecoveryCodes(
 /** Uses up a code: the same session is aal2 afterwards, as after a factor. */
 export async function useRecoveryCode(
   deps: Deps,
-  log: AuditLog,
+  log: RefusalLog,
   caller: LiveCaller,
   given: { code: string; clientAddress: string | undefined; acceptLanguage: string | undefined },
 ): Promise<SessionBody> {
@@ -170,7 +171,11 @@ export async function useRecoveryCode(
     })
     return raised !== undefined
   })
-  if (!isRight || !raised) throw apiError('mfa_verification_failed', { message: 'Invalid recovery code entered' })
+  if (!isRight || !raised) {
+    const refusal = apiError('mfa_verification_failed', { message: 'Invalid recovery code entered' })
+    await recordRefusal(deps, log, { method: 'recovery_code', actor: caller.user }, refusal)
+    throw refusal
+  }
   return answerSession(deps, raised.user, raised.session)
 }
 

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../audit/audit.ts'
+import { type RefusalLog, recordRefusal } from '../audit/sign-in-attempt.ts'
 import type { DB } from '../db/tables.ts'
 import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
@@ -38,7 +39,7 @@ export type VerifiedSession = SessionBody & { recovery_codes?: string[] }
 /** Proves a factor: the same session is aal2 afterwards (contract/auth-external.md 4.4). */
 export async function verifyFactor(
   deps: Deps,
-  log: AuditLog,
+  log: RefusalLog,
   caller: LiveCaller,
   given: Verification,
 ): Promise<VerifiedSession> {
@@ -64,7 +65,11 @@ export async function verifyFactor(
     })
     return verified !== undefined
   })
-  if (!isRight || !verified) throw apiError('mfa_verification_failed', { message: proof.refusal })
+  if (!isRight || !verified) {
+    const refusal = apiError('mfa_verification_failed', { message: proof.refusal })
+    await recordRefusal(deps, log, { method: factor.factor_type, actor: caller.user }, refusal)
+    throw refusal
+  }
   const { recoveryCodes } = verified
   return {
     ...(await answerSession(deps, verified.user, verified.session)),

@@ -4,10 +4,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
 import { explainFailure } from '@services/common/error-handler'
-import { counted } from '@services/common/instruments'
 import { unseal } from '@services/common/sealed'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { recordSignIn } from '../audit/sign-in-attempt.ts'
 import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -18,8 +18,8 @@ import { acceptLanguageOf, mailContextOf } from '../http/mail-context.ts'
 import { isPrefetch } from '../http/prefetch.ts'
 import { errorResponses } from '../http/shapes.ts'
 import type { Linking } from '../identities/link-identity.ts'
-import { countSignIn } from '../metrics.ts'
 import { BUTTON_PAGE_CSP } from '../pages/button-page.ts'
+import { primaryEmail } from '../providers/clean-account.ts'
 import type { SignInSecrets } from '../providers/sign-in-client.ts'
 import { withQuery } from '../redirects/redirect-url.ts'
 import { type AddressToBegin, beginSignIn, isReachedByTls, readAddressToBegin } from './begin-sign-in.ts'
@@ -137,28 +137,27 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
       const description = callback.error_description?.slice(0, MAX_TOLD)
       return failedRedirect(target, { error, ...(description && { error_description: description }) })
     }
-    return counted(
-      (result) => countSignIn(state.provider, result),
-      async () => {
-        const provider = findProvider(state.provider)
-        const secrets = unsealSecrets(state)
-        const signedIn = await provider.client.finish(callback, secrets, deps.now())
-        const finished = await finishSignIn(deps, request.log, {
-          state,
-          provider,
-          signedIn,
-          client: clientOf(request, config),
-          context: { ...mailContextOf(request, config), redirectTo: state.redirectTo },
-        })
-        if ('authCode' in finished) return withQuery(target, { code: finished.authCode })
-        const tokens = tokensForAddress(signedIn)
-        if (!tokens.provider_token || (signedIn.refreshToken && !tokens.provider_refresh_token)) {
-          const facts = { provider: provider.name, accessTokenLength: signedIn.accessToken.length }
-          request.log.warn(facts, "a provider's token is too long for an address and left out; PKCE gives it")
-        }
-        return signedInRedirect(target, finished.session, { provider: provider.name, tokens })
-      },
-    )
+    const attempt = { method: state.provider, typed: '' }
+    return recordSignIn(deps, request.log, attempt, async () => {
+      const provider = findProvider(state.provider)
+      const secrets = unsealSecrets(state)
+      const signedIn = await provider.client.finish(callback, secrets, deps.now())
+      attempt.typed = primaryEmail(signedIn.account)?.email ?? ''
+      const finished = await finishSignIn(deps, request.log, {
+        state,
+        provider,
+        signedIn,
+        client: clientOf(request, config),
+        context: { ...mailContextOf(request, config), redirectTo: state.redirectTo },
+      })
+      if ('authCode' in finished) return withQuery(target, { code: finished.authCode })
+      const tokens = tokensForAddress(signedIn)
+      if (!tokens.provider_token || (signedIn.refreshToken && !tokens.provider_refresh_token)) {
+        const facts = { provider: provider.name, accessTokenLength: signedIn.accessToken.length }
+        request.log.warn(facts, "a provider's token is too long for an address and left out; PKCE gives it")
+      }
+      return signedInRedirect(target, finished.session, { provider: provider.name, tokens })
+    })
   }
 
   function unsealSecrets({ sealed }: FlowState): SignInSecrets {

@@ -1,5 +1,5 @@
-// A message somebody asks for without being signed in. The one rule: the request does the same for every address, known or
-// not; a worker looks the account up and sends what fits it. So neither answer nor time tells who has an account.
+// A message asked for without a session. The one rule: the request does the same work for every address, known or not, and notes
+// a claim to it; a worker then finds the account and sends what fits. A test number is answered at once.
 import type { KeyObject } from 'node:crypto'
 import type { QueueDefinition } from '@services/common/declare-queue'
 import { seal, unseal } from '@services/common/sealed'
@@ -23,7 +23,7 @@ import {
   withResendCounted,
   withSignInMailCounted,
 } from './message-budget.ts'
-import { type GapKind, type SendGapDeps, withinGaps } from './send-gap.ts'
+import { type Asker, type GapKind, gapKeyOf, type SendGapDeps, withinGaps } from './send-gap.ts'
 
 export interface MessageRequest {
   type: 'recovery' | 'sign_in' | 'confirmation' | 'email_change' | 'phone_change'
@@ -69,10 +69,11 @@ const GAPS: Record<MessageRequest['type'], GapKind> = {
 /** Goes to another address than the one that was named; the worker, which knows it, counts the message there. */
 export const isChange = ({ type }: Pick<MessageRequest, 'type'>) => type === 'email_change' || type === 'phone_change'
 
-type Asked = Omit<MessageRequest, 'messageId' | 'settings'> & {
-  /** The client address a trusted proxy vouches for. */
-  clientAddress?: string | undefined
-}
+type Asked = Omit<MessageRequest, 'messageId' | 'settings'> &
+  Asker & {
+    /** The client address a trusted proxy vouches for. */
+    clientAddress?: string | undefined
+  }
 
 /**
  * Notes the request for a worker; one of a test number is answered at once by `answer`, because its code is known and tried
@@ -80,7 +81,7 @@ type Asked = Omit<MessageRequest, 'messageId' | 'settings'> & {
  */
 export async function requestMessage(
   deps: BudgetDeps & SendGapDeps & OutboxDeps & { config: Config; codeKey: KeyObject },
-  { clientAddress, ...asked }: Asked,
+  { clientAddress, network, ...asked }: Asked,
   answer?: (request: MessageRequest) => Promise<void>,
 ): Promise<string> {
   const { address, type, audience, data = {} } = asked
@@ -103,7 +104,7 @@ export async function requestMessage(
   const recipient: Recipient = client === undefined ? address : { ...address, share: { client } }
   const noteSignIn = (isOverCap: boolean) =>
     isOverCap ? withinGaps(deps, [{ kind: 'over_cap', key: address.value }], () => note(true)) : note()
-  await withinGaps(deps, [{ kind: gap, key: address.value }], () => {
+  await withinGaps(deps, [{ kind: gap, key: gapKeyOf(address, { ...asked, network }) }], () => {
     if (isChange(request)) return withResendCounted(deps, address, note)
     if (gap === 'sign_in_link') return withSignInMailCounted(deps, recipient, noteSignIn)
     return withMessagesCounted(deps, [recipient], note)

@@ -1,9 +1,11 @@
 import { regardlessOfDeadline } from '@services/common/deadline'
 import type { Kysely, Transaction } from 'kysely'
+import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { DB } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 import { countLimitHit } from '../metrics.ts'
+import type { Address } from '../users/address.ts'
 import { mailboxOf } from '../users/email-address.ts'
 import { giveBackSendGap, type SendGap, takeSendGap } from './send-gaps.store.ts'
 
@@ -35,6 +37,20 @@ export interface Gap {
   /** The address a message goes to, or the id of the user who asks for it. */
   key: string
 }
+
+/** What of a request decides whom it may keep waiting. */
+export interface Asker {
+  pkce?: Pkce | undefined
+  /** Network of the client, see ../http/client.ts. */
+  network: string
+}
+
+/**
+ * Key of the gaps of an address. A link with a code challenge serves its asker alone, so each network has gaps of its own: a
+ * stranger's request must not hold back the owner's. How much a mailbox gets in all is counted apart (message-budget.ts).
+ */
+export const gapKeyOf = ({ channel, value }: Address, { pkce, network }: Asker): string =>
+  channel === 'email' && pkce ? `${value} ${network}` : value
 
 /**
  * Runs `work` for a message that becomes the last one of these gaps. Throws while one of the last ones is too recent,

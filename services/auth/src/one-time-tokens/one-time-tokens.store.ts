@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { deleteBatch } from '@services/common/database'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { type Kysely, type QueryCreator, type Selectable, sql, type Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 
@@ -37,24 +37,52 @@ export function findAttempts(trx: Transaction<DB>, userId: string, purpose: Toke
     .executeTakeFirst()
 }
 
-/** Replaces the user's live token of this purpose. */
+/** Replaced links are kept for as long as a mail may wait for its server, which restarts their lifetime. */
+const KEEP_EARLIER_MS = 2 * 86_400_000
+
+/**
+ * Replaces the user's live token of this purpose. Its link stays good where the new one cannot stand in for it: a link with a
+ * code challenge serves only the browser that asked, and anybody may ask.
+ */
 export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
+  const challenge = token.pkce?.challenge ?? null
   const values = {
     relates_to: token.relatesTo,
     token_hash: token.tokenHash,
     code_hash: token.codeHash,
     attempts: token.isLong ? UNLIMITED : 0,
     used_up_codes: token.usedUpCodes,
-    code_challenge: token.pkce?.challenge ?? null,
+    code_challenge: challenge,
     code_challenge_method: token.pkce?.method ?? null,
     // Asking for another link must not undo what the replaced one was for.
     ...(token.isClaim ? { sets_password: true } : {}),
     expires_at: token.expiresAt,
     created_at: token.now,
   }
+  const isOf = { user_id: token.userId, purpose: token.purpose }
   await trx
+    .with('kept', (qb) =>
+      qb
+        .insertInto('earlier_links')
+        .columns(['token_hash', ...TAKEN])
+        .expression(
+          qb
+            .selectFrom('one_time_tokens')
+            .select((eb) => [eb.ref('token_hash').$notNull().as('token_hash'), ...TAKEN])
+            .where((eb) => eb.and({ ...isOf, relates_to: token.relatesTo }))
+            .where('token_hash', 'is not', null)
+            .where('code_challenge', 'is distinct from', challenge)
+            .where(sql.lit(!token.isPretended)),
+        ),
+    )
+    .with('too_old', (qb) =>
+      qb
+        .deleteFrom('earlier_links')
+        .where((eb) => eb.and(isOf))
+        .where('expires_at', '<', new Date(token.now.getTime() - KEEP_EARLIER_MS)),
+    )
     .insertInto('one_time_tokens')
-    .values({ user_id: token.userId, purpose: token.purpose, ...values })
+    .values({ ...isOf, ...values })
     .onConflict((conflict) =>
       conflict.columns(['user_id', 'purpose']).doUpdateSet(token.isPretended ? { purpose: token.purpose } : values),
     )
@@ -63,12 +91,7 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
 
 /** Whose link it is, so that the user can be locked before the token. */
 export async function findUserIdByLinkHash(db: Kysely<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
-  const found = await db
-    .selectFrom('one_time_tokens')
-    .select('user_id')
-    .where('token_hash', '=', tokenHash)
-    .where('purpose', 'in', purposes)
-    .executeTakeFirst()
+  const found = await linksWith(db, tokenHash, purposes).executeTakeFirst()
   return found?.user_id
 }
 
@@ -84,14 +107,77 @@ const TAKEN = [
 
 export type TakenToken = Pick<Selectable<DB['one_time_tokens']>, (typeof TAKEN)[number]>
 
-/** Takes the token of a link away: whoever gets the row is the one who used it. Expired ones are returned too. */
-export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
-  return trx
-    .deleteFrom('one_time_tokens')
+/** The link with this hash, the newest of its purpose or an earlier one. */
+const linksWith = (db: QueryCreator<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) =>
+  db
+    .selectFrom('one_time_tokens')
+    .select(TAKEN)
     .where('token_hash', '=', tokenHash)
     .where('purpose', 'in', purposes)
-    .returning(TAKEN)
+    .unionAll(
+      db.selectFrom('earlier_links').select(TAKEN).where('token_hash', '=', tokenHash).where('purpose', 'in', purposes),
+    )
+
+/**
+ * Takes the token of a link away, with the other links of its purpose: whoever gets the row is the one who used it. Expired ones
+ * are returned too.
+ */
+export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) {
+  return trx
+    .with('link', (qb) => linksWith(qb, tokenHash, purposes))
+    .with('taken', (qb) =>
+      qb
+        .deleteFrom('one_time_tokens')
+        .using('link')
+        .whereRef('one_time_tokens.user_id', '=', 'link.user_id')
+        .whereRef('one_time_tokens.purpose', '=', 'link.purpose')
+        .returning('one_time_tokens.user_id'),
+    )
+    .selectFrom('link')
+    .innerJoin('taken', 'taken.user_id', 'link.user_id')
+    .selectAll('link')
     .executeTakeFirst()
+}
+
+type KeptLink = TakenToken & { token_hash: Buffer }
+
+/** The other links of a user for these purposes. */
+export function linksBeside(
+  trx: Transaction<DB>,
+  userId: string,
+  purposes: readonly TokenPurpose[],
+  tokenHash: Buffer,
+): Promise<KeptLink[]> {
+  return trx
+    .selectFrom('one_time_tokens')
+    .select((eb) => [eb.ref('token_hash').$notNull().as('token_hash'), ...TAKEN])
+    .where('user_id', '=', userId)
+    .where('purpose', 'in', purposes)
+    .where('token_hash', '!=', tokenHash)
+    .unionAll(
+      trx
+        .selectFrom('earlier_links')
+        .select(['token_hash', ...TAKEN])
+        .where('user_id', '=', userId)
+        .where('purpose', 'in', purposes)
+        .where('token_hash', '!=', tokenHash),
+    )
+    .orderBy('expires_at', 'desc')
+    .execute()
+}
+
+/** Puts links back whose tokens have ended; their codes, which could be guessed, stay dead. */
+export async function putLinksBack(
+  trx: Transaction<DB>,
+  [newest, ...earlier]: readonly KeptLink[],
+  now: Date,
+): Promise<void> {
+  if (!newest) return
+  await trx
+    .insertInto('one_time_tokens')
+    .values({ ...newest, code_hash: null, created_at: now })
+    .execute()
+  if (earlier.length > 0) await trx.insertInto('earlier_links').values(earlier).execute()
 }
 
 /**
@@ -184,11 +270,25 @@ export async function restartLifetime(
   expiresAt: Date,
 ): Promise<boolean> {
   const restarted = await db
-    .updateTable('one_time_tokens')
-    .set({ expires_at: expiresAt })
-    .where('user_id', '=', userId)
-    .where(by, '=', hash)
-    .returning('user_id')
+    .with('newest', (qb) =>
+      qb
+        .updateTable('one_time_tokens')
+        .set({ expires_at: expiresAt })
+        .where('user_id', '=', userId)
+        .where(by, '=', hash)
+        .returning('user_id'),
+    )
+    .with('earlier', (qb) =>
+      qb
+        .updateTable('earlier_links')
+        .set({ expires_at: expiresAt })
+        .where('user_id', '=', userId)
+        .where('token_hash', '=', hash)
+        .returning('user_id'),
+    )
+    .selectFrom('newest')
+    .select('user_id')
+    .unionAll((qb) => qb.selectFrom('earlier').select('user_id'))
     .executeTakeFirst()
   return restarted !== undefined
 }

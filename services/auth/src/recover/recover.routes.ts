@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts'
 import { requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
-import { limitKeyOf } from '../http/client.ts'
+import { limitKeyOf, networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
@@ -41,6 +41,7 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         context: mailContextOf(request, config),
         clientAddress: limitKeyOf(request, config),
         pkce: parsePkce(request.body),
+        network: networkOf(request, config),
       })
       return {}
     },

@@ -6,6 +6,7 @@ import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
+import { networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { type MessageRequest, requestMessage } from '../one-time-messages/message-request.ts'
@@ -69,6 +70,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         audience: requestAudience(request, config.jwt),
         context: mailContextOf(request, config),
         pkce,
+        network: networkOf(request, config),
       }
       const messageId = await requestMessage(deps, asked, (noted) => sendAgain(deps, request.log, noted))
       return { message_id: messageId }

@@ -6,7 +6,7 @@ import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
-import { clientOf } from '../http/client.ts'
+import { clientOf, networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
@@ -75,6 +75,7 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         client,
         context,
         pkce,
+        network: networkOf(request, config),
         smsChannel: channel,
       })
       return 'session' in result ? result.session : toRegisteredBody(result.user)

@@ -11,7 +11,7 @@ import { countSignUp } from '../metrics.ts'
 import { sendConfirmation } from '../one-time-messages/confirmation.ts'
 import type { MailContext } from '../one-time-messages/link-mail.ts'
 import { withMessagesCounted } from '../one-time-messages/message-budget.ts'
-import { withinGaps } from '../one-time-messages/send-gap.ts'
+import { gapKeyOf, withinGaps } from '../one-time-messages/send-gap.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { SmsChannel } from '../sms/gateway.ts'
@@ -35,6 +35,8 @@ export interface SignupInput {
   audience: string
   client: Client
   context: MailContext
+  /** Network of the client, see ../http/client.ts. */
+  network: string
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
 }
@@ -90,7 +92,7 @@ async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, in
       await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
       return holderId === user.id
     })
-  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: address.value }], () =>
+  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(address, input) }], () =>
     withMessagesCounted(deps, [address], work),
   )
   if (isNew) countSignUp('password')

@@ -100,6 +100,115 @@ describe('a link asked for with a code challenge', () => {
   })
 })
 
+describe("a stranger's challenge", () => {
+  type Asked = (email: string, pkce: object, headers?: Record<string, string>) => Promise<{ status: number }>
+  const DOORS: Record<string, (service: TestService) => Asked> = {
+    '/recover': (service) => (email, pkce, headers) => service.post('/recover', { email, ...pkce }, headers),
+    '/otp': (service) => (email, pkce, headers) => service.post('/otp', { email, ...pkce }, headers),
+    '/magiclink': (service) => (email, pkce, headers) => service.post('/magiclink', { email, ...pkce }, headers),
+    '/signup': (service) => (email, pkce, headers) => service.post('/signup', { email, password, ...pkce }, headers),
+    '/resend': (service) => (email, pkce, headers) =>
+      service.post('/resend', { type: 'signup', email, ...pkce }, headers),
+  }
+  const from = (address: string) => ({ 'x-real-ip': address })
+  const OWNER = from('192.0.2.1')
+  const STRANGER = from('203.0.113.9')
+
+  /** A service that knows its clients' addresses, and an account for the door: one that waits for /signup and /resend. */
+  async function prepared(plain: TestService, door: string, name: string) {
+    const service = await plain.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
+    const email = `${name}-${door.slice(1)}@example.com`
+    if (door === '/resend') {
+      await service.post('/signup', { email, password }, from('192.0.2.77'))
+      await service.mailbox.waitFor(email)
+      service.clock.advance({ seconds: 901 })
+    } else if (door !== '/signup') await service.signedIn(email)
+    const ask = (DOORS[door] as (typeof DOORS)['/otp'])(service)
+    const asked = async (pkce: object, headers: Record<string, string>) => {
+      const [before] = service.mailbox.messages({ to: email })
+      expect((await ask(email, pkce, headers)).status).toBe(200)
+      return linkPath((await service.mailbox.waitFor(email, before ? { after: before } : {})).text)
+    }
+    const opens = async (path: string, verifier: string) => {
+      const { code } = queryOf(await service.get(path))
+      return (await exchange(service, String(code), verifier)).status
+    }
+    return { service, email, asked, opens }
+  }
+
+  test.for(Object.keys(DOORS))(
+    "at %s holds back no request of the owner's, and spoils no link of theirs, asked before or after",
+    async (door, { service: plain }) => {
+      const { service, asked, opens } = await prepared(plain, door, 'challenged')
+      const [first, stranger, second] = [challenge(), challenge(), challenge()]
+      const early = await asked(first.pkce, OWNER)
+      const spoilt = await asked(stranger.pkce, STRANGER)
+      expect(await opens(spoilt, first.verifier)).toBe(400)
+      expect(await opens(early, first.verifier)).toBe(200)
+      if (door === '/signup' || door === '/resend') return service.close()
+      service.clock.advance({ seconds: 61 })
+      await asked(stranger.pkce, STRANGER)
+      const late = await asked(second.pkce, OWNER)
+      expect(await opens(late, second.verifier)).toBe(200)
+      await service.close()
+    },
+  )
+
+  test('leaves a link good that was asked for without one, and the other way round', async ({ service: plain }) => {
+    const { service, email, asked, opens } = await prepared(plain, '/otp', 'mixed')
+    const { verifier, pkce } = challenge()
+    const implicit = await asked({}, OWNER)
+    await asked(challenge().pkce, STRANGER)
+    expect((await service.get(implicit)).headers.location).toContain('#access_token=')
+    service.clock.advance({ seconds: 61 })
+    const bound = await asked(pkce, OWNER)
+    await asked({}, STRANGER)
+    expect(await opens(bound, verifier)).toBe(200)
+    expect(service.mailbox.messages({ to: email })).toHaveLength(4)
+    await service.close()
+  })
+
+  test('ends with a session: then none of the links of before is good', async ({ service: plain }) => {
+    const { service, asked } = await prepared(plain, '/recover', 'ended')
+    const early = await asked(challenge().pkce, OWNER)
+    await asked(challenge().pkce, STRANGER)
+    service.clock.advance({ seconds: 61 })
+    const implicit = await asked({}, OWNER)
+    expect((await service.get(implicit)).headers.location).toContain('#access_token=')
+    expect(queryOf(await service.get(early)).error_code).toBe('otp_expired')
+    const rows = await service.deps.db.selectFrom('earlier_links').selectAll().execute()
+    expect(rows.filter(({ relates_to }) => relates_to.startsWith('ended'))).toEqual([])
+    await service.close()
+  })
+
+  test('keeps its own network waiting, as any request does', async ({ service: plain }) => {
+    const { service, email, asked } = await prepared(plain, '/otp', 'spaced')
+    await asked(challenge().pkce, STRANGER)
+    const again = await service.post('/otp', { email, ...challenge().pkce }, STRANGER)
+    expect(again).toMatchObject({ status: 429, body: { error_code: 'over_email_send_rate_limit' } })
+    await service.close()
+  })
+
+  test('of a change of address sent again leaves the link of its user good', async ({ service }) => {
+    const { auth } = await service.signedIn('change-from@example.com')
+    const { verifier, pkce } = challenge()
+    await service.put('/user', { email: 'change-to@example.com', ...pkce }, auth)
+    const paths = []
+    for (const address of ['change-from@example.com', 'change-to@example.com']) {
+      paths.push(linkPath((await service.mailbox.waitFor(address)).text))
+    }
+    service.clock.advance({ seconds: 901 })
+    const [before] = service.mailbox.messages({ to: 'change-to@example.com' })
+    const again = { type: 'email_change', email: 'change-from@example.com', ...challenge().pkce }
+    expect((await service.post('/resend', again)).status).toBe(200)
+    await service.mailbox.waitFor('change-to@example.com', { after: before })
+    let answer = await service.get(paths[0] as string)
+    expect(queryOf(answer).message).toBeDefined()
+    answer = await service.get(paths[1] as string)
+    expect((await exchange(service, String(queryOf(answer).code), verifier)).status).toBe(200)
+  })
+})
+
 describe('a code', () => {
   const signedUp = (service: TestService, email: string) =>
     followed(service, email, (pkce) => service.post('/signup', { email, password, ...pkce }))

@@ -13,7 +13,7 @@ import { clientOf, limitKeyOf } from '../http/client.ts'
 import { givenProof } from '../http/given-proof.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { errorResponses, Field } from '../http/shapes.ts'
-import { countRefresh, countSignIn } from '../metrics.ts'
+import { countRefresh } from '../metrics.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { normalisePhone } from '../users/phone-number.ts'
@@ -89,9 +89,8 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       }
       if (request.query.grant_type === 'pkce') {
         const { auth_code: authCode = '', code_verifier: codeVerifier = '' } = request.body
-        return counted(
-          (result) => countSignIn('pkce', result),
-          () => exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client }),
+        return recordSignIn(deps, request.log, { method: 'pkce', typed: '' }, () =>
+          exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client }),
         )
       }
       if (request.query.grant_type === 'id_token') {

@@ -22,7 +22,7 @@ import { SessionShape } from '../sessions/session-shape.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { confirmationPage } from './confirmation-page.ts'
-import { type Confirmed, verifyCode, verifyLink } from './verify.ts'
+import { type Confirmed, isSameLink, verifyCode, verifyLink } from './verify.ts'
 import { codeRedirect, errorRedirect, type Flow, flowOf, messageRedirect, sessionRedirect } from './verify-redirect.ts'
 
 const LinkQuery = Type.Object({
@@ -175,10 +175,9 @@ function requireLink({ query: { token, type } }: LinkRequest): { token: string; 
   throw apiError('validation_failed', { message: 'Verify requires a token and a type' })
 }
 
-/** `email` may be any of the types, so one of them with the page is enough. */
-function isBehindPage({ mail: { confirmationPageTypes } }: Pick<Config, 'mail'>, type: string): boolean {
-  return type === 'email' ? confirmationPageTypes.length > 0 : confirmationPageTypes.some((listed) => listed === type)
-}
+/** The type is what the link says; the token decides, so each type that redeems a listed one's tokens has the page. */
+const isBehindPage = ({ mail }: Pick<Config, 'mail'>, type: string): boolean =>
+  mail.confirmationPageTypes.some((listed) => isSameLink(type, listed))
 
 const isLinkForm = (request: FastifyRequest) =>
   Boolean((request.query as { token?: string }).token) &&

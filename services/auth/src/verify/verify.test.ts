@@ -198,6 +198,43 @@ describe('where links open a page, a scanner at the mailbox proves nothing', () 
     await service.close()
   })
 
+  test('by no other type than the one it was sent with', async ({ service: plain }) => {
+    const email = 'retyped@example.com'
+    await plain.signedIn(email)
+    let before = {}
+    const asked = async (path: string) => {
+      await plain.post(path, { email })
+      const mail = await plain.mailbox.waitFor(email, before)
+      before = { after: mail }
+      plain.clock.advance({ seconds: 61 })
+      return linkPath(mail.text)
+    }
+    const links = {
+      signup: (await signUp(plain, 'retyped-signup@example.com')).path,
+      recovery: await asked('/recover'),
+    }
+    for (const [listed, path] of [
+      ['signup', links.signup],
+      ['invite', links.signup],
+      ['recovery', links.recovery],
+      ['magiclink', links.recovery],
+    ] as const) {
+      const service = await plain.with({ AUTH_MAILER_LINK_CONFIRMATION_PAGE: listed })
+      for (const type of ['signup', 'invite', 'recovery', 'magiclink', 'email_change', 'email', 'sms', 'toString']) {
+        const { headers } = await service.get(path.replace(/type=[a-z]+/, `type=${type}`))
+        expect([listed, type, String(headers.location)]).toEqual([
+          listed,
+          type,
+          expect.not.stringContaining('access_token'),
+        ])
+      }
+      await service.close()
+    }
+    for (const path of Object.values(links)) {
+      expect((await plain.get(path)).headers.location).toContain('#access_token=')
+    }
+  })
+
   test.for([
     ['signup', 'en', 'Confirm email address'],
     ['invite', 'en', 'Accept the invitation'],

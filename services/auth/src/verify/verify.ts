@@ -8,11 +8,13 @@ import { issueAuthCode } from '../auth-codes/issue-auth-code.ts'
 import type { ChallengeMethod, DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { LINK_TYPES } from '../mail/kinds.ts'
+import { LINK_TYPES, type LinkType } from '../mail/kinds.ts'
 import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
   findUserIdByLinkHash,
+  linksBeside,
+  putLinksBack,
   type TakenToken,
   takeByCodeHash,
   takeByLinkHash,
@@ -35,6 +37,10 @@ const PURPOSES: Record<string, readonly TokenPurpose[]> = {
   sms: ['phone_confirmation'],
   phone_change: ['phone_change'],
 }
+
+/** Whether links of one type are redeemed by the other, which anybody may write into the link instead. */
+export const isSameLink = (type: string, other: LinkType): boolean =>
+  TYPES_OF_LINKS.includes(type) && PURPOSES[type]?.some((purpose) => PURPOSES[other]?.includes(purpose)) === true
 
 /** What GET /verify takes as `type`: those of mails and the one that stands for any of them. */
 const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
@@ -86,7 +92,30 @@ async function redeemLink(deps: Deps, log: AuditLog, linkToken: string, confirma
   if (givenPassword(confirmation)) {
     await requireFitPassword(deps, confirmation, (await findUserById(deps.db, userId))?.email)
   }
-  return redeem(deps, log, confirmation, userId, (trx) => takeByLinkHash(trx, tokenHash, purposes))
+  return redeem(deps, log, confirmation, userId, (trx) => takeLink(trx, confirmation, userId, tokenHash, purposes))
+}
+
+/** A change of address that is made leaves nothing to its other links. */
+const SPARED: readonly TokenPurpose[] = ['confirmation', 'recovery']
+
+interface Taken {
+  token: TakenToken
+  /** Links that stay good, where this one gives a code that only its asker can exchange: another one may be the owner's. */
+  spared?: Awaited<ReturnType<typeof linksBeside>>
+}
+
+async function takeLink(
+  trx: Transaction<DB>,
+  { givesCode }: Confirmation,
+  userId: string,
+  tokenHash: Buffer,
+  purposes: readonly TokenPurpose[],
+): Promise<Taken | undefined> {
+  const others = givesCode ? await linksBeside(trx, userId, purposes, tokenHash) : []
+  const token = await takeByLinkHash(trx, tokenHash, purposes)
+  if (!token) return undefined
+  const isSpared = token.code_challenge !== null && SPARED.includes(token.purpose)
+  return { token, spared: isSpared ? others.filter(({ purpose }) => purpose === token.purpose) : [] }
 }
 
 /** Redeems a code typed in with the address it was sent to. Unknown address, wrong code, expired code: one answer. */
@@ -107,7 +136,10 @@ export async function verifyCode(
   )
   if (!match?.code_hash) throw apiError('otp_expired')
   const { user_id: userId, purpose, code_hash: codeHash } = match
-  return redeem(deps, log, confirmation, userId, (trx) => takeByCodeHash(trx, userId, purpose, codeHash))
+  return redeem(deps, log, confirmation, userId, async (trx) => {
+    const token = await takeByCodeHash(trx, userId, purpose, codeHash)
+    return token && { token }
+  })
 }
 
 async function redeem(
@@ -115,7 +147,7 @@ async function redeem(
   log: AuditLog,
   confirmation: Confirmation,
   userId: string,
-  take: (trx: Transaction<DB>) => Promise<TakenToken | undefined>,
+  take: (trx: Transaction<DB>) => Promise<Taken | undefined>,
 ): Promise<Confirmed> {
   const passwordHash = await hashGivenPassword(deps, confirmation)
   const { type, acceptLanguage } = confirmation
@@ -123,8 +155,9 @@ async function redeem(
   const confirmed = await deps.db.transaction().execute(async (trx): Promise<Confirmed> => {
     const now = deps.now()
     const user = await lockUser(trx, userId)
-    const token = await take(trx)
-    if (!user || !token) throw apiError('otp_expired')
+    const taken = await take(trx)
+    if (!user || !taken) throw apiError('otp_expired')
+    const { token, spared = [] } = taken
     if (isBanned(user, now) && !provesUnproven(user, token)) throw apiError('user_banned')
     if (token.expires_at <= now) throw apiError('otp_expired')
     const signedIn = await confirm(deps, trx, log, { user, token, type, passwordHash, acceptLanguage })
@@ -132,6 +165,7 @@ async function redeem(
     proven = `${signedIn.aud}\0${token.relates_to}`
     const effective = effectiveType(type, token.purpose)
     if (confirmation.givesCode && token.code_challenge) {
+      await putLinksBack(trx, spared, now)
       const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
       const method = effective === 'signup' ? 'email/signup' : effective
       return { authCode: await issueAuthCode(deps, trx, { userId: signedIn.id, pkce, method }) }
