@@ -1,6 +1,7 @@
 import type { Logger } from '@services/common/logger'
 import { deleteOldAuditEntries, deleteRefusedSignIns } from './audit/audit.store.ts'
 import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
+import { deleteForNobody } from './db/nobody.store.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredChallenges } from './factors/challenges.store.ts'
 import { deleteStaleFactors } from './factors/factors.store.ts'
@@ -27,7 +28,7 @@ const KEEP_UNVERIFIED_SECONDS = 86_400
 /** Attempts to sign in at a provider, which strangers make: late browsers are told for as long that theirs has expired. */
 const KEEP_ATTEMPT_SECONDS = 600
 
-/** Gaps and counters, of which strangers make as many as they name addresses: worth nothing once over, but for clocks that differ. */
+/** Gaps, counters and rows for nobody, of which strangers make as many as they name addresses: worth nothing once over, but for clocks that differ. */
 const KEEP_OVER_SECONDS = 600
 
 /** Refused sign-ins, which strangers make, where no time is set for audit entries: long enough to look into an attack. */
@@ -84,6 +85,7 @@ export async function deleteExpired(
     'challenges to second factors': () => deleteExpiredChallenges(db, before, BATCH),
     'second factors never proven': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
     'send gaps': () => deleteExpiredSendGaps(db, ago(KEEP_OVER_SECONDS), BATCH),
+    "nobody's rows": () => deleteForNobody(db, ago(KEEP_OVER_SECONDS), BATCH),
     limits: () => deleteExpiredLimits(db, ago(KEEP_OVER_SECONDS), BATCH),
     messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),
     'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),

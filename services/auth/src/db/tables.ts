@@ -11,6 +11,7 @@ export interface DB {
   flow_states: FlowStatesTable
   audit_log_entries: AuditLogEntriesTable
   send_gaps: SendGapsTable
+  nobodys_rows: NobodysRowsTable
   rate_limits: RateLimitsTable
   messages: MessagesTable
   factors: FactorsTable
@@ -29,6 +30,7 @@ export const TABLES = [
   'flow_states',
   'audit_log_entries',
   'send_gaps',
+  'nobodys_rows',
   'rate_limits',
   'messages',
   'factors',
@@ -223,6 +225,11 @@ interface SendGapsTable {
   key: Buffer
   sent_at: Date
   expires_at: Date
+}
+
+interface NobodysRowsTable {
+  key: Buffer
+  written_at: Date
 }
 
 interface RateLimitsTable {

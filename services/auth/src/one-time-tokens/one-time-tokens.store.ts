@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { deleteBatch } from '@services/common/database'
 import { type Kysely, type QueryCreator, type Selectable, sql, type Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
+import { insertForNobody } from '../db/nobody.store.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
 
 export interface NewOneTimeToken {
@@ -187,7 +187,6 @@ export async function putLinksBack(
  * whose code is under way. A guess at a long code writes that row too.
  */
 export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now }: Guess, maxAttempts: number) {
-  const key = createHash('sha256').update(`verify\0${audience}\0${address}`).digest()
   return db
     .with('tried', (qb) =>
       qb
@@ -203,19 +202,7 @@ export function countAttempt(db: Kysely<DB>, { address, audience, purposes, now 
         .returning(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at']),
     )
     .with('missed', (qb) =>
-      qb
-        .insertInto('send_gaps')
-        .columns(['key', 'sent_at', 'expires_at'])
-        .expression(
-          qb
-            .selectNoFrom([
-              sql<Buffer>`${key}::bytea`.as('key'),
-              sql<Date>`${now}::timestamptz`.as('sent_at'),
-              sql<Date>`${now}::timestamptz`.as('expires_at'),
-            ])
-            .where((eb) => eb.not(eb.exists(qb.selectFrom('tried').select('tried.user_id')))),
-        )
-        .onConflict((conflict) => conflict.column('key').doUpdateSet({ sent_at: now, expires_at: now })),
+      insertForNobody(qb, `verify ${audience} ${address}`, now, sql`not exists (select from tried)`),
     )
     .selectFrom('tried')
     .select(['user_id', 'purpose', 'relates_to', 'code_hash', 'expires_at'])

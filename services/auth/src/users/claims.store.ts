@@ -1,6 +1,6 @@
 import { deleteBatch, jsonb } from '@services/common/database'
 import { type ExpressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
-import { nobodysKey } from '../db/nobody.store.ts'
+import { insertForNobody } from '../db/nobody.store.ts'
 import type { Claim, DB, Metadata } from '../db/tables.ts'
 import type { Address } from './address.ts'
 import type { AddressClaim } from './claims.ts'
@@ -36,48 +36,34 @@ export async function putAddressClaim(
  * Gives the accounts that wait for the proof of the address, of whatever audience, what is left of a request. While a link or
  * code could still prove it, however old the row of the address is, they only lose: it may be the link of who asked before. An
  * account with a proven address keeps what it has, and so does one whose address is an admin's word. Of one that a provider told
- * the address nobody knows whether the request is its owner's. Without an
- * account to write to, a row stands for it: time must not tell that one waits.
+ * the address nobody knows whether the request is its owner's. Without an account to write to, a row stands for it: time must
+ * not tell that one waits.
  */
 export async function narrowClaims(
   trx: Transaction<DB>,
   { address: { channel, value }, now }: Pick<AddressClaim, 'address' | 'now'>,
   left: Claim,
 ) {
-  const key = nobodysKey(`claim ${channel} ${value}`)
-  await trx
-    .with('claimed', (qb) =>
-      qb
-        .updateTable('users')
-        .set((column) => ({
-          claim: column
-            .case()
-            .when(isOfProvider(column))
-            .then(jsonb({ password_hash: null, data: {} }))
-            .when(isProvable(column, now))
-            .then(both(left))
-            .else(jsonb(left))
-            .end(),
-        }))
-        .where(channel, '=', value)
-        .where('email_confirmed_at', 'is', null)
-        .where('phone_confirmed_at', 'is', null)
-        .where((eb) => eb.not(isVouched(eb, channel)))
-        .returning('id'),
-    )
-    .insertInto('send_gaps')
-    .columns(['key', 'sent_at', 'expires_at'])
-    .expression(
-      trx
-        .selectNoFrom([
-          sql<Buffer>`${key}::bytea`.as('key'),
-          sql<Date>`${now}::timestamptz`.as('sent_at'),
-          sql<Date>`${now}::timestamptz`.as('expires_at'),
-        ])
-        .where(sql<boolean>`not exists (select from claimed)`),
-    )
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ sent_at: now, expires_at: now }))
-    .execute()
+  const db = trx.with('claimed', (qb) =>
+    qb
+      .updateTable('users')
+      .set((column) => ({
+        claim: column
+          .case()
+          .when(isOfProvider(column))
+          .then(jsonb({ password_hash: null, data: {} }))
+          .when(isProvable(column, now))
+          .then(both(left))
+          .else(jsonb(left))
+          .end(),
+      }))
+      .where(channel, '=', value)
+      .where('email_confirmed_at', 'is', null)
+      .where('phone_confirmed_at', 'is', null)
+      .where((eb) => eb.not(isVouched(eb, channel)))
+      .returning('id'),
+  )
+  await insertForNobody(db, `claim ${channel} ${value}`, now, sql`not exists (select from claimed)`).execute()
 }
 
 /** What an account waits with, or was registered with, and what is left of a request: what both say. */
