@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { QueueJob } from '@services/common/queue'
 
 /**
- * Longest time a job waits before it is begun. What it costs the process that runs it then falls on a random moment, and not on
- * the requests right after the one that caused it, where its sender could measure it. Longer keeps people waiting for codes.
+ * Longest time a job that anybody may cause waits before it is begun. What it costs the process that runs it then falls on a random
+ * moment, and not on the requests right after, where its sender could measure it. Longer keeps people waiting for codes.
  */
 const LONGEST_DELAY_MS = 500
 
