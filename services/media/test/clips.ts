@@ -64,6 +64,31 @@ const recipes = {
   'wide.mp4': [...lavfi('color=s=4098x32:r=5:d=0.4'), ...x264],
   'huge.mp4': [...lavfi('color=s=8192x4400:r=5:d=0.2'), ...x264],
   'huge.webm': [...lavfi('color=s=8192x4400:r=5:d=0.2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
+  // Its sound begins with the file, its picture later, as of a call or a cut film.
+  'late-picture.mp4': [
+    ...lavfi('anullsrc=r=48000'),
+    '-itsoffset',
+    '0.8',
+    ...picture(1),
+    '-vsync',
+    'vfr',
+    ...x264,
+    ...aac,
+    '-t',
+    '1.8',
+  ],
+  'late-picture-sound.mp4': [
+    ...tone(2),
+    '-itsoffset',
+    '0.8',
+    ...picture(1),
+    '-vsync',
+    'vfr',
+    ...x264,
+    ...aac,
+    '-t',
+    '1.8',
+  ],
   'vfr.mp4': [...picture(2, ",select='lt(mod(n,10),4)'"), '-vsync', 'vfr', ...x264],
   'long.mp4': [...lavfi('color=s=64x48:r=5:d=31'), ...x264],
   'just-30.mp4': [...lavfi('color=s=64x48:r=25:d=30.04'), ...x264],
@@ -119,6 +144,10 @@ const directory = fileURLToPath(new URL(`../../../node_modules/.cache/media-test
 export async function clip(name: ClipName): Promise<string> {
   return madeOnce(name, (path) => ffmpeg([...recipes[name], path]))
 }
+
+/** A clip by a recipe of its own, kept under the name. */
+export const clipOf = (name: string, args: string[]): Promise<string> =>
+  madeOnce(name, (path) => ffmpeg([...args, path]))
 
 /** A copy of `plain.mp4` whose picture stands on its side, as phones record it. */
 export async function rotatedClip(): Promise<string> {

@@ -5,7 +5,7 @@ import { embeddedTools } from './clips.ts'
 const run = promisify(execFile)
 
 export interface Inspected {
-  format: { duration: string; tags?: Record<string, string> }
+  format: { duration: string; start_time: string; tags?: Record<string, string> }
   streams: {
     codec_name: string
     width?: number

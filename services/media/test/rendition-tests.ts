@@ -94,9 +94,22 @@ export function renditionTests(anyTools: MediaTools): void {
     expect([mp4.streams[0], webm.streams[0]]).toMatchObject([standard, standard])
   })
 
-  test('uneven frame times are kept, 120 frames a second are not', async () => {
+  test.each([
+    ['late-picture.mp4', false],
+    ['late-picture-sound.mp4', true],
+  ] as const)('a picture that begins after its sound (%s) begins every file', async (name, hasAudio) => {
+    const made = await make(anyTools, await clip(name))
+    expect(made).toMatchObject({ hasAudio, warnings: [] })
+    const { mp4, webm, frames } = await expectSound(made)
+    expect(frames).toBe('25')
+    const lengths = [mp4, webm, await inspect(made.gif.path)].map(({ format }) => Number(format.duration))
+    for (const length of lengths) expect(length).toBeCloseTo(1, 1)
+    for (const { format } of [mp4, webm]) expect(Number(format.start_time)).toBeCloseTo(0, 1)
+  })
+
+  test('frames that were left out are filled in, and of 120 frames a second half go', async () => {
     expect(await expectSound(await make(anyTools, await clip('vfr.mp4')))).toMatchObject({
-      frames: '20',
+      frames: '44',
       seconds: 1.76,
     })
     expect(await expectSound(await make(anyTools, await clip('fast.mp4')))).toMatchObject({ frames: '60', seconds: 1 })
@@ -163,7 +176,7 @@ export function furtherRenditionTests(anyTools: MediaTools): void {
   test('a last frame that stays is held', async () => {
     const path = await clip('plain.mp4')
     const info = (await probe(anyTools, path)) as VideoInfo
-    const longer = { ...info, durationSeconds: info.durationSeconds + 0.4, lastFrameSeconds: 0.44 }
+    const longer = { ...info, durationSeconds: info.durationSeconds + 0.4, longestFrameSeconds: 0.44 }
     const made = makeRenditions(anyTools, { path, info: longer }, { workDirectory: await workDirectory(), threads: 1 })
     expect(await expectSound(await made)).toMatchObject({ frames: '60', seconds: 2.4 })
   })

@@ -32,6 +32,8 @@ export interface FfprobeStream {
   sample_aspect_ratio?: string
   r_frame_rate?: string
   duration?: string
+  /** As the mp4's index says; absent for others and for fragmented ones. */
+  nb_frames?: string
   color_space?: string
   color_transfer?: string
   disposition?: { attached_pic?: number }
@@ -41,7 +43,7 @@ export interface FfprobeStream {
 
 const streamEntries = [
   'format=start_time,duration',
-  'stream=index,codec_type,codec_name,pix_fmt,width,height,sample_aspect_ratio,r_frame_rate,duration',
+  'stream=index,codec_type,codec_name,pix_fmt,width,height,sample_aspect_ratio,r_frame_rate,duration,nb_frames',
   'stream=color_space,color_transfer',
   'stream_tags=rotate,alpha_mode,DURATION',
   'stream_disposition=attached_pic',

@@ -40,9 +40,9 @@ export interface VideoInfo extends Picture {
   startSeconds: number
   /** The finest grid the frame times need; far above `fps` when they are irregular. */
   baseFps: number
-  /** The longest that one frame stays, and how long the last one does, which ffmpeg forgets. */
+  /** How long one frame stays at most and at least, the last one too. */
   longestFrameSeconds: number
-  lastFrameSeconds: number
+  shortestFrameSeconds: number
   keyframes: number
   hdr: 'pq' | 'hlg' | null
   alpha: boolean

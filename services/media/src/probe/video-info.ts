@@ -55,7 +55,7 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
     startSeconds: Math.max(0, timing.startSeconds - seconds(report.format?.start_time, 0)),
     baseFps: readRatio(video.r_frame_rate) || timing.frames / durationSeconds,
     longestFrameSeconds: timing.longestFrameSeconds,
-    lastFrameSeconds: timing.lastFrameSeconds,
+    shortestFrameSeconds: timing.shortestFrameSeconds,
     keyframes: shown.filter((packet) => packet.flags.includes('K')).length,
     hdr: transferOf[video.color_transfer ?? ''] ?? null,
     alpha: readTag(video, 'alpha_mode') === '1',
@@ -105,7 +105,7 @@ interface Timing {
   startSeconds: number
   endSeconds: number
   longestFrameSeconds: number
-  lastFrameSeconds: number
+  shortestFrameSeconds: number
   durationSeconds: number
 }
 
@@ -118,30 +118,32 @@ function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: Ffp
   const lastFrameSeconds = seconds(shown.at(-1)?.duration_time, 0) || meanGap || declared || 1
   const endSeconds = lastStart + lastFrameSeconds
   const starts = [...shown.map((packet) => seconds(packet.pts_time, 0)), endSeconds]
-  const longestFrameSeconds = Math.max(
-    ...starts.slice(1).map((start, n) => toMicroseconds(start - (starts[n] ?? start))),
-  )
+  const lengths = starts.slice(1).map((start, n) => toMicroseconds(start - (starts[n] ?? start)))
   return {
     frames: shown.length,
     startSeconds,
     endSeconds,
-    longestFrameSeconds,
-    lastFrameSeconds,
+    longestFrameSeconds: Math.max(...lengths),
+    shortestFrameSeconds: Math.min(...lengths),
     durationSeconds: toMicroseconds(endSeconds - startSeconds),
   }
 }
 
 /**
- * A header that promises clearly more than there is belongs to a file that ended early. Matroska without durations per
- * stream promises for the longest one, so there the longest counts.
+ * A header that promises clearly more than there is belongs to a file that ended early. The index of an mp4 counts its frames; its
+ * length, which many programs get wrong where frames were left out, does not matter then. Matroska without durations per stream
+ * promises for the longest one, so there the longest counts.
  */
 function refuseTruncated(packets: FfprobePacket[], timing: Timing, video: FfprobeStream, report: FfprobeReport): void {
+  const indexed = Number(video.nb_frames) || 0
+  const found = packets.filter((packet) => packet.stream_index === video.index).length
+  if (indexed > 0 && found >= indexed * SMALLEST_WHOLE_PART) return
   const ofVideo = seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
   const declared = Math.min(READ_SECONDS, ofVideo || seconds(report.format?.duration, 0))
   const ends = packets.map((packet) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0))
   const end = ofVideo ? timing.endSeconds : ends.reduce((latest, next) => Math.max(latest, next), timing.endSeconds)
   const actual = end - Math.min(0, timing.startSeconds)
-  if (actual >= declared * SMALLEST_WHOLE_PART) return
+  if (indexed === 0 && actual >= declared * SMALLEST_WHOLE_PART) return
   throw apiError('corrupt_media', { details: { declared, actual: Math.round(actual * 1000) / 1000 } })
 }
 

@@ -21,7 +21,8 @@ const sdr: RenditionPlan = {
     flattenOnWhite: false,
     color: 'as-is',
     frameRate: null,
-    stillAtSeconds: null,
+    isStill: false,
+    startSeconds: 0,
     holdsLastFrame: false,
     cutSeconds: 5.001,
     durationSeconds: 5,
@@ -47,6 +48,7 @@ const still: RenditionPlan = {
   cutSeconds: 1,
   durationSeconds: 1,
 }
+const late: RenditionPlan = { ...sdr, startSeconds: 0.8 }
 const fast: RenditionPlan = { ...sdr, frameRate: { rate: '30', dropsFrames: true } }
 
 const tag = 'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709'
@@ -71,6 +73,7 @@ test.each([
     gif,
     `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1,tpad=stop_mode=clone:stop=-1,fps=100/5,trim=end=1.450`,
   ],
+  ['late', late, '[0:0]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1,setpts=PTS-0.800000/TB'],
   ['fast', fast, '[0:0]fps=30,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1'],
   [
     'a cover first',

@@ -10,6 +10,7 @@ import {
   posterFilters,
   seconds,
   size,
+  soundFilters,
   typicalFrame,
 } from './filter-graph.ts'
 import { hardenedGlobals, hardenedInput } from './hardening.ts'
@@ -52,7 +53,17 @@ export function overviewCommand(plan: RenditionPlan, threads: number): string[] 
     ...posterOutput(),
     ...(plan.audioStream === null
       ? []
-      : ['-map', `0:${plan.audioStream}`, '-t', seconds(plan.cutSeconds), '-af', 'volumedetect', '-f', 'null', '-']),
+      : [
+          '-map',
+          `0:${plan.audioStream}`,
+          '-t',
+          seconds(plan.startSeconds + plan.cutSeconds),
+          '-af',
+          'volumedetect',
+          '-f',
+          'null',
+          '-',
+        ]),
   ]
 }
 
@@ -180,7 +191,8 @@ function audioMap(plan: RenditionPlan): string[] {
 }
 
 function audioCodec(plan: RenditionPlan, codec: string, bitrate: string): string[] {
-  return plan.audioStream === null ? ['-an'] : ['-c:a', codec, '-b:a', bitrate, '-ac', '2', '-ar', '48000']
+  if (plan.audioStream === null) return ['-an']
+  return [...soundFilters(plan), '-c:a', codec, '-b:a', bitrate, '-ac', '2', '-ar', '48000']
 }
 
 /** Variable frame rate: frames keep their times, none is invented. */

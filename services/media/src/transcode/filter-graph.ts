@@ -25,17 +25,25 @@ export function pictureFilters(plan: RenditionPlan): string {
  * because `overlay` forgets how long that one lasts; and `tpad` counts frames, of which a slow GIF has none in a second.
  */
 function frameTimes(plan: RenditionPlan): string[] {
-  const { holdsLastFrame, frameRate, cutSeconds, stillAtSeconds } = plan
-  if (!frameRate) return []
+  const { holdsLastFrame, frameRate, cutSeconds, isStill } = plan
+  if (!frameRate) return fromStart(plan)
   const rate = `fps=${frameRate.rate}`
-  if (stillAtSeconds !== null) {
+  if (isStill) {
     const frames = Math.round(Number(frameRate.rate) * plan.durationSeconds)
     // Counted, not timed: the steps of such a clip may be a millionth of a second. One more, because `fps` may lose it.
-    const times = `setpts=N/(${frameRate.rate}*TB)+${seconds(stillAtSeconds)}/TB`
+    const times = `setpts=N/(${frameRate.rate}*TB)`
     return ['trim=end_frame=1', `loop=loop=${frames}:size=1`, times, rate, `trim=end_frame=${frames}`]
   }
-  return holdsLastFrame ? ['tpad=stop_mode=clone:stop=-1', rate, `trim=end=${seconds(cutSeconds)}`] : [rate]
+  const regular = [...fromStart(plan), ...(holdsLastFrame ? ['tpad=stop_mode=clone:stop=-1'] : []), rate]
+  return holdsLastFrame ? [...regular, `trim=end=${seconds(cutSeconds)}`] : regular
 }
+
+const fromStart = ({ startSeconds }: RenditionPlan): string[] =>
+  startSeconds > 0 ? [`setpts=PTS-${startSeconds.toFixed(6)}/TB`] : []
+
+/** The sound from where the picture begins; its start at a place of its own stays, so that both fit. */
+export const soundFilters = ({ startSeconds }: RenditionPlan): string[] =>
+  startSeconds > 0 ? ['-af', `atrim=start=${startSeconds.toFixed(6)},asetpts=PTS-${startSeconds.toFixed(6)}/TB`] : []
 
 function sizeAndColor(plan: RenditionPlan): string[] {
   const scale = `scale=${size(plan.video)}:flags=bicubic`
@@ -99,7 +107,7 @@ export function posterFilters(plan: RenditionPlan): string {
 
 /** For single pictures: neither repeated nor dropped nor held. */
 export function inItsOwnTime(plan: RenditionPlan): RenditionPlan {
-  return { ...plan, frameRate: null, holdsLastFrame: false }
+  return { ...plan, frameRate: null, holdsLastFrame: false, startSeconds: 0 }
 }
 
 export function size({ width, height }: Size): string {

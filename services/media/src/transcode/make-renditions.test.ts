@@ -93,6 +93,18 @@ describe('when ffmpeg fails', () => {
     await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
   })
 
+  test('files that do not last equally long are our fault, not that of the file', async () => {
+    const { path } = embeddedTools.ffmpeg
+    const shorten = `'${path}' -y -v error -i out.webm -t 1 -c copy -f webm short.webm && mv short.webm out.webm`
+    const made = make(
+      await faulty('out.mp4*out.webm', `'${path}' "$@" && ${shorten}; exit $?`),
+      await clip('plain.mp4'),
+    )
+    await expect(made).rejects.toSatisfy(
+      (error) => !('code' in error) && /mp4 lasts 2 s and webm 1/.test(error.message),
+    )
+  })
+
   test('a success that says the disk is full is not the fault of the file', async () => {
     const full = make(await faulty('', 'echo No space left on device >&2; exit 0'), await clip('plain.mp4'))
     await expect(full).rejects.toSatisfy(isDiskFull)

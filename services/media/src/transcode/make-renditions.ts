@@ -148,11 +148,10 @@ async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<voi
   const [raw, jpg] = [inWork(job, 'poster'), inWork(job, 'jpg')]
   if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
   const first = await makePoster(raw, jpg, plan.video)
-  if (!first.dark || plan.stillAtSeconds !== null) return
+  if (!first.dark || plan.isStill) return
 
   await rm(raw)
-  // From the end, because the picture may begin later than the file.
-  await encode(job, posterCommand(plan, plan.cutSeconds - (plan.durationSeconds * 2) / 3))
+  await encode(job, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
   if (!(await isWholePoster(raw, plan.video))) return
   const second = await makePoster(raw, inWork(job, 'brighterJpg'), plan.video)
   if (second.luma > first.luma) await rename(inWork(job, 'brighterJpg'), jpg)

@@ -7,7 +7,7 @@ const video: VideoInfo = {
   ...{ hasAudio: true, codec: 'h264', videoStream: 0, audioStream: 1, startSeconds: 0, baseFps: 30 },
   ...{
     longestFrameSeconds: 1 / 30,
-    lastFrameSeconds: 1 / 30,
+    shortestFrameSeconds: 1 / 30,
     keyframes: 3,
     hdr: null,
     alpha: false,
@@ -20,21 +20,30 @@ const gif: GifInfo = {
   ...{ hasAudio: false, tickCentiseconds: 5, loopCount: 0, rewritable: true },
 }
 
+const every = (seconds: number) => ({ longestFrameSeconds: seconds, shortestFrameSeconds: seconds })
+
 const plan = (changes: Partial<VideoInfo> = {}) => planRenditions({ ...video, ...changes }, { canToneMap: true })
 
 describe('frame rate', () => {
   test.each([
     ['usual times are kept', {}, null],
-    ['59.94 up to 720p is kept', { fps: 59.94, baseFps: 59.94 }, null],
+    ['59.94 up to 720p is kept', { fps: 59.94, baseFps: 59.94, ...every(1 / 59.94) }, null],
     ['60 at 1080p is halved', { width: 1920, height: 1080, fps: 60, baseFps: 60 }, { rate: '30', dropsFrames: true }],
     ['120 becomes 60', { fps: 120, baseFps: 120 }, { rate: '60', dropsFrames: true }],
     ["a browser's irregular recording becomes regular", { fps: 24, baseFps: 1000 }, { rate: '30', dropsFrames: false }],
     ['a fast irregular one too', { fps: 55, baseFps: 1000 }, { rate: '60', dropsFrames: false }],
     ['a long stand-still makes it regular', { fps: 6, longestFrameSeconds: 3 }, { rate: '30', dropsFrames: false }],
+    ['two frames left out too', { fps: 29, longestFrameSeconds: 3 / 30 }, { rate: '30', dropsFrames: false }],
     [
       'a slide show gets ten a second',
       { fps: 0.5, baseFps: 0.5, longestFrameSeconds: 2 },
       { rate: '10', dropsFrames: false },
+    ],
+    ['a last frame cut short too', { shortestFrameSeconds: 0.01 }, { rate: '30', dropsFrames: false }],
+    [
+      'on a coarse grid one twice as fine',
+      { fps: 5, baseFps: 25 / 3, longestFrameSeconds: 0.36 },
+      { rate: '16.667', dropsFrames: false },
     ],
   ])('%s', (_, changes, frameRate) => {
     expect(plan(changes).frameRate).toEqual(frameRate)
@@ -55,6 +64,9 @@ describe('the gif', () => {
     [5, 15, 7],
     [5, 12, 9],
     [5, 5, 20],
+    [5, 16.7, 6],
+    [5, 1, 100],
+    [5, 0.5, 200],
   ])('of %d s at %d fps shows each frame for %i cs', (durationSeconds, fps, delayCentiseconds) => {
     expect(plan({ durationSeconds, fps, baseFps: fps }).gif).toMatchObject({ delayCentiseconds })
   })

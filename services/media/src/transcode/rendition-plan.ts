@@ -16,8 +16,10 @@ export interface RenditionPlan {
   color: 'rgb' | 'bt709' | 'pq' | 'hlg' | 'as-is'
   /** Frames per second as ffmpeg reads it, before scaling when it drops frames; null keeps the source's own times. */
   frameRate: { rate: string; dropsFrames: boolean } | null
-  /** When the one frame is shown of a clip too short to move; null for all others. */
-  stillAtSeconds: number | null
+  /** The clip is too short to move: its first frame is shown instead. */
+  isStill: boolean
+  /** When the picture begins in the source. What is heard before it is left out; every output begins with it. */
+  startSeconds: number
   /** Repeat the last frame up to the cut; otherwise ffmpeg gets its duration right by itself. */
   holdsLastFrame: boolean
   /** Where every output ends. */
@@ -45,13 +47,13 @@ const FPS_TOLERANCE = 1.02
 /** Dropping frames first, because all but one are dropped. */
 const STILL_RATE = { rate: String(USUAL_FPS), dropsFrames: true }
 
-const LONGEST_KEPT_FRAME_SECONDS = 0.5
-/** Nobody misses this much of the last frame. */
-const LONGEST_LOST_SECONDS = 0.05
+/** Frames that keep their times last about one step of the source's grid each, and no longer than half a second. */
+const KEPT_FRAME = { leastSteps: 0.5, mostSteps: 1.5, mostSeconds: 0.5 }
 /** Regular frames are at most a tenth of a second apart, so that no picture is shown much too late. */
 const SLOWEST_FPS = 10
 
 const GIF_LONG_SIDE = 480
+const ROUNDED_CENTISECONDS = 0.1
 /** Bigger than any cut would show: a frame at the very end must not be lost to rounding. */
 const CUT_MARGIN_SECONDS = 0.001
 
@@ -72,9 +74,10 @@ function planFromVideo(info: VideoInfo, canToneMap: boolean): RenditionPlan {
     flattenOnWhite: info.alpha,
     color: info.alpha ? 'rgb' : (canToneMap && info.hdr) || sdrColor(info),
     frameRate,
-    stillAtSeconds: info.isStill ? info.startSeconds : null,
+    isStill: Boolean(info.isStill),
+    startSeconds: info.startSeconds,
     holdsLastFrame: frameRate !== null,
-    cutSeconds: info.startSeconds + info.durationSeconds + CUT_MARGIN_SECONDS,
+    cutSeconds: info.durationSeconds + CUT_MARGIN_SECONDS,
     durationSeconds: info.durationSeconds,
     h264Crf: 23,
     webmCrf: 32,
@@ -93,7 +96,8 @@ function planFromGif(info: GifInfo): RenditionPlan {
     video: fitVideo(info),
     flattenOnWhite: true,
     color: 'rgb',
-    stillAtSeconds: null,
+    isStill: false,
+    startSeconds: 0,
     frameRate: { rate: `100/${info.tickCentiseconds}`, dropsFrames: false },
     holdsLastFrame: true,
     cutSeconds: info.durationSeconds,
@@ -128,21 +132,24 @@ function sdrColor(info: VideoInfo): RenditionPlan['color'] {
 
 /**
  * Keeps the source's frame times where the outputs can express them. A browser's recording has times on a grid of 1000
- * a second, which would make H.264 claim a level that hardware decoders refuse; a picture that stands still for long
- * makes ffmpeg write a wrong duration into the mp4. Both become regular frames.
+ * a second, which would make H.264 claim a level that hardware decoders refuse; where frames were left out, ffmpeg writes
+ * too short a duration into the mp4. Both become regular frames.
  */
 function videoFrameRate(info: VideoInfo, size: Size): RenditionPlan['frameRate'] {
-  const highest = size.width * size.height <= FAST_PIXELS ? FAST_FPS : USUAL_FPS
-  if (info.baseFps <= highest * FPS_TOLERANCE && !standsStill(info)) return null
-  const wanted = info.fps <= USUAL_FPS * FPS_TOLERANCE ? USUAL_FPS : highest
-  const rate = Math.min(wanted, Math.max(SLOWEST_FPS, info.baseFps))
-  return { rate: String(Math.round(rate * 1000) / 1000), dropsFrames: rate < info.fps }
+  const { baseFps, shortestFrameSeconds, longestFrameSeconds } = info
+  const isEven =
+    shortestFrameSeconds >= KEPT_FRAME.leastSteps / baseFps &&
+    longestFrameSeconds <= Math.min(KEPT_FRAME.mostSteps / baseFps, KEPT_FRAME.mostSeconds)
+  return isEven && baseFps <= highestFps(size) * FPS_TOLERANCE ? null : regularRate(info, size)
 }
 
-/** A last frame that stays longer than one step of the grid would be cut to one step. */
-function standsStill({ longestFrameSeconds, lastFrameSeconds, baseFps }: VideoInfo): boolean {
-  if (longestFrameSeconds > LONGEST_KEPT_FRAME_SECONDS) return true
-  return lastFrameSeconds > LONGEST_LOST_SECONDS + 1 / baseFps
+const highestFps = ({ width, height }: Size) => (width * height <= FAST_PIXELS ? FAST_FPS : USUAL_FPS)
+
+/** The source's own grid as far as it is neither too fine nor too coarse, so that frames stay where they were. */
+function regularRate({ fps, baseFps }: VideoInfo, size: Size): NonNullable<RenditionPlan['frameRate']> {
+  const wanted = fps <= USUAL_FPS * FPS_TOLERANCE ? USUAL_FPS : highestFps(size)
+  const rate = Math.min(wanted, baseFps * Math.max(1, Math.ceil(SLOWEST_FPS / baseFps)))
+  return { rate: String(Math.round(rate * 1000) / 1000), dropsFrames: rate < fps }
 }
 
 /** Longer clips get fewer frames, because a GIF's size is its frames: 16.7, 12.5 or 10 a second. */
@@ -151,10 +158,13 @@ function slowestGifDelay(durationSeconds: number): number {
   return durationSeconds <= 20 ? 8 : 10
 }
 
-/** A GIF counts in centiseconds: the shortest delay that is neither below `minDelay` nor faster than the source. */
+/**
+ * A GIF counts in centiseconds: the shortest delay that is neither below `minDelay` nor faster than the source, but for what a
+ * rate like 16.7 is rounded by.
+ */
 export function planGif(info: MediaInfo, longSide: number, minDelay: number): GifPlan & { from: 'frames' } {
   const finestFps = info.type === 'gif' ? 100 / info.tickCentiseconds : Math.max(info.fps, info.baseFps)
-  const sourceDelay = Math.ceil(100 / finestFps / FPS_TOLERANCE)
+  const sourceDelay = Math.ceil(100 / finestFps - ROUNDED_CENTISECONDS)
   return {
     from: 'frames',
     size: fitGif(info, longSide),
@@ -163,9 +173,12 @@ export function planGif(info: MediaInfo, longSide: number, minDelay: number): Gi
   }
 }
 
-/** The same clip by the plainest means, for a second try after ffmpeg failed: a small slow GIF needs little memory. */
+/** The same clip by the plainest means, for a second try after ffmpeg failed: regular frames, and a small slow GIF needs little memory. */
 export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {
-  return { ...plan, gif: plan.gif.from === 'rewrite' ? plan.gif : planGif(info, 320, 10) }
+  const gif = plan.gif.from === 'rewrite' ? plan.gif : planGif(info, 320, 10)
+  if (info.type === 'gif') return { ...plan, gif }
+  // Even frames need no hold, which would make a file look whole whose end cannot be decoded.
+  return { ...plan, gif, frameRate: plan.frameRate ?? regularRate(info, plan.video) }
 }
 
 /** CPU seconds per pixel for all renditions together, measured on one core of the reference machine (5.9). */
