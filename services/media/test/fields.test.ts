@@ -76,6 +76,50 @@ test('attribution, title and unknown fields', async () => {
   })
 })
 
+test.for<[string, FormFields, object | null]>([
+  [
+    'an address alone',
+    [['attribution_url', 'https://example.org/post/1']],
+    { site: 'https://example.org/', url: 'https://example.org/post/1' },
+  ],
+  [
+    'one of a known site',
+    [['attribution_url', 'https://www.reddit.com/r/gifs/1']],
+    { site: 'reddit', url: 'https://www.reddit.com/r/gifs/1' },
+  ],
+  ['a host', [['attribution_site', 'imgur.com']], { site: 'https://imgur.com/' }],
+  [
+    'the host of a known site',
+    [
+      ['attribution_site', 'X.com'],
+      ['attribution_user', '@ada'],
+    ],
+    { site: 'twitter', user: 'ada' },
+  ],
+  [
+    'an object as clients write it',
+    [
+      ['attribution[site]', 'reddit'],
+      ['attribution[user]', 'ada'],
+    ],
+    { site: 'reddit', user: 'ada' },
+  ],
+  ['members with dots', [['attribution.site', 'reddit']], { site: 'reddit' }],
+  ['a user alone, who is nobody’s', [['attribution_user', 'ada']], null],
+])('attribution by %s', async ([, fields, attribution]) => {
+  expect(await detailsAfter(fields)).toMatchObject({ attribution })
+})
+
+test('tags as clients write arrays', async () => {
+  const { tags } = await detailsAfter([
+    ['tags[0]', 'a'],
+    ['tags[1]', 'b,c'],
+    ['tags[]', 'd'],
+    ['tags[x]', 'not one'],
+  ])
+  expect(tags).toEqual(['a', 'b', 'c', 'd'])
+})
+
 test('after the file count as well as before it, and other files are ignored', async () => {
   const form = new FormData()
   form.append('title', 'before')
@@ -105,8 +149,9 @@ test.for<[string, FormFields, string]>([
     'tags',
   ],
   ['a tag of invisible characters without end', [['tags', '\u200b'.repeat(501)]], 'tags'],
-  ['an attribution without a site', [['attribution_user', 'ada']], 'attribution_site'],
   ['a site that is no URL', [['attribution_site', 'javascript:alert(1)']], 'attribution_site'],
+  ['a site with a user name', [['attribution_site', 'ada@imgur.com']], 'attribution_site'],
+  ['an address that is none, without a site', [['attribution_url', 'somewhere']], 'attribution_url'],
   [
     'an attribution address that runs script',
     [

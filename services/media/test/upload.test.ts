@@ -90,6 +90,7 @@ describe('refused, with nothing left behind', () => {
     ['a Matroska file', () => clip('plain.mkv'), 415, 'unsupported_media_type'],
     ['sound alone', () => clip('audio-only.mp4'), 422, 'no_video_stream'],
     ['31 seconds', () => clip('long.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 31 }],
+    ['61 seconds', () => clip('minute.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 61 }],
     ['a huge canvas', async () => gif(9000, 9000, [{ delay: 10, width: 1, height: 1 }]), 422, 'dimensions_exceeded'],
     ...(['wide.mp4', 'huge.mp4', 'huge.webm'] as const).map(
       (name): [string, () => Promise<string>, number, string, object] => [

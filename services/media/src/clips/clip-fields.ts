@@ -25,6 +25,12 @@ const MAX_USER = 100
 const MAX_URL = 2048
 
 const SOCIAL_SITES = ['twitter', 'reddit', 'instagram']
+const SOCIAL_HOSTS: Record<string, string> = {
+  'twitter.com': 'twitter',
+  'x.com': 'twitter',
+  'reddit.com': 'reddit',
+  'instagram.com': 'instagram',
+}
 
 export interface RawFields {
   title?: string
@@ -138,18 +144,25 @@ function cleanAttribution(raw: NonNullable<RawFields['attribution']>, prefix: st
   const { site = '', user = '', url = '' } = raw
   const cleanUser = oneLine(user).replace(/^(@|u\/)/, '')
   if (lengthOf(cleanUser) > MAX_USER) throw invalidField(`${prefix}user`, `must be at most ${MAX_USER} characters`)
+  const whole = url.trim() ? cleanUrl(`${prefix}url`, url) : undefined
+  // In a form each field is optional (the specification); an address tells its site.
+  const implied = prefix === 'attribution_' && whole ? new URL(whole).host : ''
   return {
-    site: cleanSite(oneLine(site), `${prefix}site`),
+    site: cleanSite(oneLine(site) || implied, `${prefix}site`),
     ...(cleanUser ? { user: cleanUser } : {}),
-    ...(url.trim() ? { url: cleanUrl(`${prefix}url`, url) } : {}),
+    ...(whole ? { url: whole } : {}),
   }
 }
 
 function cleanSite(site: string, param: string): string {
   if (site === '') throw invalidField(param, 'is required in an attribution')
-  const social = site.toLowerCase()
-  return SOCIAL_SITES.includes(social) ? social : cleanUrl(param, site)
+  const social = SOCIAL_HOSTS[site.toLowerCase().replace(/^(www|m|mobile|old)\./, '')] ?? site.toLowerCase()
+  if (SOCIAL_SITES.includes(social)) return social
+  return cleanUrl(param, BARE_HOST.test(site) ? `https://${site}` : site)
 }
+
+/** `imgur.com`, as people write a site; a scheme or a user name before it is none. */
+const BARE_HOST = /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+(:\d+)?(\/|$)/u
 
 /**
  * Turns text round or hides in it, so that it reads as what it is not (UTS 39, UTR 36). Emoji and some scripts need the

@@ -47,10 +47,11 @@ function openGraph(clip: ClipView): Html {
   return html`${properties.map(([name, value]) => html`<meta property="${name}" content="${value}">\n`)}`
 }
 
+/** Without `og:image:url`, which is the root by another name: readers that collect both pair the wrong types. */
 function media(root: string, url: string, rest: Record<string, string | number>): [string, string | number][] {
   const secure: [string, string][] = url.startsWith('https:') ? [[`${root}:secure_url`, url]] : []
   const details = Object.entries(rest).map(([name, value]): [string, string | number] => [`${root}:${name}`, value])
-  return [[root, url], [`${root}:url`, url], ...secure, ...details]
+  return [[root, url], ...secure, ...details]
 }
 
 /** `player` and no second card: a `summary_large_image` beside it stops some chats from playing the video. */

@@ -33,7 +33,7 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
   const packets = report.packets ?? []
   const shown = shownPackets(packets, video)
   const timing = measureTiming(shown, video, report)
-  refuseLongDuration(limits, timing.durationSeconds)
+  refuseLongDuration(limits, wholeDuration(timing, video, report))
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
   refuseTruncated(packets, timing, video, report)
 
@@ -98,6 +98,12 @@ function shownPackets(packets: FfprobePacket[], video: FfprobeStream): FfprobePa
   const ofVideo = packets.filter((packet) => packet.stream_index === video.index && !packet.flags.includes('D'))
   if (ofVideo.length === 0) throw apiError('corrupt_media', { cause: 'no frame' })
   return ofVideo.toSorted((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
+}
+
+/** Of a clip that goes on behind what was read, what its header says: to be told how much is too much. */
+function wholeDuration({ durationSeconds }: Timing, video: FfprobeStream, report: FfprobeReport): number {
+  if (durationSeconds < READ_SECONDS - 1) return durationSeconds
+  return Math.max(durationSeconds, seconds(video.duration, seconds(report.format?.duration, 0)))
 }
 
 interface Timing {

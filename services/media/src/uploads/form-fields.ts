@@ -1,20 +1,20 @@
 import { type ClipFields, cleanFields, invalidField, MAX_TAG_TEXTS } from '../clips/clip-fields.ts'
 import type { FormField } from '../http/receive-form.ts'
 
-/** The fields of an upload; unknown ones are ignored. Throws invalid_field. */
+/**
+ * The fields of an upload; unknown ones are ignored. Names may be written as clients write arrays and objects: `tags[]`, `tags[0]`,
+ * `attribution[site]`. A user without a site or an address is nobody's, and ignored. Throws invalid_field.
+ */
 export function readFormFields(fields: readonly FormField[]): ClipFields {
-  const allOf = (...names: string[]) => fields.filter(({ name }) => names.includes(name)).map(({ value }) => value)
-  const lastOf = (name: string) => allOf(name).at(-1) ?? ''
-  const attribution = {
-    site: lastOf('attribution_site'),
-    user: lastOf('attribution_user'),
-    url: lastOf('attribution_url'),
-  }
-  const hasAttribution = Object.values(attribution).some((value) => value.trim() !== '')
+  const allOf = (pattern: RegExp) => fields.filter(({ name }) => pattern.test(name)).map(({ value }) => value)
+  const lastOf = (name: string) => allOf(new RegExp(`^${name}$`)).at(-1) ?? ''
+  const ofAttribution = (member: string) => lastOf(`attribution(_${member}|\\[${member}\\]|\\.${member})`)
+  const attribution = { site: ofAttribution('site'), user: ofAttribution('user'), url: ofAttribution('url') }
+  const hasAttribution = attribution.site.trim() !== '' || attribution.url.trim() !== ''
   return cleanFields(
     {
       title: lastOf('title'),
-      tags: readTags(allOf('tags', 'tags[]')),
+      tags: readTags(allOf(/^tags(\[\d*\])?$/)),
       nsfw: parseBoolean('nsfw', lastOf('nsfw')),
       ...(hasAttribution ? { attribution } : {}),
     },
