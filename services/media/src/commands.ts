@@ -5,8 +5,10 @@ import { variables } from './config.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
 import { portVariables, startUp } from './start.ts'
 import { tokenCommands } from './tokens/token-commands.ts'
+import { resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
+import { requireYtdlp } from './ytdlp/require-ytdlp.ts'
 
 /** In the order of the help. */
 export const commands: Command[] = [
@@ -18,6 +20,10 @@ export const commands: Command[] = [
     workerSummary: 'transcode and clean up in a process of its own',
     startUp,
     portVariables,
+    checkConfig: async ({ ffmpeg, ytdlp }) => {
+      await Promise.all([resolveTools(ffmpeg), requireYtdlp(ytdlp)])
+      return []
+    },
     serve: () => import('./main.ts'),
     migrateAll,
     withMigrations,

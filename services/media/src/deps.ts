@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { access, constants } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
 import type { Logger } from '@services/common/logger'
@@ -30,6 +29,7 @@ import { type MediaTools, resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
 import { createReceivers, type Receivers } from './webhooks/receivers.ts'
 import { WEBHOOK_QUEUE } from './webhooks/webhook-queue.ts'
+import { requireYtdlp } from './ytdlp/require-ytdlp.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
 export interface Deps {
@@ -252,8 +252,7 @@ async function openYtdlp({
 > {
   const { path, cookies } = config.ytdlp
   if (!path) return undefined
-  await access(path, constants.X_OK)
-  if (cookies) await access(cookies, constants.R_OK)
+  await requireYtdlp(config.ytdlp)
   const { limiters } = tools
   if (limiters.sandbox?.kind !== 'bwrap') {
     log.warn('bwrap does not work here: nothing but its own --proxy option keeps yt-dlp from other addresses')

@@ -60,6 +60,17 @@ test('config check refuses what a start would, with the code 78, and takes what 
   })
 })
 
+test.each(['MEDIA_FFMPEG_PATH', 'MEDIA_FFPROBE_PATH', 'MEDIA_YTDLP_PATH'])(
+  '%s with a program that cannot be run is a problem of the settings',
+  async (name) => {
+    const settings = { ...required, [name]: '/nowhere/program' }
+    expect(await mediaHere(['config', 'check'], settings)).toMatchObject({
+      code: 78,
+      stderr: expect.stringMatching(`${name}: .*/nowhere/program`),
+    })
+  },
+)
+
 test.each(['MEDIA_BASE_URL', 'MEDIA_FILES_BASE_URL'])('%s cannot hold what addresses made from it would', (name) => {
   for (const end of ['?cdn=1', '#top', '/ ']) {
     expect(refusalOf({ ...required, [name]: `https://media.example${end}` })).toContain(`${name} must be`)

@@ -1,6 +1,7 @@
 import { chmod, copyFile, mkdtemp, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ConfigError } from '@services/common/config'
 import { expect, test } from 'vitest'
 import { embeddedTools, systemPath } from '../../test/clips.ts'
 import { resolveTools } from './binaries.ts'
@@ -60,7 +61,7 @@ test('a configured binary that lost its permission gets it back', async () => {
 })
 
 test('a configured path with nothing there is an error', async () => {
-  await expect(resolveTools({ searchPath: systemPath, ffmpegPath: '/nowhere/ffmpeg' })).rejects.toThrow(
-    '/nowhere/ffmpeg',
-  )
+  const refused = resolveTools({ searchPath: systemPath, ffmpegPath: '/nowhere/ffmpeg' })
+  await expect(refused).rejects.toThrow(ConfigError)
+  await expect(refused).rejects.toThrow('MEDIA_FFMPEG_PATH: /nowhere/ffmpeg')
 })

@@ -3,6 +3,7 @@ import { access, chmod, constants } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { ConfigError } from '@services/common/config'
 import { isolatedEnvironment, type Limiters, limiterArgs, SETPRIV_ARGS } from './run-confined.ts'
 import { SANDBOX_PROGRAMS, SANDBOXES, type Sandbox } from './sandbox.ts'
 
@@ -71,7 +72,7 @@ export async function resolveTools(options: {
 }
 
 async function resolveFfmpeg(searchPath: string, configured: string | undefined): Promise<Ffmpeg> {
-  if (configured) return describeFfmpeg(configured, 'configured')
+  if (configured) return describeFfmpeg(configured, 'configured').catch(refuse('MEDIA_FFMPEG_PATH'))
   const system = await findOnPath(searchPath, 'ffmpeg')
   const usable = system && (await describeFfmpeg(system, 'system').catch(() => undefined))
   if (usable && !usable.isOld) return usable
@@ -79,10 +80,15 @@ async function resolveFfmpeg(searchPath: string, configured: string | undefined)
 }
 
 async function resolveFfprobe(ffmpeg: Ffmpeg, configured: string | undefined): Promise<Ffprobe> {
-  if (configured) return describeFfprobe(configured, 'configured')
+  if (configured) return describeFfprobe(configured, 'configured').catch(refuse('MEDIA_FFPROBE_PATH'))
   const sibling = join(dirname(ffmpeg.path), 'ffprobe')
   if (ffmpeg.origin !== 'embedded' && (await isExecutable(sibling))) return describeFfprobe(sibling, ffmpeg.origin)
   return embeddedFfprobe()
+}
+
+/** What does not run where a setting says that it does is a problem of the settings. */
+const refuse = (variable: string) => (cause: Error) => {
+  throw new ConfigError([`${variable}: ${cause.message.split('\n')[0]}`], cause)
 }
 
 const embeddedFfprobe = async () =>
