@@ -234,11 +234,30 @@ describe('in a browser', { tags: 'chromium' }, () => {
     expect(complaints()).toEqual([])
   })
 
-  test('the embed of the result plays in a page of another site', async () => {
+  test('the embed of the result plays in a page of another site, when it is seen again too', async () => {
     const { page, complaints } = await openPage({ javaScriptEnabled: true })
     const { body } = await service.get(`/media/${id}`, { token: service.token })
-    await page.goto(await startBlog(`<h1>A blog</h1>${body.success.embed}`))
-    await playing(page, { frame: 'iframe' })
+    const blog = await startBlog(`<h1>A blog</h1>${body.success.embed}`)
+    // The headers of a 304 count from the view after it.
+    for (const isAskedAgain of [false, true, true]) {
+      const player = page.waitForRequest(`${service.url}/embed/${id}`)
+      await page.goto(blog)
+      await playing(page, { frame: 'iframe' })
+      expect('if-none-match' in (await (await player).allHeaders())).toBe(isAskedAgain)
+    }
+    expect(complaints()).toEqual([])
+  })
+
+  test('the page shows and plays the same on its second view', async () => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    const views: Buffer[] = []
+    for (const isAskedAgain of [false, true]) {
+      const answer = await page.goto(`${service.url}/gif/${id}`)
+      expect('if-none-match' in ((await answer?.request().allHeaders()) ?? {})).toBe(isAskedAgain)
+      await playing(page)
+      views.push(await page.screenshot({ mask: [page.locator('video')] }))
+    }
+    expect(views[1]?.equals(views[0] as Buffer)).toBe(true)
     expect(complaints()).toEqual([])
   })
 })
