@@ -106,6 +106,13 @@ test.for<[string, string | undefined]>([
   ['for=192.0.2.1;host="quoted \\";for=8.8.8.8"', '192.0.2.1'],
   ['for=192.0.2.1;host="ends with \\\\"', '192.0.2.1'],
   ['for=192.0.2.1;host="', undefined],
+  // A host that a proxy quotes, whatever is in it: quotes of its own are escaped, or refused.
+  ['for=192.0.2.1;host="a,for=8.8.8.8"', undefined],
+  ['for=192.0.2.1;host="a,for=8.8.8.8;b="', undefined],
+  ['for=192.0.2.1;host="a,for=8.8.8.8;b=";proto="https"', undefined],
+  ['for=192.0.2.1;host="a,for=8.8.8.8;b=\\""', undefined],
+  ['for=192.0.2.1;host="a,for=8.8.8.8;b=\\"c\\""', undefined],
+  ['for=192.0.2.1;host="a\\",for=8.8.8.8;b=\\""', undefined],
   ['for=192.0.2.1 proto=https', undefined],
   ['for="192.0.2.1', undefined],
   ['for=192.0.2.1"', undefined],

@@ -105,7 +105,8 @@ const PAIR = /[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=([!#$%&'*+.^_`|~\w:[\]-]+|"(?:[^"\
 /**
  * The node of `for=` in an element of `Forwarded` (RFC 7239), without an obfuscated port; empty where the element has none, has two,
  * or is not well-formed. An element ends at a comma in quotes too: which quotes are the proxy's is not certain, for a client may
- * have left one open before.
+ * have left one open before. What a proxy quotes leaves an odd quote behind such a comma, unless it copies quotes of a client too:
+ * `host="a",for=8.8.8.8;b=""` is well-formed however it is read.
  */
 function nodeOf(element: string): string {
   const nodes: string[] = []

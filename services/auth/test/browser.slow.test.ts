@@ -45,6 +45,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
       ...provider.settings('GOOGLE'),
       ...far.settings('apple'),
       AUTH_EXTERNAL_APPLE_REDIRECT_URI: `${auth}/callback`,
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
       AUTH_SITE_URL: siteUrl,
       // Browsers take this machine for as safe as TLS: its cookies are those of production, `__Host-` and Secure.
       AUTH_API_EXTERNAL_URL: auth.replace('http:', 'https:'),
@@ -126,5 +127,52 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await victim.waitForURL(/error_code=bad_oauth_state/)
     await tab.getByRole('button', { name: 'Go on' }).click()
     await signedIn(tab).toBe('posted@example.com')
+  })
+
+  describe('where an account at a provider is linked', () => {
+    const providersOf = async (userId: string) =>
+      (await service.get(`/admin/users/${userId}`, service.admin)).body.app_metadata.providers
+
+    async function askToLink(person: string) {
+      const { auth: authorization, userId } = await service.signedIn()
+      const { body } = await service.get(
+        '/user/identities/authorize?provider=google&skip_http_redirect=true',
+        authorization,
+      )
+      provider.next({ sub: person, email: `${person}@example.com`, email_verified: true }, 'sesame')
+      return { userId, address: body.url as string }
+    }
+    const press = (tab: Page) => tab.getByRole('button', { name: 'Link my account' }).click()
+
+    test.each([true, false])(
+      'the button of the page links it, with scripts or without: %s',
+      async (javaScriptEnabled) => {
+        const { userId, address } = await askToLink(`b-linked-${javaScriptEnabled}`)
+        const tab = await (await browser.newContext({ javaScriptEnabled })).newPage()
+        // The page is opened from another site, as applications are.
+        await tab.goto(siteUrl)
+        await tab.goto(address, { referer: siteUrl })
+        await press(tab)
+        await tab.getByLabel('Password').fill('sesame')
+        expect(await providersOf(userId)).toEqual(['email'])
+        await tab.getByRole('button', { name: 'Sign in' }).click()
+        await expect.poll(() => providersOf(userId)).toEqual(['email', 'google'])
+      },
+    )
+
+    test('a reader who only sees the page gives nothing to its maker, who has pressed the button', async () => {
+      const { userId, address } = await askToLink('b-reader')
+      const maker = await open()
+      await maker.goto(address)
+      const asked = maker.waitForRequest((request) => request.url().startsWith(`${provider.issuer}/auth?`))
+      await press(maker)
+      const victim = await open()
+      await victim.goto(address)
+      await victim.goto((await asked).url())
+      await victim.getByLabel('Password').fill('sesame')
+      await victim.getByRole('button', { name: 'Sign in' }).click()
+      await victim.waitForURL(/error_code=bad_oauth_state/)
+      expect(await providersOf(userId)).toEqual(['email'])
+    })
   })
 })

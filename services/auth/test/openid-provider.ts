@@ -166,8 +166,10 @@ export async function visitFrom(
   return provider.visit(String(begun.headers.location))
 }
 
-/** Presses the button of the page before an account is linked. */
-export function pressButton(service: Pick<TestService, 'submit'>, page: Answer): Promise<Answer> {
-  const [, begin = ''] = /name="begin" value="([^"]+)"/.exec(page.text) ?? []
-  return service.submit('/callback?', { begin })
-}
+/** What the button of the page before an account is linked posts. */
+export const fieldsOf = ({ text }: Pick<Answer, 'text'>): Record<string, string> =>
+  Object.fromEntries([...text.matchAll(/name="(\w+)" value="([^"]+)"/g)].map(([, name, value]) => [name, value]))
+
+/** Presses that button. */
+export const pressButton = (service: Pick<TestService, 'submit'>, page: Pick<Answer, 'text'>): Promise<Answer> =>
+  service.submit('/callback?', fieldsOf(page))

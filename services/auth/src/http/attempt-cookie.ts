@@ -4,6 +4,7 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { UUID } from '../db/uuid.ts'
+import { cookiesOf, setCookie } from './cookies.ts'
 
 /** Attempts of one browser at a time, in as many tabs; a further one ends the oldest. */
 const MAX_ATTEMPTS = 10
@@ -63,28 +64,3 @@ const valueFor = (key: KeyObject, prefix: string, id: string) =>
   createHmac('sha256', key)
     .update(prefix === SECURE_PREFIX ? id : prefix + id)
     .digest('base64url')
-
-interface Cookie {
-  name: string
-  value: string
-  maxAge: number
-  isSecure: boolean
-  sameSite: 'Lax' | 'None'
-}
-
-function setCookie(reply: FastifyReply, { name, value, maxAge, isSecure, sameSite }: Cookie): void {
-  const attributes = ['Path=/', `Max-Age=${Math.ceil(maxAge)}`, 'HttpOnly', `SameSite=${sameSite}`]
-  reply.header('set-cookie', [`${name}=${value}`, ...attributes, ...(isSecure ? ['Secure'] : [])].join('; '))
-}
-
-/**
- * Space and tab alone, as browsers take them off (RFC 6265, section 5.2). A name that begins with another blank has no prefix to a
- * browser, which takes it from any host of the domain.
- */
-const withoutBlanks = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '')
-
-const cookiesOf = ({ headers }: FastifyRequest): [name: string, value: string][] =>
-  (headers.cookie ?? '').split(';').map((pair) => {
-    const [name = '', ...value] = pair.split('=')
-    return [withoutBlanks(name), withoutBlanks(value.join('='))]
-  })

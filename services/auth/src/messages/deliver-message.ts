@@ -88,18 +88,19 @@ function send({ channels }: DeliveryDeps, message: Queued, content: MessageConte
 const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
 /** A link or code counts from when its message leaves; false: it is not worth sending any more. */
-async function isStillWanted({ db, now }: DeliveryDeps, message: Queued, content: MessageContent): Promise<boolean> {
+async function isStillWanted(deps: DeliveryDeps, message: Queued, content: MessageContent): Promise<boolean> {
   const { user_id, lifetime_seconds: lifetimeSeconds } = message
   // A pretended one of nobody is looked for, too, as a real one of somebody is.
   const userId = user_id ?? (isPretended(message) ? message.id : null)
   if (lifetimeSeconds === null || userId === null) return true
-  const expiresAt = new Date(now().getTime() + lifetimeSeconds * 1000)
+  const now = deps.now()
+  const times = { expiresAt: new Date(now.getTime() + lifetimeSeconds * 1000), now }
   const { linkHash, codeHash } = content
   const token = linkHash
     ? ({ by: 'token_hash', hash: linkHash } as const)
     : ({ by: 'code_hash', hash: codeHash } as const)
   if (!token.hash) return true
-  const found = await restartLifetime(db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, expiresAt)
+  const found = await restartLifetime(deps.db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, times)
   return found || isPretended(message)
 }
 

@@ -55,7 +55,7 @@ export async function beginSignIn(
   order: SignInOrder,
   { id: givenId, countRequest }: Beginning,
 ): Promise<BegunSignIn> {
-  const { client, name, settings } = deps.providers.find(order.provider)
+  const { client, name } = deps.providers.find(order.provider)
   const id = givenId ?? deps.newId()
   if (givenId && (await isBegun(deps.db, id))) throw openedBefore()
   if (client.asksFirst) await countRequest()
@@ -67,14 +67,14 @@ export async function beginSignIn(
   const isNew = await insertFlowState(deps.db, state, now, new Date(now.getTime() + lifetimeSeconds * 1000))
   if (!isNew) throw openedBefore()
   const isPosted = new URL(url).searchParams.get('response_mode') === 'form_post'
-  return { id, url, lifetimeSeconds, isSecure: isReachedByTls(deps, settings), isPosted }
+  return { id, url, lifetimeSeconds, isSecure: isReachedByTls(deps, name), isPosted }
 }
 
 const openedBefore = () => apiError('bad_oauth_state', { message: 'This address has been opened before' })
 
 /** Reports whether browsers come to /callback by https. */
-export const isReachedByTls = ({ config }: Pick<Deps, 'config'>, { redirectUri }: { redirectUri: string }): boolean =>
-  [config.server.externalUrl, redirectUri].some((address) => address.startsWith('https:'))
+export const isReachedByTls = ({ config, providers }: Pick<Deps, 'config' | 'providers'>, provider: string): boolean =>
+  [config.server.externalUrl, providers.find(provider).settings.redirectUri].some((url) => url.startsWith('https:'))
 
 /** Longest address to begin: nginx takes 4 KiB of an answer's header unless it is told otherwise. */
 const MAX_ADDRESS_LENGTH = 3 * 1024

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  fieldsOf,
   type OpenIdProvider,
   pressButton,
   signInAt,
@@ -281,6 +282,38 @@ describe('an address that links an account, which may come from a stranger,', ()
     expect(await providersOf(userId)).toEqual(['email', 'google'])
   })
 
+  test.each(['before', 'after'])(
+    'links nothing of a reader who only sees the page %s its maker presses the button',
+    async (order) => {
+      const { auth, userId } = await service.signedIn()
+      const address = await addressOf(auth)
+      const [maker, victim] = [service.otherBrowser(), service.otherBrowser()]
+      const makersPage = await back(maker, address)
+      if (order === 'before') await back(victim, address)
+      const begun = await pressButton(maker, makersPage)
+      if (order === 'after') await back(victim, address)
+      google.next(newPerson())
+      const callback = await google.visit(String(begun.headers.location))
+      expect(refusal(await back(victim, callback))).toEqual(ELSEWHERE)
+      expect(await providersOf(userId)).toEqual(['email'])
+      await back(maker, callback)
+      expect(await providersOf(userId)).toEqual(['email', 'google'])
+    },
+  )
+
+  test('gives the browser one cookie for its pages, in as many tabs, and that of the attempt by the button alone', async () => {
+    const { auth } = await service.signedIn()
+    const browser = service.otherBrowser()
+    const pages = [await back(browser, await addressOf(auth)), await back(browser, await addressOf(auth))]
+    const [cookies, ...others] = pages.map(cookiesOf)
+    const attributes = 'Path=/; Max-Age=300; HttpOnly; SameSite=Lax; Secure'
+    expect(cookies).toEqual([expect.stringMatching(new RegExp(`^__Host-auth-page=[\\w-]{43}; ${attributes}$`))])
+    expect(others).toEqual([cookies])
+    for (const page of pages) {
+      expect(cookiesOf(await pressButton(browser, page))).toEqual([expect.stringMatching(/^__Host-auth-attempt-/)])
+    }
+  })
+
   test('says so in the language of the reader, and of an account without an address', async () => {
     const anonymous = await service.with({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
     const { body } = await anonymous.post('/signup', {})
@@ -294,10 +327,34 @@ describe('an address that links an account, which may come from a stranger,', ()
   test.each<[string, (victim: Pick<TestService, 'get' | 'submit'>, address: URL) => Promise<Answer>]>([
     ['that another site posts', (victim, address) => victim.submit('/callback', beginOf(address))],
     [
+      'with the value of a page that its maker was shown, also without Sec-Fetch-Site',
+      async (victim, address) => {
+        const { text } = await back(service.otherBrowser(), address)
+        await back(victim, address)
+        return pressButton(victim, { text })
+      },
+    ],
+    [
+      'with the value of the same page for another address',
+      async (victim, address) => {
+        const { auth } = await service.signedIn()
+        const other = fieldsOf(await back(victim, await addressOf(auth)))
+        return victim.submit('/callback', { ...other, ...beginOf(address) })
+      },
+    ],
+    [
+      'by a browser with a cookie that came without TLS',
+      async (victim, address) => {
+        const page = await back(service.otherBrowser(), address)
+        const planted = String(cookiesOf(page)[0]).split(';')[0] as string
+        return victim.submit('/callback', fieldsOf(page), { cookie: planted.slice('__Host-'.length) })
+      },
+    ],
+    [
       'that another host of the site posts, after the page was opened',
       async (victim, address) => {
-        await back(victim, address)
-        return victim.submit('/callback', beginOf(address), { 'sec-fetch-site': 'same-site' })
+        const page = await back(victim, address)
+        return victim.submit('/callback', fieldsOf(page), { 'sec-fetch-site': 'same-site' })
       },
     ],
   ])('begins nothing by a form %s', async (_whose, submit) => {
@@ -305,8 +362,8 @@ describe('an address that links an account, which may come from a stranger,', ()
     const address = await addressOf(auth)
     expect(refusal(await submit(service.otherBrowser(), address))).toEqual(ELSEWHERE)
     const browser = service.otherBrowser()
-    await back(browser, address)
-    const pressed = await browser.submit('/callback', beginOf(address), { 'sec-fetch-site': 'same-origin' })
+    const page = await back(browser, address)
+    const pressed = await browser.submit('/callback', fieldsOf(page), { 'sec-fetch-site': 'same-origin' })
     expect(String(pressed.headers.location)).toContain(google.issuer)
   })
 

@@ -15,6 +15,7 @@ import { bindBrowser, isBound, unbindBrowser } from '../http/attempt-cookie.ts'
 import { clientOf } from '../http/client.ts'
 import { errorAnswers } from '../http/error-bodies.ts'
 import { acceptLanguageOf, mailContextOf } from '../http/mail-context.ts'
+import { isProven, provePage } from '../http/page-cookie.ts'
 import { isPrefetch } from '../http/prefetch.ts'
 import { errorResponses } from '../http/shapes.ts'
 import type { Linking } from '../identities/link-identity.ts'
@@ -43,9 +44,10 @@ const CallbackQuery = Type.Object(
     begin: Type.Optional(
       Type.String({
         description:
-          'Not from a provider: begins what was asked for elsewhere, and sends the browser there. Linking shows a page first, whose button posts `begin`.',
+          'Not from a provider: begins what was asked for elsewhere, and sends the browser there. Linking shows a page first, whose button posts `begin` and `page`.',
       }),
     ),
+    page: Type.Optional(Type.String({ description: 'Proof that the browser was shown that page.' })),
   },
   { additionalProperties: Type.String() },
 )
@@ -77,7 +79,7 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
         await deps.limits.byAddress(request, 'authorize')
         const { linking } = attempt.order
         if (linking && request.method === 'GET') return await askBeforeLinking(request, reply, attempt, linking)
-        if (linking && !isButtonPressed(request, attempt.id)) throw begunElsewhere()
+        if (linking && !isButtonPressed(request, attempt, callback.page)) throw begunElsewhere()
         const countRequest = () => deps.limits.providerAsked(request)
         const begun = await beginSignIn(deps, attempt.order, { id: attempt.id, countRequest })
         if (isPastDeadline()) return reply
@@ -101,22 +103,21 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     { id, order, begin }: AddressToBegin,
     { userId }: Linking,
   ) {
-    const { name, settings } = deps.providers.find(order.provider)
-    const page = await linkingPage(deps, { provider: name, userId, begin, acceptLanguage: acceptLanguageOf(request) })
+    const { name } = deps.providers.find(order.provider)
+    const shown = { id, isSecure: isReachedByTls(deps, order.provider) }
+    const { stateLifetimeSeconds: lifetimeSeconds } = config.external
+    const { attemptKey: key, random } = deps
+    const proof = provePage(request, reply, { ...shown, key, lifetimeSeconds, random })
+    const fields = { begin, page: proof }
+    const page = await linkingPage(deps, { provider: name, userId, fields, acceptLanguage: acceptLanguageOf(request) })
     if (isPastDeadline()) return reply
-    const lifetimeSeconds = config.external.stateLifetimeSeconds
-    const isSecure = isReachedByTls(deps, settings)
-    bindBrowser(request, reply, deps.attemptKey, { id, lifetimeSeconds, isSecure, isPosted: false })
     return reply.header('content-security-policy', BUTTON_PAGE_CSP).type('text/html; charset=utf-8').send(page)
   }
 
-  /**
-   * The cookie of the page comes along with no request of another site, and `Sec-Fetch-Site` tells apart other hosts of this
-   * site.
-   */
-  const isButtonPressed = (request: FastifyRequest, id: string) =>
+  /** The proof comes along with no form of others, and `Sec-Fetch-Site` tells apart other hosts of this site. */
+  const isButtonPressed = (request: FastifyRequest, { id, order }: AddressToBegin, proof = '') =>
     ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined) &&
-    isBound(request, deps.attemptKey, id)
+    isProven(request, deps.attemptKey, { id, isSecure: isReachedByTls(deps, order.provider) }, proof)
 
   async function takeState(request: FastifyRequest, id: string | undefined): Promise<FlowState> {
     if (!id) throw apiError('bad_oauth_callback')

@@ -10,8 +10,8 @@ import { findUserById } from '../users/users.store.ts'
 interface LinkingRequest {
   provider: string
   userId: string
-  /** Parameter of the address, which the button posts. */
-  begin: string
+  /** What the button posts. */
+  fields: { begin: string; page: string }
   acceptLanguage: string | undefined
 }
 
@@ -21,7 +21,7 @@ interface LinkingRequest {
  */
 export async function linkingPage(
   deps: Deps,
-  { provider, userId, begin, acceptLanguage }: LinkingRequest,
+  { provider, userId, fields, acceptLanguage }: LinkingRequest,
 ): Promise<string> {
   const found = await findUserById(deps.db, userId)
   if (!found) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
@@ -40,6 +40,6 @@ export async function linkingPage(
     text: words.text.replaceAll(/\{(\w+)\}/g, (hole, name: string) => values[name] ?? hole),
     button: words.button,
     action: '?',
-    fields: { begin },
+    fields,
   })
 }

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { writeForNobody } from '../db/nobody.store.ts'
 import type { DB } from '../db/tables.ts'
 import { newAccount } from '../users/new-account.ts'
-import { findUserById, lockUser, setSentAt, type User } from '../users/users.store.ts'
+import { findUserById, lockUser, type User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
 import { type LinkMailDeps, sendLinkMail } from './link-mail.ts'
 import type { MessageRequest } from './message-request.ts'
@@ -37,9 +37,9 @@ export async function pretendMessage(
   { address, context, pkce, smsChannel = 'sms', messageId }: MessageRequest,
 ): Promise<void> {
   log.info({ kind }, 'message pretended: nobody has the address, or nothing is to be sent to it')
-  if (deps.config.auditInDatabase) await writeForNobody(trx, `audit ${address.value}`, deps.now())
+  if (deps.config.auditInDatabase) await writeForNobody(trx, [`audit ${address.value}`], deps.now())
   const message = { user, to: address.value, messageId, isPretended: true, isNobodys: true }
   if (address.channel === 'email') await sendLinkMail(deps, trx, { ...message, ...context, kind, pkce })
   else await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: smsChannel })
-  await setSentAt(trx, user.id, kind === 'confirmation' ? 'confirmation_sent_at' : 'recovery_sent_at', deps.now())
+  await writeForNobody(trx, [`sent ${address.value}`], deps.now())
 }

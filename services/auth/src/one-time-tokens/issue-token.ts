@@ -54,7 +54,8 @@ export async function issueToken(deps: IssueTokenDeps, trx: Transaction<DB>, ord
   const codeHash = hashCode(deps.codeKey, order.purpose, order.relatesTo, code)
   const tokenHash = hashLinkToken(linkToken)
   if (order.userId === null) {
-    await writeForNobody(trx, `${order.purpose} ${order.relatesTo}`, now)
+    const what = `${order.purpose} ${order.relatesTo}`
+    await writeForNobody(trx, [what, `earlier ${what}`], now)
     return { linkToken, code, codeHash }
   }
   await putOneTimeToken(trx, {

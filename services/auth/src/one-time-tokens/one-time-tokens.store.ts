@@ -42,7 +42,8 @@ const KEEP_EARLIER_MS = 2 * 86_400_000
 
 /**
  * Replaces the user's live token of this purpose. Its link stays good where the new one cannot stand in for it: a link with a
- * code challenge serves only the browser that asked, and anybody may ask.
+ * code challenge serves only the browser that asked, and anybody may ask. Where none is kept a row is written too, or a second
+ * request would cost less where nobody has the address.
  */
 export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeToken): Promise<void> {
   const challenge = token.pkce?.challenge ?? null
@@ -73,7 +74,11 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
             .where('token_hash', 'is not', null)
             .where('code_challenge', 'is distinct from', challenge)
             .where(sql.lit(!token.isPretended)),
-        ),
+        )
+        .returning('user_id'),
+    )
+    .with('not_kept', (qb) =>
+      insertForNobody(qb, `earlier ${token.userId} ${token.purpose}`, token.now, sql`not exists (select from kept)`),
     )
     .with('too_old', (qb) =>
       qb
@@ -247,14 +252,14 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
 
 /**
  * A link or code counts from when its mail leaves: one that waited for a mail server is as good as any. False when the
- * token was used or replaced meanwhile, and the mail is not worth sending. It is found by its link's hash, or by its code's
- * where there is no link.
+ * token was used or replaced meanwhile, and the mail is not worth sending; a row is written all the same. It is found by its
+ * link's hash, or by its code's where there is no link.
  */
 export async function restartLifetime(
   db: Kysely<DB>,
   userId: string,
   { by, hash }: { by: 'token_hash' | 'code_hash'; hash: Buffer },
-  expiresAt: Date,
+  { expiresAt, now }: { expiresAt: Date; now: Date },
 ): Promise<boolean> {
   const restarted = await db
     .with('newest', (qb) =>
@@ -273,6 +278,10 @@ export async function restartLifetime(
         .where('token_hash', '=', hash)
         .returning('user_id'),
     )
+    .with('not_restarted', (qb) => {
+      const isNobody = sql<boolean>`not exists (select from newest) and not exists (select from earlier)`
+      return insertForNobody(qb, `restart ${hash.toString('base64')}`, now, isNobody)
+    })
     .selectFrom('newest')
     .select('user_id')
     .unionAll((qb) => qb.selectFrom('earlier').select('user_id'))

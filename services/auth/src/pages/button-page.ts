@@ -3,15 +3,24 @@
 import { createHash } from 'node:crypto'
 import { escapeHtml } from '../mail/template/escape.ts'
 
-const STYLE = `:root{color-scheme:light dark}body{margin:0;min-height:100vh;display:grid;place-items:center;background:#f3f5f8;color:#16202c;font:16px/1.5 system-ui,sans-serif}main{background:#fff;padding:2.5rem;border-radius:12px;max-width:22rem;margin:1rem;text-align:center}h1{font-size:1.4rem;margin:0 0 .5rem}button{font:inherit;font-weight:600;color:#fff;background:#2457d6;border:0;border-radius:8px;padding:.8rem 1.6rem;margin-top:1rem;cursor:pointer}@media(prefers-color-scheme:dark){body{background:#111418;color:#e8ecf1}main{background:#1b2027}}`
+const STYLE = `:root{color-scheme:light dark}body{margin:0;min-height:100vh;display:grid;place-items:center;background:#f3f5f8;color:#16202c;font:16px/1.5 system-ui,sans-serif}main{background:#fff;padding:2.5rem;border-radius:12px;max-width:22rem;margin:1rem;text-align:center}h1{font-size:1.4rem;margin:0 0 .5rem}button{font:inherit;font-weight:600;color:#fff;background:#2457d6;border:0;border-radius:8px;padding:.8rem 1.6rem;margin-top:1rem;cursor:pointer}button:disabled{opacity:.5}@media(prefers-color-scheme:dark){body{background:#111418;color:#e8ecf1}main{background:#1b2027}}`
 
 /**
  * A browser shows the answer to the last press: of a double click the first one spends the link and the second one would be
- * shown that it has expired. A page that is come back to, or kept, has its button again.
+ * shown that it has expired. A page that is come back to, or kept, has its button again. It waits half a second after its window
+ * appears: whoever clicks twice in a window above, which the first click closes, has not read this page.
  */
-const SCRIPT = `const press = disabled => () => { document.querySelector('button').disabled = disabled }
-addEventListener('submit', press(true))
-addEventListener('pageshow', press(false))`
+const SCRIPT = `const button = document.querySelector('button')
+let isPressed = false
+let timer
+const wait = () => {
+  button.disabled = true
+  clearTimeout(timer)
+  timer = setTimeout(() => { button.disabled = isPressed }, 500)
+}
+addEventListener('submit', () => { isPressed = button.disabled = true })
+addEventListener('pageshow', () => { isPressed = false; wait() })
+addEventListener('focus', wait)`
 
 const sourceOf = (content: string) => `'sha256-${createHash('sha256').update(content).digest('base64')}'`
 
