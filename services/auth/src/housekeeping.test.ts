@@ -1,8 +1,9 @@
 import { countLockWaits } from '@services/common/testing/lock-waits'
-import { describe, expect, test } from 'vitest'
+import { PATIENCE_MS } from '@services/common/testing/patience'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { enrollTotp, withTotp } from '../test/second-factors.ts'
 import { startTestService, type TestService, toSignedIn } from '../test/service.ts'
-import { deleteExpired } from './housekeeping.ts'
+import { deleteExpired, startHousekeeping } from './housekeeping.ts'
 
 test('inactive sessions go, in bounded rounds of which each goes on where the last one stopped', async () => {
   const service = await startTestService({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })
@@ -205,6 +206,78 @@ test('audit entries go after the time they are kept, and stay where none is set'
   expect(await actions()).toHaveLength(3)
   await deleteExpired(service.deps, service.deps.log)
   expect(await actions()).toEqual([{ action: 'user_modified' }])
+  await service.close()
+})
+
+/** Notes each statement that deletes from a table, in order. */
+async function noteDeletions({ deps: { pool } }: TestService, ...tables: string[]) {
+  await pool.query(`
+    create table noted (id serial, what text);
+    create function note() returns trigger language plpgsql as
+      $$ begin insert into noted (what) values (tg_table_name); return null; end $$`)
+  for (const table of tables) {
+    await pool.query(`create trigger note after delete on ${table} for each statement execute function note()`)
+  }
+  return async (): Promise<string[]> =>
+    (await pool.query('select what from noted order by id')).rows.map(({ what }) => what)
+}
+
+test('many rows of one kind do not keep the other kinds waiting', async () => {
+  const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
+  const longAgo = new Date(service.clock.now().getTime() - 86_400_000)
+  const insert = `insert into nobodys_rows select sha256(n::text::bytea), $1 from generate_series(1, 2500) n`
+  await service.deps.pool.query(insert, [longAgo])
+  const deletions = await noteDeletions(service, 'nobodys_rows', 'rate_limits')
+  await deleteExpired(service.deps, service.deps.log)
+  expect(await deletions()).toEqual(['nobodys_rows', 'rate_limits', 'nobodys_rows', 'nobodys_rows'])
+  await service.close()
+})
+
+test('a round that is due while another one runs is skipped', async () => {
+  const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
+  const deletions = await noteDeletions(service, 'nobodys_rows', 'rate_limits')
+  const client = await service.deps.pool.connect()
+  await client.query('begin')
+  await client.query('lock table nobodys_rows in access exclusive mode')
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+  const stop = startHousekeeping(service.deps, service.deps.log)
+  vi.advanceTimersByTime(2 * 600_000)
+  vi.useRealTimers()
+  await vi.waitFor(async () => expect(await countLockWaits(service.deps.pool)).toBe(1), PATIENCE_MS)
+  await client.query('commit')
+  client.release()
+  await vi.waitFor(async () => expect(await deletions()).toEqual(['nobodys_rows', 'rate_limits']), PATIENCE_MS)
+  stop()
+  await service.close()
+})
+
+test('refused sign-ins are found behind any number of kept entries, in rounds of which each goes on where the last one stopped', async () => {
+  const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
+  const { pool } = service.deps
+  const insert = (action: string, ageDays: number, count: number) =>
+    pool.query(
+      `insert into audit_log_entries (id, payload, created_at)
+        select gen_random_uuid(), jsonb_build_object('action', $1::text), $2 from generate_series(1, $3)`,
+      [action, new Date(service.clock.now().getTime() - ageDays * 86_400_000), count],
+    )
+  const count = async () => Number((await pool.query('select count(*) from audit_log_entries')).rows[0].count)
+  const walk = {}
+  const round = () => deleteExpired(service.deps, service.deps.log, walk, 1)
+  await insert('login', 120, 1_500)
+  await insert('login_failed', 110, 700)
+  await insert('login_failed', 80, 5)
+  await round()
+  expect(await count()).toBe(2_205)
+  await round()
+  expect(await count()).toBe(1_705)
+  await round()
+  expect(await count()).toBe(1_505)
+  service.clock.advance({ seconds: 20 * 86_400 })
+  await round()
+  expect(await count()).toBe(1_500)
   await service.close()
 })
 

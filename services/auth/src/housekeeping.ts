@@ -1,5 +1,5 @@
 import type { Logger } from '@services/common/logger'
-import { deleteOldAuditEntries, deleteRefusedSignIns } from './audit/audit.store.ts'
+import { deleteOldAuditEntries, deleteRefusedSignIns, type EntryPlace } from './audit/audit.store.ts'
 import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
 import { deleteForNobody } from './db/nobody.store.ts'
 import type { Deps } from './deps.ts'
@@ -25,11 +25,11 @@ const KEEP_FAILED_SECONDS = 30 * 86_400
 /** Second factors that were begun and not proven: nobody is in the middle of it any more. */
 const KEEP_UNVERIFIED_SECONDS = 86_400
 
-/** Attempts to sign in at a provider, which strangers make: late browsers are told for as long that theirs has expired. */
+/** Expired attempts to sign in at a provider, which strangers make: for as long, late browsers get an answer that says so. */
 const KEEP_ATTEMPT_SECONDS = 600
 
-/** Gaps, counters and rows for nobody, of which strangers make as many as they name addresses: worth nothing once over, but for clocks that differ. */
-const KEEP_OVER_SECONDS = 600
+/** Gaps, counters and rows for nobody, of which strangers make as many as they name addresses: expired ones, for clocks that differ. */
+const KEEP_EXPIRED_SECONDS = 600
 
 /** Refused sign-ins, which strangers make, where no time is set for audit entries: long enough to look into an attack. */
 const KEEP_REFUSED_SECONDS = 90 * 86_400
@@ -39,17 +39,22 @@ const EVERY_MS = 600_000
 /** Expired rows stay two days: a mail may wait one for its server, and its token must be there when it leaves. */
 const KEEP_MS = 2 * 86_400_000
 
-/**
- * Rows per statement, so that none runs long or locks much; the next round takes up what is left. A round can take away more
- * than strangers make between two: eight thousand of a kind a second.
- */
+/** Rows per statement, so that none runs long or locks much. The kinds take turns; the next round takes up what is left. */
 const BATCH = 1_000
 const MAX_BATCHES = 5_000
 
-/** Deletes what has expired, every ten minutes; replicas may run it at once, each deletes what the others left. */
+/** Deletes what has expired, every ten minutes unless the last round still runs; replicas may run it at once, each deletes what the others left. */
 export function startHousekeeping(deps: Deps, log: Logger): () => void {
   const walk: Walk = {}
-  const timer = setInterval(() => void deleteExpired(deps, log, walk), EVERY_MS)
+  let isRunning = false
+  const round = async () => {
+    if (isRunning) return
+    isRunning = true
+    await deleteExpired(deps, log, walk).finally(() => {
+      isRunning = false
+    })
+  }
+  const timer = setInterval(() => void round(), EVERY_MS)
   timer.unref()
   return () => clearInterval(timer)
 }
@@ -58,7 +63,7 @@ export function startHousekeeping(deps: Deps, log: Logger): () => void {
 interface Walk {
   sessions?: SessionPlace | undefined
   anonymousUsers?: UserPlace | undefined
-  refusedSignIns?: Date | undefined
+  refusedSignIns?: EntryPlace | undefined
 }
 
 export async function deleteExpired(
@@ -84,9 +89,9 @@ export async function deleteExpired(
     'sign-ins at providers': () => deleteExpiredFlowStates(db, ago(KEEP_ATTEMPT_SECONDS), BATCH),
     'challenges to second factors': () => deleteExpiredChallenges(db, before, BATCH),
     'second factors never proven': () => deleteStaleFactors(db, ago(KEEP_UNVERIFIED_SECONDS), BATCH),
-    'send gaps': () => deleteExpiredSendGaps(db, ago(KEEP_OVER_SECONDS), BATCH),
-    "nobody's rows": () => deleteForNobody(db, ago(KEEP_OVER_SECONDS), BATCH),
-    limits: () => deleteExpiredLimits(db, ago(KEEP_OVER_SECONDS), BATCH),
+    'send gaps': () => deleteExpiredSendGaps(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
+    "nobody's rows": () => deleteForNobody(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
+    limits: () => deleteExpiredLimits(db, ago(KEEP_EXPIRED_SECONDS), BATCH),
     messages: () => deleteOldMessages(db, ['sent', 'dropped'], ago(config.messages.keepSeconds), BATCH),
     'failed messages': () => deleteOldMessages(db, ['failed'], ago(KEEP_FAILED_SECONDS), BATCH),
     'forgotten messages': () => failForgottenMessages(db, before, now(), BATCH),
@@ -94,10 +99,10 @@ export async function deleteExpired(
       config.auditKeepSeconds ? deleteOldAuditEntries(db, ago(config.auditKeepSeconds), BATCH) : 0,
     'refused sign-ins': async () => {
       if (config.auditKeepSeconds) return 0
-      const end = ago(KEEP_REFUSED_SECONDS)
-      const deleted = await deleteRefusedSignIns(db, { from: walk.refusedSignIns, before: end }, BATCH)
-      if (deleted < BATCH) walk.refusedSignIns = end
-      return deleted
+      const { last, hasMore } = await deleteRefusedSignIns(db, ago(KEEP_REFUSED_SECONDS), walk.refusedSignIns, BATCH)
+      // Never begins anew: no entry is written with an old time.
+      walk.refusedSignIns = last
+      return hasMore ? BATCH : 0
     },
     sessions: () => deleteExpiredSessions(db, sessionLimits, BATCH),
     'inactive sessions': async () => {
@@ -115,11 +120,15 @@ export async function deleteExpired(
       return next ? BATCH : 0
     },
   }
-  for (const [what, deleteBatch] of Object.entries(steps)) {
-    try {
-      for (let i = 0; i < maxBatches && (await deleteBatch()) === BATCH; i++);
-    } catch (err) {
-      log.warn({ err, what }, 'housekeeping failed, will be tried again')
+  const unfinished = new Map(Object.entries(steps))
+  for (let i = 0; i < maxBatches && unfinished.size > 0; i++) {
+    for (const [what, deleteBatch] of unfinished) {
+      try {
+        if ((await deleteBatch()) < BATCH) unfinished.delete(what)
+      } catch (err) {
+        unfinished.delete(what)
+        log.warn({ err, what }, 'housekeeping failed, will be tried again')
+      }
     }
   }
 }

@@ -81,15 +81,22 @@ test.for<[string, object]>([
   const asker = await service.with({})
   // The request itself is looked at, not its worker's half.
   const send = vi.spyOn(asker.deps.queue, 'send').mockResolvedValue()
-  const written = (who: string) =>
-    rowsWritten(service, async () => {
-      expect((await asker.post(path, { email: emailOf(who), ...body })).status).toBe(200)
-    })
-  const [pending, confirmed, unknown] = [await written('pending'), await written('confirmed'), await written('nobody')]
-  expect([confirmed, unknown]).toEqual([pending, pending])
-  expect(send).toHaveBeenCalledTimes(3)
-  send.mockRestore()
-  await asker.close()
+  try {
+    const written = (who: string) =>
+      rowsWritten(service, async () => {
+        expect((await asker.post(path, { email: emailOf(who), ...body })).status).toBe(200)
+      })
+    const [pending, confirmed, unknown] = [
+      await written('pending'),
+      await written('confirmed'),
+      await written('nobody'),
+    ]
+    expect([confirmed, unknown]).toEqual([pending, pending])
+    expect(send).toHaveBeenCalledTimes(3)
+  } finally {
+    send.mockRestore()
+    await asker.close()
+  }
 })
 
 test.for<[string, object, 'confirmed' | 'pending']>([

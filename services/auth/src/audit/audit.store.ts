@@ -22,15 +22,40 @@ export function insertAuditEntry(db: Kysely<DB>, entry: AuditEntry) {
 export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'audit_log_entries', sql`created_at < ${before}`, limit)
 
-/** Entries of refused sign-ins between two times; `from` undefined: from the beginning. */
-export function deleteRefusedSignIns(
+/** A place in the order of creation; the time as PostgreSQL writes it, to the microsecond. */
+export interface EntryPlace {
+  created_at: string
+  id: string
+}
+
+/**
+ * Housekeeping: deletes the refused sign-ins among the next `limit` entries by age, along the index on the time: one on the
+ * action would have to be built under a lock. Resolves to the last entry seen, and whether more may follow.
+ */
+export async function deleteRefusedSignIns(
   db: Kysely<DB>,
-  { from, before }: { from: Date | undefined; before: Date },
+  before: Date,
+  after: EntryPlace | undefined,
   limit: number,
-): Promise<number> {
-  const since = from ? sql`created_at >= ${from} and` : sql``
-  const condition = sql`${since} created_at < ${before} and payload ->> 'action' = 'login_failed'`
-  return deleteBatch(db, 'audit_log_entries', condition, limit)
+): Promise<{ last: EntryPlace | undefined; hasMore: boolean }> {
+  const entries = sql.table('audit_log_entries')
+  const time = after && sql`${after.created_at}::timestamptz`
+  const isAfter = after ? sql`and created_at >= ${time} and (created_at > ${time} or id < ${after.id}::uuid)` : sql``
+  const { rows } = await sql<EntryPlace & { seen: number }>`
+    with looked_at as materialized (
+      select id, created_at, payload ->> 'action' as action from ${entries}
+      where created_at < ${before} ${isAfter}
+      order by created_at, id desc limit ${limit}
+    ), gone as (
+      delete from ${entries} where id = any (array(
+        select id from ${entries} where id = any (array(select id from looked_at where action = 'login_failed'))
+        for update skip locked))
+    )
+    select id, created_at::text, (select count(*)::integer from looked_at) as seen
+    from looked_at order by looked_at.created_at desc, id limit 1`.execute(db)
+  const [last] = rows
+  if (!last) return { last: after, hasMore: false }
+  return { last: { id: last.id, created_at: last.created_at }, hasMore: last.seen === limit }
 }
 
 /** Where a text is looked for, in whatever case: who acted, what was done, of which kind. */

@@ -1,10 +1,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { startProviderSignIns } from '../../test/provider-sign-in.ts'
 import { signInAgain, totpCode, withTotp } from '../../test/second-factors.ts'
 import { codeIn, linkPath, queryOf, type TestService, test } from '../../test/service.ts'
+import { NIL_UUID } from '../db/uuid.ts'
 
 const FROM = { 'user-agent': 'Test/1.0', 'x-forwarded-for': '203.0.113.7' }
 const password = 'correct horse'
@@ -18,6 +19,18 @@ async function entriesOf({ deps: { pool } }: TestService, name: string) {
   return rows.map(({ payload: { action, traits, user_agent, actor_id }, ip_address }) => ({
     ...{ action, traits, user_agent, actor_id, ip_address },
   }))
+}
+
+/** Settings of a log file, and the events of its audit lines. */
+async function logFile() {
+  const folder = await mkdtemp(join(tmpdir(), 'audit-log-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'log')
+  const lines = async () => (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean)
+  return {
+    settings: { AUTH_LOG_LEVEL: 'info', AUTH_LOG_FILE: file },
+    audited: async (): Promise<string[]> => (await lines()).flatMap((line) => JSON.parse(line).audit ?? []),
+  }
 }
 
 const signIn = (service: TestService, email: string, typed = password) =>
@@ -87,18 +100,50 @@ describe('the audit log', () => {
   test.for<[string, (service: TestService) => Promise<string>, string]>([
     ['a user who is no admin', async (service) => (await service.signedIn()).auth.authorization, 'not_admin'],
     ['a token that nobody signed', async () => 'Bearer not.a.token', 'bad_jwt'],
-  ])('tells of %s at an admin door, ten times an hour and no more', async ([, tokenFor, code], { service: plain }) => {
-    const service = await plain.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
-    const ip = `2001:db8:${code.length}::1`
-    const authorization = await tokenFor(service)
-    const refused = () => service.get('/admin/users', { authorization, 'x-real-ip': ip })
-    for (let i = 0; i < 12; i++) expect((await refused()).status).toBe(403)
-    const { rows } = await service.deps.pool.query('select payload from audit_log_entries where ip_address = $1', [ip])
-    expect(rows).toHaveLength(10)
-    expect(rows[0].payload).toMatchObject({ action: 'login_failed', traits: { provider: 'admin', error_code: code } })
-    const subject = JSON.parse(Buffer.from(authorization.split('.')[1] ?? '', 'base64url').toString() || '{}').sub
-    expect(rows[0].payload.actor_id).toBe(code === 'not_admin' ? subject : '00000000-0000-0000-0000-000000000000')
-    await service.close()
+  ])(
+    'tells of %s at an admin door: ten times an hour in the table, always in the log',
+    async (row, { service: plain }) => {
+      const [, tokenFor, code] = row
+      const { settings, audited } = await logFile()
+      const service = await plain.with({ ...settings, AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
+      const ip = `2001:db8:${code.length}::1`
+      const authorization = await tokenFor(service)
+      const refused = () => service.get('/admin/users', { authorization, 'x-real-ip': ip })
+      for (let i = 0; i < 12; i++) expect((await refused()).status).toBe(403)
+      const { rows } = await service.deps.pool.query('select payload from audit_log_entries where ip_address = $1', [
+        ip,
+      ])
+      expect(rows).toHaveLength(10)
+      expect(rows[0].payload).toMatchObject({ action: 'login_failed', traits: { provider: 'admin', error_code: code } })
+      const subject = JSON.parse(Buffer.from(authorization.split('.')[1] ?? '', 'base64url').toString() || '{}').sub
+      expect(rows[0].payload.actor_id).toBe(code === 'not_admin' ? subject : NIL_UUID)
+      const refusals = async () => (await audited()).filter((action) => action === 'login_failed')
+      await expect.poll(refusals).toEqual(Array(12).fill('login_failed'))
+      await service.close()
+    },
+  )
+
+  test('tells of the forged tokens of one client beside those of others, also where no address is trusted', async ({
+    service,
+  }) => {
+    const forged = (client: string) =>
+      service.get('/admin/users', { authorization: 'Bearer x.y.z', 'user-agent': client })
+    for (let i = 0; i < 11; i++) await forged('Flood/1.0')
+    await forged('Beside/1.0')
+    expect(await entriesOf(service, 'Beside/1.0')).toHaveLength(1)
+  })
+
+  test("strangers' refusals take none of the entries of known users", async ({ service }) => {
+    const user = await service.signedIn()
+    onTestFinished(() => service.clock.advance({ seconds: 3_601 }))
+    await signIn(service, 'flooding@example.com', 'wrong horse')
+    const limit = () => service.deps.db.updateTable('rate_limits').where('key', '=', 'refused-sign-ins:all')
+    await limit().set({ points: 2_000 }).execute()
+    await signIn(service, 'past-the-cap@example.com', 'wrong horse')
+    expect(await entriesOf(service, 'past-the-cap@example.com')).toEqual([])
+    expect((await service.get('/admin/users', user.auth)).status).toBe(403)
+    const failed = (await entriesOf(service, user.userId)).filter(({ action }) => action === 'login_failed')
+    expect(failed).toMatchObject([{ traits: { provider: 'admin', error_code: 'not_admin' } }])
   })
 
   test('holds nothing of requests to an admin door without a token', async ({ service }) => {
@@ -154,17 +199,8 @@ describe('the audit log', () => {
 })
 
 test('what is rolled back leaves no line in the log either, and what is committed one; a refusal at a provider is an entry', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'audit-log-'))
-  const file = join(folder, 'log')
-  const { service, signIn, newAccount, close } = await startProviderSignIns({
-    AUTH_LOG_LEVEL: 'info',
-    AUTH_LOG_FILE: file,
-  })
-  const audited = async () =>
-    (await readFile(file, 'utf8').catch(() => ''))
-      .split('\n')
-      .filter(Boolean)
-      .flatMap((line) => JSON.parse(line).audit ?? [])
+  const { settings, audited } = await logFile()
+  const { service, signIn, newAccount, close } = await startProviderSignIns(settings)
   const [banned, other] = [newAccount('github'), newAccount('github')]
   const { userId } = await service.signedIn(banned.email)
   await service.put(`/admin/users/${userId}`, { ban_duration: '1h' }, service.admin)
@@ -177,5 +213,4 @@ test('what is rolled back leaves no line in the log either, and what is committe
   await expect.poll(audited).toContain('login')
   expect(await audited()).not.toContain('identity_linked')
   await close()
-  await rm(folder, { recursive: true })
 })

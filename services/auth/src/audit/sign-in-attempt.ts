@@ -9,9 +9,18 @@ import { type Actor, type AuditDeps, type AuditLog, audit, logAudit } from './au
 /** Longest address (RFC 5321, section 4.5.3.1.3); what is typed instead may be a megabyte. */
 const MAX_TYPED = 254
 
+/** A refused sign-in, as it is counted. */
+export interface Refusal {
+  method: string
+  /** The user whose session or token it came with. */
+  userId: string | undefined
+  /** Limit key of the client, where refusals of one client are counted apart. */
+  client: string | undefined
+}
+
 interface AttemptDeps extends AuditDeps {
   db: Kysely<DB>
-  limits: { isRefusalStored(): Promise<boolean> }
+  limits: { isRefusalStored(refusal: Refusal): Promise<boolean> }
 }
 
 /**
@@ -53,21 +62,29 @@ export const unknownActor = (typed: string): Actor => ({
   user_metadata: {},
 })
 
+interface RefusedAttempt {
+  method: string
+  actor: Actor
+  client?: Refusal['client']
+}
+
 /**
  * Records that a caller was not let in, where `error` says so; without an entry the refusal stands all the same. Past so many an
- * hour the log alone has them: strangers make as many as they like.
+ * hour the log alone has them: strangers make as many as they like, but use up none of what known users have.
  */
 export async function recordRefusal(
   deps: AttemptDeps,
   log: RefusalLog,
-  { method, actor }: { method: string; actor: Actor },
+  { method, actor, client }: RefusedAttempt,
   error: unknown,
 ): Promise<void> {
   if (!isAttempt(error)) return
   const traits = { provider: method, error_code: error.code }
   const event = { action: 'login_failed', actor, traits } as const
+  const userId = actor.id === NIL_UUID ? undefined : actor.id
+  const isStored = () => deps.limits.isRefusalStored({ method, userId, client })
   try {
-    if (deps.config.auditInDatabase && (await deps.limits.isRefusalStored())) await audit(deps, deps.db, log, event)
+    if (deps.config.auditInDatabase && (await isStored())) await audit(deps, deps.db, log, event)
     else logAudit(log, event)
   } catch (err) {
     log.warn({ err }, 'a refused sign-in could not be recorded')

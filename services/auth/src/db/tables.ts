@@ -163,7 +163,7 @@ interface OneTimeTokensTable {
   relates_to: string
   token_hash: Buffer | null
   code_hash: Buffer | null
-  /** Wrong ones; below zero: not counted, the code is long. */
+  /** Wrong attempts at the code; negative: unlimited, the code is long. */
   attempts: Generated<number>
   used_up_codes: Generated<number>
   code_challenge: string | null

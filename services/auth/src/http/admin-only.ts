@@ -13,7 +13,7 @@ import { whyEnded } from '../sessions/session-limits.ts'
 import { findSessionWithUser } from '../sessions/sessions.store.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { sessionIdOf, verifyBearer } from './authenticate.ts'
-import { networkOf } from './client.ts'
+import { limitKeyOf } from './client.ts'
 import type { Limits } from './rate-limit.ts'
 
 export interface AdminDeps {
@@ -26,7 +26,7 @@ export interface AdminDeps {
 type DoorDeps = AdminDeps &
   AuditDeps & {
     config: Pick<Config, 'limits' | 'server'>
-    limits: Pick<Limits, 'isRefusalRecorded' | 'isRefusalStored'>
+    limits: Pick<Limits, 'isRefusalStored'>
   }
 
 declare module 'fastify' {
@@ -69,9 +69,9 @@ async function recordRefusedAdmin(
 ): Promise<void> {
   if (!(error instanceof ApiError) || error.code === 'no_authorization') return
   const userId = claims?.sub && UUID.test(claims.sub) ? claims.sub : undefined
-  if (!(await deps.limits.isRefusalRecorded(userId ?? networkOf(request, deps.config)))) return
   const actor = { ...unknownActor(''), ...(userId && { id: userId }) }
-  await recordRefusal(deps, request.log, { method: 'admin', actor }, error)
+  const client = limitKeyOf(request, deps.config)
+  await recordRefusal(deps, request.log, { method: 'admin', actor, client }, error)
 }
 
 /** The acting admin for the audit log: a signed-in user by id; a token made from the secret has nothing but its role. */

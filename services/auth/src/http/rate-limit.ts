@@ -1,5 +1,6 @@
 import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
+import type { Refusal } from '../audit/sign-in-attempt.ts'
 import type { Config } from '../config.ts'
 import { countGuarded, type Guard, openBudget, ownerKey, type Share } from '../limits/guards.ts'
 import {
@@ -34,14 +35,12 @@ export interface Limits {
    * counts all of them as ours.
    */
   providerAsked(request: FastifyRequest): Promise<void>
-  /** Counts a refused sign-in that is to be stored; false: too many have been. */
-  isRefusalStored(): Promise<boolean>
+  /** Counts a refused sign-in that is to be stored; false: too many were, of this user or client or in all. */
+  isRefusalStored(refusal: Refusal): Promise<boolean>
   /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
   addressChange(userId: string): Promise<void>
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
   factorTry(factorId: string, sessionId: string): Promise<void>
-  /** Counts a refusal at an admin door, by user or network; false beyond what the audit log takes of one of them. */
-  isRefusalRecorded(who: string): Promise<boolean>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries['run']
   /** Key of the client address where the account was signed in from there lately, and where an address is trusted at all. */
@@ -71,15 +70,15 @@ const FIVE_MINUTES = 300
 /** Nobody changes address more often; whoever asks for strangers' learns little. */
 const ADDRESS_CHANGES = { points: 10, seconds: 3600 }
 
-/** Refused sign-ins that leave a row, of all callers together: in 90 days four million, about 2 GB. */
+/** Refused sign-ins that leave a row, of known users together and of all other callers together: each 2 GB in 90 days. */
 const REFUSALS_STORED = { points: 2_000, seconds: 3600 }
+
+/** The same of one user or client by one method: enough to be seen, too few to use up what all of them have. */
+const REFUSALS_STORED_OF_ONE = { points: 10, seconds: 3600 }
 
 /** Requests that begin sign-ins at X, of all users and of one client address; X counts those of an application together. */
 const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
 const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
-
-/** Entries of refusals at admin doors that one user or network can cause: enough to be seen, too few to fill the log. */
-const RECORDED_REFUSALS = { points: 10, seconds: 3600 }
 
 export function createLimits(
   deps: LimiterDeps,
@@ -125,7 +124,7 @@ export function createLimits(
   const providerRequestsPerAddress = open('provider-requests-address', PROVIDER_REQUESTS_PER_ADDRESS)
   const perFactor = open('factor', factorTries)
   const refusalsStored = open('refused-sign-ins', REFUSALS_STORED)
-  const recordedRefusals = open('admin-refusals', RECORDED_REFUSALS)
+  const refusalsStoredOfOne = open('refused-sign-ins-of-one', REFUSALS_STORED_OF_ONE)
   const addressChanges = open('address-change', ADDRESS_CHANGES)
 
   return {
@@ -153,8 +152,11 @@ export function createLimits(
       if (address) await consume(providerRequestsPerAddress, keyOf(address), 'over_request_rate_limit')
       await consume(providerRequests, 'all', 'over_request_rate_limit')
     },
-    isRefusalStored: async () => (await refusalsStored.count('all')) === 0,
-    isRefusalRecorded: async (who) => (await recordedRefusals.count(keyOf(who))) === 0,
+    async isRefusalStored({ method, userId, client }) {
+      const caller = userId ?? client
+      if (caller && (await refusalsStoredOfOne.count(keyOf(`${method} ${caller}`))) > 0) return false
+      return (await refusalsStored.count(userId ? 'users' : 'all')) === 0
+    },
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
     },

@@ -3,8 +3,8 @@ import type { TokenPurpose } from '../db/tables.ts'
 
 /**
  * Links carry a random 256-bit token, of which only the SHA-256 is stored. The code typed by hand is short, so it is
- * stored as an HMAC under a server key (a stolen table does not give it away) and dies after five wrong tries. Anybody can
- * make them, so codes after two that died of them are long enough to take any number.
+ * stored as an HMAC under a server key (a stolen table does not give it away) and dies after five wrong attempts. Anybody can
+ * make them, so after two codes that died of them the next ones are long enough to take any number.
  */
 export interface OneTimeToken {
   linkToken: string
@@ -13,7 +13,7 @@ export interface OneTimeToken {
 
 export const MAX_ATTEMPTS = 5
 
-/** Codes in a row that die of wrong attempts before the next ones are long. One: a slip of the owner would make a long code. */
+/** Codes that die of wrong attempts, since the last one that was used, before the next ones are long. One: a slip of the owner would make a long code. */
 export const MAX_USED_UP_CODES = 2
 
 /**
@@ -22,7 +22,7 @@ export const MAX_USED_UP_CODES = 2
  */
 export const LONG_CODE_LENGTH = 12
 
-/** Codes in a row that died of wrong attempts, counted no further than a rule asks for. */
+/** Codes that died of wrong attempts since the last one that was used, counted no further than a rule asks for. */
 export const countUsedUpCodes = (last?: { attempts: number; used_up_codes: number }): number =>
   Math.min((last?.used_up_codes ?? 0) + ((last?.attempts ?? 0) < MAX_ATTEMPTS ? 0 : 1), MAX_USED_UP_CODES)
 

@@ -16,7 +16,7 @@ export interface NewOneTimeToken {
   isClaim: boolean
   /** The work is done and nothing changes: there may be a live token. */
   isPretended: boolean
-  /** Codes before this one that died of wrong attempts, in a row. */
+  /** Codes that died of wrong attempts since the last one that was used. */
   usedUpCodes: number
   /** The code is too long to be guessed: no number of wrong attempts ends it. */
   isLong: boolean

@@ -117,7 +117,8 @@ export async function applyPhoneChange(
         .end(),
       phone,
       phone_change: null,
-      phone_confirmed_at: now,
+      // Stays the time of the account's first proof: older tokens of the same owner still read the account.
+      phone_confirmed_at: sql<Date>`case when phone_assumed then ${now} else coalesce(phone_confirmed_at, ${now}) end`,
       phone_assumed: confirmation === 'assumed',
       phone_vouched: false,
       user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,

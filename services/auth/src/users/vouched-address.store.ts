@@ -3,7 +3,7 @@ import type { DB } from '../db/tables.ts'
 import type { Address } from './address.ts'
 
 /**
- * Whether an admin's word stands for the address that the account has: nobody displaces it then, and no claim changes the account.
+ * Whether an admin's word stands for the address that the account has: no other account displaces it then, and no claim changes the account.
  * Rows of older versions, and of replicas that run one, have the word for the account alone: there an address that a setting
  * confirmed came later.
  */

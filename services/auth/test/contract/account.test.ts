@@ -117,6 +117,20 @@ describe('app_metadata', () => {
 })
 
 describe('a change of number where numbers need no proof', () => {
+  test('keeps the time of the first proof, so that tokens of older devices still read the account after a sign-out', async () => {
+    const service = await startTestService({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
+    const account = { phone: '4915100000051', password }
+    await service.post('/admin/users', { ...account, phone_confirm: true }, service.admin)
+    service.clock.advance({ seconds: 60 })
+    const [older, newer] = await Promise.all([1, 2].map(() => service.post('/token?grant_type=password', account)))
+    const authOf = (answer: typeof older) => ({ authorization: `Bearer ${answer?.body.access_token}` })
+    service.clock.advance({ seconds: 60 })
+    expect((await service.put('/user', { phone: '4915100000052' }, authOf(newer))).status).toBe(200)
+    await service.post('/logout?scope=local', {}, authOf(older))
+    expect((await service.get('/user', authOf(older))).status).toBe(200)
+    await service.close()
+  })
+
   test('takes effect at once; the same one is none, a taken one is refused', async () => {
     const service = await startTestService({ ...PHONES, AUTH_SMS_AUTOCONFIRM: 'true' })
     const [holder, user] = [await service.signedIn(), await service.signedIn()]
