@@ -135,14 +135,14 @@ export async function replaceRegistered(
     .execute()
 }
 
-/** Makes the account, with the addresses it has, an admin's word, which no claim changes. */
+/** Makes the account an admin's word, which no claim changes, with the addresses that it has by more than a setting. */
 export async function vouchFor(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
     .updateTable('users')
     .set({
       made_by_admin: true,
-      email_vouched: sql<boolean>`email is not null`,
-      phone_vouched: sql<boolean>`phone is not null`,
+      email_vouched: sql<boolean>`email is not null and (email_vouched or not email_assumed)`,
+      phone_vouched: sql<boolean>`phone is not null and (phone_vouched or not phone_assumed)`,
       claim: null,
     })
     .where('id', '=', id)
