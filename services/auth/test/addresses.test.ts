@@ -743,6 +743,28 @@ describe('a ban of an account that never proved its address', () => {
     },
   )
 
+  test('gives way to an owner who follows a link of theirs beside one that a stranger asked for', async () => {
+    const own = await service.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
+    const email = newAddress()
+    const { body } = await own.post('/signup', { email, password: STRANGERS })
+    await service.mailbox.waitFor(email)
+    await ban(body.id)
+    const ask = (code_challenge: string, address: string) =>
+      linkOf(email, () =>
+        own.post('/otp', { email, code_challenge, code_challenge_method: 'plain' }, { 'x-real-ip': address }),
+      )
+    await ask('s'.repeat(43), '203.0.113.9')
+    const answer = await own.get(await ask('o'.repeat(43), '192.0.2.1'))
+    const auth_code = queryOf(answer).code
+    const { status, body: session } = await own.post('/token?grant_type=pkce', {
+      auth_code,
+      code_verifier: 'o'.repeat(43),
+    })
+    expect([status, session.user?.email]).toEqual([200, email])
+    expect(session.user.id).not.toBe(body.id)
+    await own.close()
+  })
+
   test('leaves one that was in use, where a setting assumed the address, banned and without it', async () => {
     const email = newAddress()
     const stranger = toSignedIn((await autoconfirming.post('/signup', { email, password: STRANGERS })).body)

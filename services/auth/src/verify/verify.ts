@@ -165,7 +165,8 @@ async function redeem(
     proven = `${signedIn.aud}\0${token.relates_to}`
     const effective = effectiveType(type, token.purpose)
     if (confirmation.givesCode && token.code_challenge) {
-      await putLinksBack(trx, spared, now)
+      // Links of a banned account are no way into the new one, and their account may be deleted.
+      if (signedIn.id === user.id) await putLinksBack(trx, spared, now)
       const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
       const method = effective === 'signup' ? 'email/signup' : effective
       return { authCode: await issueAuthCode(deps, trx, { userId: signedIn.id, pkce, method }) }
