@@ -9,12 +9,11 @@ import type { ChallengeMethod, DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { LINK_TYPES, type LinkType } from '../mail/kinds.ts'
+import { linksBeside, putLinksBack } from '../one-time-tokens/earlier-links.store.ts'
 import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
   findUserIdByLinkHash,
-  linksBeside,
-  putLinksBack,
   type TakenToken,
   takeByCodeHash,
   takeByLinkHash,
