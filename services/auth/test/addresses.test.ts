@@ -765,26 +765,39 @@ describe('a ban of an account that never proved its address', () => {
     await own.close()
   })
 
-  test('leaves one that was in use, where a setting assumed the address, banned and without it', async () => {
-    const email = newAddress()
-    const stranger = toSignedIn((await autoconfirming.post('/signup', { email, password: STRANGERS })).body)
-    await ban(stranger.userId)
-    const { access_token } = fragmentOf(
-      await service.get(await linkOf(email, () => service.post('/recover', { email }))),
-    )
-    expect((await read(bearerOf(access_token))).id).not.toBe(stranger.userId)
-    const left = await asAdmin(stranger.userId)
-    expect(left).toMatchObject({ email: '', banned_until: expect.any(String) })
-    expect((await refresh(stranger)).error_code).toBe('user_banned')
-  })
+  test.each(['a sign-in link', 'a recovery', 'a change of address', 'a provider that verifies'])(
+    'holds against %s where a setting assumed the address and the account was in use',
+    async (door) => {
+      const email = newAddress()
+      const stranger = toSignedIn((await autoconfirming.post('/signup', { email, password: STRANGERS })).body)
+      await ban(stranger.userId)
+      if (door === 'a change of address') {
+        const { auth } = await anonymous()
+        const answer = await service.get(await linkOf(email, () => service.put('/user', { email }, auth)))
+        expect({ ...queryOf(answer), ...fragmentOf(answer) }).toMatchObject({ error_code: 'email_exists' })
+      } else {
+        const answer =
+          door === 'a recovery'
+            ? await service.get(await linkOf(email, () => service.post('/recover', { email })))
+            : ((await DOORS[door]?.(email)) as Answer)
+        expect({ ...queryOf(answer), ...fragmentOf(answer) }).toMatchObject({ error_code: 'user_banned' })
+      }
+      const left = await asAdmin(stranger.userId)
+      expect(left).toMatchObject({ email, banned_until: expect.any(String) })
+      expect(left.app_metadata.providers).toEqual(['email'])
+      // Lifted, it is the owner's as before.
+      await service.put(`/admin/users/${stranger.userId}`, { ban_duration: 'none' }, service.admin)
+      const { access_token } = fragmentOf((await DOORS['a sign-in link']?.(email)) as Answer)
+      expect((await read(bearerOf(access_token))).email).toBe(email)
+      expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    },
+  )
 
-  test("is the number's owner's business neither", async () => {
+  test('holds for a number, too, that a setting assumed', async () => {
     const phone = newNumber()
     const { body } = await autoconfirming.post('/signup', { phone, password: STRANGERS })
     await ban(body.user.id)
-    const owner = await signInByNumber(phone)
-    expect(owner).toMatchObject({ status: 200, body: { user: { phone } } })
-    expect(owner.body.user.id).not.toBe(body.user.id)
+    expect((await signInByNumber(phone)).body.error_code).toBe('user_banned')
   })
 
   test('holds where an admin gave it the address', async () => {
