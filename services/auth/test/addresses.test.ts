@@ -127,6 +127,14 @@ const withoutAddress = (told: string) => ({
   user_metadata: expect.not.objectContaining({ email: told, email_verified: true }),
 })
 
+/** What makes an account the admin's word, whatever its registrant made of it. */
+const ADMINS_WORDS: [string, () => object][] = [
+  ['confirms the address', () => ({ email_confirm: true })],
+  ['chooses a password', () => ({ password: OWNERS })],
+  ['gives it another address', () => ({ email: newAddress(), email_confirm: true })],
+  ['gives it a number', () => ({ phone: newNumber(), phone_confirm: true })],
+]
+
 /** How an owner comes to their address, and who they are then. */
 const DOORS: Record<string, (email: string) => Promise<Answer>> = {
   'a sign-up': async (email) =>
@@ -358,12 +366,7 @@ describe('a provider that was only told an address', () => {
     expect(await knock(told)).toBe('provider_email_needs_verification')
   })
 
-  test.each<[string, () => object]>([
-    ['confirms the address', () => ({ email_confirm: true })],
-    ['chooses a password', () => ({ password: OWNERS })],
-    ['gives it another address', () => ({ email: newAddress(), email_confirm: true })],
-    ['gives it a number', () => ({ phone: newNumber(), phone_confirm: true })],
-  ])('is no way in once an admin %s', async (_what, change) => {
+  test.each(ADMINS_WORDS)('is no way in once an admin %s', async (_what, change) => {
     const person = toldAt(newAddress())
     expect(queryOf(await come(service, 'corp', person)).error_code).toBe('provider_email_needs_verification')
     const { body } = await service.get(`/admin/users?filter=${person.email}`, service.admin)
@@ -374,16 +377,16 @@ describe('a provider that was only told an address', () => {
     expect((await asAdmin(id)).identities).not.toEqual([])
   })
 
-  test('is no way in once an admin confirms what a setting had confirmed', async () => {
-    const own = await service.with({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+  test.each(ADMINS_WORDS)('is no way in once an admin %s where a setting had confirmed it', async (_what, change) => {
     const person = toldAt(newAddress())
-    const { access_token, refresh_token } = fragmentOf(await come(own, 'corp', person))
-    const { sub } = decodeJwt(access_token as string)
-    await own.put(`/admin/users/${sub}`, { email_confirm: true }, own.admin)
-    const ended = await own.post('/token?grant_type=refresh_token', { refresh_token })
+    const { access_token, refresh_token } = fragmentOf(await come(autoconfirming, 'corp', person))
+    const sub = decodeJwt(access_token as string).sub as string
+    expect((await service.put(`/admin/users/${sub}`, change(), service.admin)).status).toBe(200)
+    const ended = await service.post('/token?grant_type=refresh_token', { refresh_token })
     expect(ended.body.error_code).toBe('refresh_token_not_found')
-    expect(fragmentOf(await come(own, 'corp', person))).not.toHaveProperty('access_token')
-    await own.close()
+    expect(fragmentOf(await come(service, 'corp', person))).not.toHaveProperty('access_token')
+    expect((await asAdmin(sub)).app_metadata.providers).not.toContain('corp')
+    expect((await asAdmin(sub)).identities).not.toEqual([])
   })
 
   test('is not concerned where an admin confirms an address that was proven, or an account without one', async () => {
@@ -622,6 +625,49 @@ describe('an address that counts as confirmed by a setting', () => {
     },
   )
 
+  test.each(ADMINS_WORDS)('leaves nothing of its registrant once an admin %s', async (_what, change) => {
+    const stranger = await register({ role: 'owner' })
+    const phone = newNumber()
+    await autoconfirming.put('/user', { phone }, stranger.auth)
+    await verifyTotp(service, stranger, await enrollTotp(service, stranger))
+    const word: { phone?: string } = change()
+    expect((await service.put(`/admin/users/${stranger.userId}`, word, service.admin)).status).toBe(200)
+    const left = await asAdmin(stranger.userId)
+    expect(left.factors ?? []).toEqual([])
+    expect(left.user_metadata).not.toHaveProperty('role')
+    expect(left.phone).toBe(word.phone ?? '')
+    expect((await refresh(stranger)).access_token).toBeUndefined()
+    expect((await signIn(service, left.email, STRANGERS)).status).toBe(400)
+    expect((await service.post('/token?grant_type=password', { phone, password: STRANGERS })).status).toBe(400)
+    const taken = (await signInByNumber(phone)).body.user
+    expect(taken.id).not.toBe(stranger.userId)
+  })
+
+  test.each(['a sign-in link', 'a provider that verifies'])(
+    'is its owner’s with the password that an admin chose, by %s as well',
+    async (door) => {
+      const stranger = await register()
+      await service.put(`/admin/users/${stranger.userId}`, { password: OWNERS }, service.admin)
+      const owner = toSignedIn((await signIn(service, stranger.email, OWNERS)).body)
+      await verifyTotp(service, owner, await enrollTotp(service, owner))
+      const { access_token } = fragmentOf((await DOORS[door]?.(stranger.email)) as Answer)
+      expect(decodeJwt(access_token as string)).toMatchObject({ sub: owner.userId, email: stranger.email, aal: 'aal1' })
+      expect((await asAdmin(owner.userId)).factors).not.toEqual([])
+      expect((await signIn(service, stranger.email, OWNERS)).status).toBe(200)
+    },
+  )
+
+  test('beside a proven one is no word of an admin who chooses a password', async () => {
+    const phone = newNumber()
+    const stranger = await service.signedUp(undefined, STRANGERS)
+    await autoconfirming.put('/user', { phone }, stranger.auth)
+    await service.put(`/admin/users/${stranger.userId}`, { password: OWNERS }, service.admin)
+    const owner = await service.signedUp()
+    await addNumber(owner.auth, phone)
+    expect(await read(owner.auth)).toMatchObject({ id: owner.userId, phone })
+    expect((await asAdmin(stranger.userId)).phone).toBe('')
+  })
+
   test('can be a number', async () => {
     const phone = newNumber()
     const { body } = await autoconfirming.post('/signup', { phone, password: STRANGERS })
@@ -697,26 +743,61 @@ describe('a ban of an account that never proved its address', () => {
     },
   )
 
-  test('leaves one that was in use, where a setting assumed the address, banned and without it', async () => {
+  test('gives way to an owner who follows a link of theirs beside one that a stranger asked for', async () => {
+    const own = await service.with({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
     const email = newAddress()
-    const stranger = toSignedIn((await autoconfirming.post('/signup', { email, password: STRANGERS })).body)
-    await ban(stranger.userId)
-    const { access_token } = fragmentOf(
-      await service.get(await linkOf(email, () => service.post('/recover', { email }))),
-    )
-    expect((await read(bearerOf(access_token))).id).not.toBe(stranger.userId)
-    const left = await asAdmin(stranger.userId)
-    expect(left).toMatchObject({ email: '', banned_until: expect.any(String) })
-    expect((await refresh(stranger)).error_code).toBe('user_banned')
+    const { body } = await own.post('/signup', { email, password: STRANGERS })
+    await service.mailbox.waitFor(email)
+    await ban(body.id)
+    const ask = (code_challenge: string, address: string) =>
+      linkOf(email, () =>
+        own.post('/otp', { email, code_challenge, code_challenge_method: 'plain' }, { 'x-real-ip': address }),
+      )
+    await ask('s'.repeat(43), '203.0.113.9')
+    const answer = await own.get(await ask('o'.repeat(43), '192.0.2.1'))
+    const auth_code = queryOf(answer).code
+    const { status, body: session } = await own.post('/token?grant_type=pkce', {
+      auth_code,
+      code_verifier: 'o'.repeat(43),
+    })
+    expect([status, session.user?.email]).toEqual([200, email])
+    expect(session.user.id).not.toBe(body.id)
+    await own.close()
   })
 
-  test("is the number's owner's business neither", async () => {
+  test.each(['a sign-in link', 'a recovery', 'a change of address', 'a provider that verifies'])(
+    'holds against %s where a setting assumed the address and the account was in use',
+    async (door) => {
+      const email = newAddress()
+      const stranger = toSignedIn((await autoconfirming.post('/signup', { email, password: STRANGERS })).body)
+      await ban(stranger.userId)
+      if (door === 'a change of address') {
+        const { auth } = await anonymous()
+        const answer = await service.get(await linkOf(email, () => service.put('/user', { email }, auth)))
+        expect({ ...queryOf(answer), ...fragmentOf(answer) }).toMatchObject({ error_code: 'email_exists' })
+      } else {
+        const answer =
+          door === 'a recovery'
+            ? await service.get(await linkOf(email, () => service.post('/recover', { email })))
+            : ((await DOORS[door]?.(email)) as Answer)
+        expect({ ...queryOf(answer), ...fragmentOf(answer) }).toMatchObject({ error_code: 'user_banned' })
+      }
+      const left = await asAdmin(stranger.userId)
+      expect(left).toMatchObject({ email, banned_until: expect.any(String) })
+      expect(left.app_metadata.providers).toEqual(['email'])
+      // Lifted, it is the owner's as before.
+      await service.put(`/admin/users/${stranger.userId}`, { ban_duration: 'none' }, service.admin)
+      const { access_token } = fragmentOf((await DOORS['a sign-in link']?.(email)) as Answer)
+      expect((await read(bearerOf(access_token))).email).toBe(email)
+      expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    },
+  )
+
+  test('holds for a number, too, that a setting assumed', async () => {
     const phone = newNumber()
     const { body } = await autoconfirming.post('/signup', { phone, password: STRANGERS })
     await ban(body.user.id)
-    const owner = await signInByNumber(phone)
-    expect(owner).toMatchObject({ status: 200, body: { user: { phone } } })
-    expect(owner.body.user.id).not.toBe(body.user.id)
+    expect((await signInByNumber(phone)).body.error_code).toBe('user_banned')
   })
 
   test('holds where an admin gave it the address', async () => {

@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { deleteExpired } from '../src/housekeeping.ts'
 import { startSmsGateways } from './far-sides/sms-gateways.ts'
-import { linkPath, startTestService, type TestService, test } from './service.ts'
+import { linkPath, queryOf, startTestService, type TestService, test } from './service.ts'
 
 const STRANGERS = 'the stranger knows'
 const OWNERS = 'only the owner knows'
@@ -14,7 +14,7 @@ const signIn = (service: TestService, address: object, password: string, headers
 const follow = async (service: TestService, { text }: { text: string }) =>
   expect((await service.get(linkPath(text))).headers.location).toContain('access_token')
 
-const codeOf = ({ text }: { text: string }) => /\d{6}/.exec(text)?.[0]
+const codeOf = ({ text }: { text: string }) => /\b\d{6}\b/.exec(text)?.[0]
 
 test.for(['/signup', '/otp', '/recover'])(
   'a request by %s for another audience, which the gap of the address refuses, is a claim all the same',
@@ -88,6 +88,41 @@ test.for(['waits for its server', 'has left late'])(
     await service.close()
   },
 )
+
+test('a claim counts while the link of a mail that left late is good, beside newer ones with other challenges', async () => {
+  const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'X-Real-IP' })
+  const email = 'late-challenge@example.com'
+  const signUp = (password: string, verifier: string, address: string) =>
+    service.post(
+      '/signup',
+      { email, password, code_challenge: verifier, code_challenge_method: 'plain' },
+      { 'x-real-ip': address },
+    )
+  const verifier = 'o'.repeat(43)
+  const stranger = () => signUp(STRANGERS, 's'.repeat(43), '203.0.113.9')
+  await service.mailbox.answer(550)
+  const { body } = await signUp(OWNERS, verifier, '192.0.2.1')
+  const failed = async () =>
+    (await service.get(`/admin/messages?user_id=${body.id}&state=failed`, service.admin)).body.messages
+  await expect.poll(failed).toHaveLength(1)
+  const [{ id }] = await failed()
+  await service.mailbox.accept()
+  expect((await stranger()).status).toBe(200)
+  const theirs = await service.mailbox.waitFor(email)
+  service.clock.advance({ seconds: 3600 })
+  await service.post(`/admin/messages/${id}/retry`, {}, service.admin)
+  const late = await service.mailbox.waitFor(email, { after: theirs })
+  // The code is dead: typing it would cost an attempt at the newer one.
+  expect([codeOf(theirs), codeOf(late)]).toEqual([expect.any(String), undefined])
+  service.clock.advance({ seconds: 3000 })
+  await deleteExpired(service.deps, service.deps.log)
+  expect((await stranger()).status).toBe(200)
+  const { code } = queryOf(await service.get(linkPath(late.text)))
+  const exchanged = await service.post('/token?grant_type=pkce', { auth_code: code, code_verifier: verifier })
+  expect(exchanged.body.user?.email).toBe(email)
+  expect((await signIn(service, { email }, STRANGERS)).body.error_code).toBe('invalid_credentials')
+  await service.close()
+})
 
 test('a claim to a number outlives its code: a stranger who asks again after it is not the only one', async () => {
   const gateways = await startSmsGateways()

@@ -23,6 +23,7 @@ import { mergeAppMetadata, mergeUserMetadata, refreshProviders } from '../users/
 import { requireModestMetadata } from '../users/metadata.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { isPending, withoutFacts } from '../users/proven-addresses.ts'
+import { dropAddress } from '../users/unproven-holder.store.ts'
 import { findUserById, type LockedAccount, lockAndReadUser, setPassword, type User } from '../users/users.store.ts'
 import { bannedUntil } from './ban-duration.ts'
 import type { UserAdminDeps } from './create-user.ts'
@@ -131,8 +132,9 @@ async function displaceHolders(
 }
 
 /**
- * Treats an admin's word as the first proof of the account's address: an account at a provider that has not verified it may be a
- * stranger's and is no way in any more. One in use without any address stays.
+ * Treats an admin's word as the first proof of the account's address. An account at a provider that has not verified it may be a
+ * stranger's and is no way in any more. Where a setting confirmed the address, the account has been in use, and nothing of its
+ * registrant stays. One in use without any address stays.
  */
 async function endUnprovenEntries(
   deps: UserAdminDeps,
@@ -142,15 +144,30 @@ async function endUnprovenEntries(
   now: Date,
 ): Promise<void> {
   const isProven = (user.email_confirmed_at && !user.email_assumed) || (user.phone_confirmed_at && !user.phone_assumed)
-  const isFirstProof =
-    isPending(user) || (update.emailConfirm && user.email_assumed) || (update.phoneConfirm && user.phone_assumed)
-  if (isProven || !isFirstProof) return
-  if (!(await deleteProviderIdentities(trx, user.id, newEmail(user, update) ?? user.email))) return
+  const isAssumed = user.email_assumed || user.phone_assumed
+  if (isProven || !(isPending(user) || isAssumed)) return
+  const hadProvider = await deleteProviderIdentities(trx, user.id, newEmail(user, update) ?? user.email)
+  if (!hadProvider && !isAssumed) return
   await endEntries(trx, user.id)
+  if (isAssumed) await stripAssumed(trx, user, update, now)
   if (!user.email) return
   const data = { sub: user.id, email: user.email }
   const identity = { id: deps.newId(), userId: user.id, provider: 'email', providerId: user.id } as const
   await putAddressIdentity(trx, { ...identity, data, now })
+}
+
+/**
+ * Leaves an account whose addresses a setting confirmed without what its registrant gave it. A number beside the e-mail address
+ * goes too, unless the admin names it: the word is for the person behind the address.
+ */
+async function stripAssumed(trx: Transaction<DB>, user: LockedAccount, update: CheckedUpdate, now: Date) {
+  const { id, email, phone } = user
+  await applyClaim(trx, { id, email, phone }, { password_hash: null, data: {} }, now)
+  if (email && phone && !update.phone && !update.phoneConfirm) {
+    await dropAddress(trx, id, { channel: 'phone', value: phone }, now)
+  }
+  // What has a password of the admin's is not the setting's word any more.
+  if (update.passwordHash) await changeUser(trx, id, { email_assumed: false, phone_assumed: false }, now)
 }
 
 async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate, now: Date): Promise<void> {

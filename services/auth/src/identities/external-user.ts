@@ -12,7 +12,7 @@ import { endTokens } from '../one-time-tokens/end-tokens.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
 import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
-import { displace } from '../users/displace-holder.ts'
+import { displace, isBannedInUse } from '../users/displace-holder.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { refuseVanishedAccount } from '../users/new-account.ts'
@@ -82,8 +82,10 @@ async function joinOrCreate(
     // Somebody has come by the address in this very moment, and can be seen by now.
     return found ?? joinOrCreate(deps, trx, log, signIn)
   }
+  const squatter = squatters.get(holder)
+  if (squatter && isBannedInUse(squatter, 'email', deps.now())) throw apiError('user_banned')
   // A ban of an account is not that of who proves the address it never proved.
-  const isRegistrantBanned = isBanned({ banned_until: squatters.get(holder)?.banned_until ?? null }, deps.now())
+  const isRegistrantBanned = isBanned({ banned_until: squatter?.banned_until ?? null }, deps.now())
   if (provider.settings.linking === 'never' || isRegistrantBanned) {
     if (owner) throw apiError('email_exists')
     return createInsteadOf(deps, trx, log, signIn, squatters)

@@ -52,8 +52,8 @@ export async function deliverMessage(deps: DeliveryDeps, job: QueueJob<MessageJo
   if (!message) return
   const log = deps.log.child({ messageId: message.id, kind: message.kind, userId: message.user_id })
   try {
-    const content = openSealed(deps, message)
-    if (!(await isStillWanted(deps, message, content))) {
+    const content = await stillGood(deps, message, openSealed(deps, message))
+    if (!content) {
       log.info('message dropped: its link or code was used or replaced meanwhile')
       await markDropped(db, message.id, 'its link or code was used or replaced meanwhile', now())
       return countMessage(message.channel, message.kind, 'dropped')
@@ -87,21 +87,29 @@ function send({ channels }: DeliveryDeps, message: Queued, content: MessageConte
 
 const isPretended = (message: Queued) => message.lifetime_seconds === 0
 
-/** A link or code counts from when its message leaves; false: it is not worth sending any more. */
-async function isStillWanted(deps: DeliveryDeps, message: Queued, content: MessageContent): Promise<boolean> {
+/**
+ * Returns what of a message is still good, from now on; undefined: it is not worth sending any more. One whose link was replaced and
+ * stays good goes without its code, which would only cost an attempt at the newer one.
+ */
+async function stillGood(
+  deps: DeliveryDeps,
+  message: Queued,
+  content: MessageContent,
+): Promise<MessageContent | undefined> {
   const { user_id, lifetime_seconds: lifetimeSeconds } = message
   // A pretended one of nobody is looked for, too, as a real one of somebody is.
   const userId = user_id ?? (isPretended(message) ? message.id : null)
-  if (lifetimeSeconds === null || userId === null) return true
+  if (lifetimeSeconds === null || userId === null) return content
   const now = deps.now()
   const times = { expiresAt: new Date(now.getTime() + lifetimeSeconds * 1000), now }
   const { linkHash, codeHash } = content
   const token = linkHash
     ? ({ by: 'token_hash', hash: linkHash } as const)
     : ({ by: 'code_hash', hash: codeHash } as const)
-  if (!token.hash) return true
+  if (!token.hash) return content
   const found = await restartLifetime(deps.db, userId, { ...token, hash: Buffer.from(token.hash, 'base64') }, times)
-  return found || isPretended(message)
+  if (found === 'earlier') return { ...content, variables: { ...content.variables, Token: '' } }
+  return found || isPretended(message) ? content : undefined
 }
 
 /** What one worker cannot open, another one can while a change of the secret rolls out: it goes back to the queue. */

@@ -1,8 +1,9 @@
 import { deleteBatch } from '@services/common/database'
-import { type Kysely, type QueryCreator, type Selectable, sql, type Transaction } from 'kysely'
+import { expressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import { insertForNobody } from '../db/nobody.store.ts'
 import type { DB, TokenPurpose } from '../db/tables.ts'
+import { deleteOldLinks, isStillGood, keepLink, linksWith, TAKEN } from './earlier-links.store.ts'
 
 export interface NewOneTimeToken {
   userId: string
@@ -37,9 +38,6 @@ export function findAttempts(trx: Transaction<DB>, userId: string, purpose: Toke
     .executeTakeFirst()
 }
 
-/** Replaced links are kept for as long as a mail may wait for its server, which restarts their lifetime. */
-const KEEP_EARLIER_MS = 2 * 86_400_000
-
 /**
  * Replaces the user's live token of this purpose. Its link stays good where the new one cannot stand in for it: a link with a
  * code challenge serves only the browser that asked, and anybody may ask. Where none is kept a row is written too, or a second
@@ -63,29 +61,12 @@ export async function putOneTimeToken(trx: Transaction<DB>, token: NewOneTimeTok
   const isOf = { user_id: token.userId, purpose: token.purpose }
   await trx
     .with('kept', (qb) =>
-      qb
-        .insertInto('earlier_links')
-        .columns(['token_hash', ...TAKEN])
-        .expression(
-          qb
-            .selectFrom('one_time_tokens')
-            .select((eb) => [eb.ref('token_hash').$notNull().as('token_hash'), ...TAKEN])
-            .where((eb) => eb.and({ ...isOf, relates_to: token.relatesTo }))
-            .where('token_hash', 'is not', null)
-            .where('code_challenge', 'is distinct from', challenge)
-            .where(sql.lit(!token.isPretended)),
-        )
-        .returning('user_id'),
+      keepLink(qb, { ...isOf, relates_to: token.relatesTo }, challenge, !token.isPretended).returning('user_id'),
     )
     .with('not_kept', (qb) =>
       insertForNobody(qb, `earlier ${token.userId} ${token.purpose}`, token.now, sql`not exists (select from kept)`),
     )
-    .with('too_old', (qb) =>
-      qb
-        .deleteFrom('earlier_links')
-        .where((eb) => eb.and(isOf))
-        .where('expires_at', '<', new Date(token.now.getTime() - KEEP_EARLIER_MS)),
-    )
+    .with('too_old', (qb) => deleteOldLinks(qb, isOf, token.now))
     .insertInto('one_time_tokens')
     .values({ ...isOf, ...values })
     .onConflict((conflict) =>
@@ -100,28 +81,7 @@ export async function findUserIdByLinkHash(db: Kysely<DB>, tokenHash: Buffer, pu
   return found?.user_id
 }
 
-const TAKEN = [
-  'user_id',
-  'purpose',
-  'relates_to',
-  'expires_at',
-  'code_challenge',
-  'code_challenge_method',
-  'sets_password',
-] as const
-
 export type TakenToken = Pick<Selectable<DB['one_time_tokens']>, (typeof TAKEN)[number]>
-
-/** The link with this hash, the newest of its purpose or an earlier one. */
-const linksWith = (db: QueryCreator<DB>, tokenHash: Buffer, purposes: readonly TokenPurpose[]) =>
-  db
-    .selectFrom('one_time_tokens')
-    .select(TAKEN)
-    .where('token_hash', '=', tokenHash)
-    .where('purpose', 'in', purposes)
-    .unionAll(
-      db.selectFrom('earlier_links').select(TAKEN).where('token_hash', '=', tokenHash).where('purpose', 'in', purposes),
-    )
 
 /**
  * Takes the token of a link away, with the other links of its purpose: whoever gets the row is the one who used it. Expired ones
@@ -142,47 +102,6 @@ export function takeByLinkHash(trx: Transaction<DB>, tokenHash: Buffer, purposes
     .innerJoin('taken', 'taken.user_id', 'link.user_id')
     .selectAll('link')
     .executeTakeFirst()
-}
-
-type KeptLink = TakenToken & { token_hash: Buffer }
-
-/** The other links of a user for these purposes. */
-export function linksBeside(
-  trx: Transaction<DB>,
-  userId: string,
-  purposes: readonly TokenPurpose[],
-  tokenHash: Buffer,
-): Promise<KeptLink[]> {
-  return trx
-    .selectFrom('one_time_tokens')
-    .select((eb) => [eb.ref('token_hash').$notNull().as('token_hash'), ...TAKEN])
-    .where('user_id', '=', userId)
-    .where('purpose', 'in', purposes)
-    .where('token_hash', '!=', tokenHash)
-    .unionAll(
-      trx
-        .selectFrom('earlier_links')
-        .select(['token_hash', ...TAKEN])
-        .where('user_id', '=', userId)
-        .where('purpose', 'in', purposes)
-        .where('token_hash', '!=', tokenHash),
-    )
-    .orderBy('expires_at', 'desc')
-    .execute()
-}
-
-/** Puts links back whose tokens have ended; their codes, which could be guessed, stay dead. */
-export async function putLinksBack(
-  trx: Transaction<DB>,
-  [newest, ...earlier]: readonly KeptLink[],
-  now: Date,
-): Promise<void> {
-  if (!newest) return
-  await trx
-    .insertInto('one_time_tokens')
-    .values({ ...newest, code_hash: null, created_at: now })
-    .execute()
-  if (earlier.length > 0) await trx.insertInto('earlier_links').values(earlier).execute()
 }
 
 /**
@@ -250,17 +169,19 @@ export function countAttemptOfUser(db: Kysely<DB>, userId: string, purpose: Toke
     .executeTakeFirst()
 }
 
+type Place = 'newest' | 'earlier'
+
 /**
- * A link or code counts from when its mail leaves: one that waited for a mail server is as good as any. False when the
- * token was used or replaced meanwhile, and the mail is not worth sending; a row is written all the same. It is found by its
- * link's hash, or by its code's where there is no link.
+ * A link or code counts from when its mail leaves: one that waited for a mail server is as good as any. Returns which it is: the
+ * newest of its purpose, an earlier link whose code is dead, or undefined where it was used or ended meanwhile, and the mail is
+ * not worth sending; a row is written all the same. It is found by its link's hash, or by its code's where there is no link.
  */
 export async function restartLifetime(
   db: Kysely<DB>,
   userId: string,
   { by, hash }: { by: 'token_hash' | 'code_hash'; hash: Buffer },
   { expiresAt, now }: { expiresAt: Date; now: Date },
-): Promise<boolean> {
+): Promise<Place | undefined> {
   const restarted = await db
     .with('newest', (qb) =>
       qb
@@ -268,7 +189,7 @@ export async function restartLifetime(
         .set({ expires_at: expiresAt })
         .where('user_id', '=', userId)
         .where(by, '=', hash)
-        .returning('user_id'),
+        .returning(sql.lit<Place>('newest').as('place')),
     )
     .with('earlier', (qb) =>
       qb
@@ -276,17 +197,17 @@ export async function restartLifetime(
         .set({ expires_at: expiresAt })
         .where('user_id', '=', userId)
         .where('token_hash', '=', hash)
-        .returning('user_id'),
+        .returning(sql.lit<Place>('earlier').as('place')),
     )
     .with('not_restarted', (qb) => {
       const isNobody = sql<boolean>`not exists (select from newest) and not exists (select from earlier)`
       return insertForNobody(qb, `restart ${hash.toString('base64')}`, now, isNobody)
     })
     .selectFrom('newest')
-    .select('user_id')
-    .unionAll((qb) => qb.selectFrom('earlier').select('user_id'))
+    .select('place')
+    .unionAll((qb) => qb.selectFrom('earlier').select('place'))
     .executeTakeFirst()
-  return restarted !== undefined
+  return restarted?.place
 }
 
 /** Takes a code's token away after its hash matched; undefined: somebody else used it first. */
@@ -312,7 +233,7 @@ export async function hasLiveToken(
     .select('user_id')
     .where('user_id', '=', userId)
     .where('purpose', 'in', purposes)
-    .where('expires_at', '>', now)
+    .where(isStillGood(now))
     .executeTakeFirst()
   return found !== undefined
 }
@@ -327,9 +248,9 @@ export async function deleteOneTimeTokens(
   await (purposes ? all.where('purpose', 'in', purposes) : all).execute()
 }
 
-/** Housekeeping: rows that can no longer be used by anybody. Those of a user with a failed message live again with that. */
+/** Housekeeping: rows that no link or code uses any more. Those of a user with a failed message live again with that. */
 export function deleteExpiredTokens(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
-  const condition = sql`expires_at < ${before} and not exists (
+  const condition = sql`not ${isStillGood(before)(expressionBuilder<DB, 'one_time_tokens'>())} and not exists (
     select from ${sql.table('messages')} message
     where message.user_id = ${sql.table('one_time_tokens')}.user_id and message.state = 'failed')`
   return deleteBatch(db, 'one_time_tokens', condition, limit)

@@ -6,6 +6,7 @@ import type { ProviderTokens } from '../auth-codes/provider-tokens.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import { isBanned } from '../users/is-banned.ts'
@@ -45,7 +46,11 @@ export async function exchangeAuthCode(
     const session = await startSession(deps, trx, user, found.authentication_method, client, audited, {
       identityId: tokens?.identityId,
     })
-    if (!tokens) return session
+    if (!tokens) {
+      // The link that gave the code left the others good: its asker may have been a stranger.
+      await deleteOneTimeTokens(trx, user.id, ['confirmation', 'recovery'])
+      return session
+    }
     return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
   })
 }

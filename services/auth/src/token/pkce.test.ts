@@ -181,6 +181,23 @@ describe("a stranger's challenge", () => {
     await service.close()
   })
 
+  test.for<[string, () => object]>([
+    ['without a challenge', () => ({})],
+    ['with another challenge', () => challenge().pkce],
+  ])(
+    'ends with a session by code: a link asked for before, %s, is dead then',
+    async ([what, first], { service: plain }) => {
+      const { service, asked, opens } = await prepared(plain, '/recover', `exchanged-${what.replaceAll(' ', '-')}`)
+      const early = await asked(first(), OWNER)
+      const { verifier, pkce } = challenge()
+      const late = await asked(pkce, STRANGER)
+      expect(await opens(late, verifier)).toBe(200)
+      const answer = await service.get(early)
+      expect({ ...fragmentOf(answer), ...queryOf(answer) }.error_code).toBe('otp_expired')
+      await service.close()
+    },
+  )
+
   test('keeps its own network waiting, as any request does', async ({ service: plain }) => {
     const { service, email, asked } = await prepared(plain, '/otp', 'spaced')
     await asked(challenge().pkce, STRANGER)

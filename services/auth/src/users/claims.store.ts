@@ -2,6 +2,7 @@ import { deleteBatch, jsonb } from '@services/common/database'
 import { type ExpressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { insertForNobody } from '../db/nobody.store.ts'
 import type { Claim, DB, Metadata } from '../db/tables.ts'
+import { isStillGood } from '../one-time-tokens/earlier-links.store.ts'
 import type { Address } from './address.ts'
 import type { AddressClaim } from './claims.ts'
 import { FACTS } from './proven-addresses.ts'
@@ -77,23 +78,22 @@ function both({ password_hash, data }: Claim): RawBuilder<unknown> {
 
 /**
  * Whether a link or code may still prove the account's address: one that has not expired, or whose message has not left, because
- * its life begins anew when it leaves.
+ * its life begins anew when it leaves. A message may wait longer than the token that replaced its own.
  */
 const isProvable = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>, now: Date) =>
   exists(
-    selectFrom('one_time_tokens as token')
-      .select('token.user_id')
-      .whereRef('token.user_id', '=', 'users.id')
-      .where('token.purpose', 'in', ['confirmation', 'recovery', 'phone_confirmation'])
+    selectFrom('one_time_tokens')
+      .select('one_time_tokens.user_id')
+      .whereRef('one_time_tokens.user_id', '=', 'users.id')
+      .where('one_time_tokens.purpose', 'in', ['confirmation', 'recovery', 'phone_confirmation'])
       .where((token) =>
         token.or([
-          token('token.expires_at', '>', now),
+          isStillGood(now)(token),
           token.exists(
             token
               .selectFrom('messages')
               .select('messages.id')
-              .whereRef('messages.user_id', '=', 'token.user_id')
-              .whereRef('messages.created_at', '>=', 'token.created_at')
+              .whereRef('messages.user_id', '=', 'one_time_tokens.user_id')
               .where('messages.state', 'in', ['queued', 'failed'])
               .where('messages.lifetime_seconds', '>', 0),
           ),
@@ -135,14 +135,14 @@ export async function replaceRegistered(
     .execute()
 }
 
-/** Makes the account, with the addresses it has, an admin's word, which no claim changes. */
+/** Makes the account an admin's word, which no claim changes, with the addresses that it has by more than a setting. */
 export async function vouchFor(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
     .updateTable('users')
     .set({
       made_by_admin: true,
-      email_vouched: sql<boolean>`email is not null`,
-      phone_vouched: sql<boolean>`phone is not null`,
+      email_vouched: sql<boolean>`email is not null and (email_vouched or not email_assumed)`,
+      phone_vouched: sql<boolean>`phone is not null and (phone_vouched or not phone_assumed)`,
       claim: null,
     })
     .where('id', '=', id)

@@ -26,7 +26,16 @@ export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Pr
 /** The same account, held until the transaction ends. */
 export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
   unprovenHolder(trx, holding)
-    .select(['id', 'email', 'phone', 'phone_confirmed_at', 'phone_assumed', 'last_sign_in_at', 'banned_until'])
+    .select([
+      'id',
+      'email',
+      'phone',
+      'email_confirmed_at',
+      'phone_confirmed_at',
+      'phone_assumed',
+      'last_sign_in_at',
+      'banned_until',
+    ])
     .forUpdate()
     .executeTakeFirst()
 

@@ -78,13 +78,14 @@ export async function confirm(
 }
 
 /**
- * Whether the token proves an address that its account never proved. A ban of the account is its registrant's then, and keeps the
- * owner of the address from nothing; where an admin gave the address, the ban is for it too.
+ * Whether the token proves an address that waits for its proof. A ban of the account is its registrant's then, and keeps the owner
+ * of the address from nothing. One that a setting confirmed has been in use, and its user may be who asks: the ban holds, as where
+ * an admin gave the address.
  */
 export function provesUnproven(user: LockedUser, { purpose, relates_to }: TakenToken): boolean {
   const channel = CHANNELS[purpose]
   if (!channel || user[channel] !== relates_to || user[`is_${channel}_vouched`]) return false
-  return !user[`${channel}_confirmed_at`] || user[`${channel}_assumed`]
+  return !user[`${channel}_confirmed_at`]
 }
 
 /** Whose address a link or code proves that was sent to the address an account has. */

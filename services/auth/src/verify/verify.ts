@@ -9,12 +9,11 @@ import type { ChallengeMethod, DB, TokenPurpose } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { LINK_TYPES, type LinkType } from '../mail/kinds.ts'
+import { linksBeside, putLinksBack } from '../one-time-tokens/earlier-links.store.ts'
 import { hashCode, hashLinkToken, isSameHash, MAX_ATTEMPTS } from '../one-time-tokens/one-time-token.ts'
 import {
   countAttempt,
   findUserIdByLinkHash,
-  linksBeside,
-  putLinksBack,
   type TakenToken,
   takeByCodeHash,
   takeByLinkHash,
@@ -165,7 +164,8 @@ async function redeem(
     proven = `${signedIn.aud}\0${token.relates_to}`
     const effective = effectiveType(type, token.purpose)
     if (confirmation.givesCode && token.code_challenge) {
-      await putLinksBack(trx, spared, now)
+      // Links of a banned account are no way into the new one, and their account may be deleted.
+      if (signedIn.id === user.id) await putLinksBack(trx, spared, now)
       const pkce = { challenge: token.code_challenge, method: token.code_challenge_method as ChallengeMethod }
       const method = effective === 'signup' ? 'email/signup' : effective
       return { authCode: await issueAuthCode(deps, trx, { userId: signedIn.id, pkce, method }) }

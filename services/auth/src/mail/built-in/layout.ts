@@ -63,8 +63,11 @@ const buttonOf = (
 </td></tr></table>
 `
 
-const codeOf = (label: string) => `<p class="quiet" style="margin:24px 0 6px;font-size:14px;color:#5b6773">${label}:</p>
-<p class="code" style="margin:0;padding:12px 8px;border-radius:8px;background:#eef1f6;text-align:center;font-size:26px;line-height:1.2;font-weight:700;letter-spacing:5px;color:#16202c;font-family:ui-monospace,Menlo,Consolas,monospace">{{ .Token }}</p>
+/** The mail of a link that a later one has replaced has no code any more. */
+const codeOf = (
+  label: string,
+) => `{{ if .Token }}<p class="quiet" style="margin:24px 0 6px;font-size:14px;color:#5b6773">${label}:</p>
+<p class="code" style="margin:0;padding:12px 8px;border-radius:8px;background:#eef1f6;text-align:center;font-size:26px;line-height:1.2;font-weight:700;letter-spacing:5px;color:#16202c;font-family:ui-monospace,Menlo,Consolas,monospace">{{ .Token }}</p>{{ end }}
 `
 
 const linkOf = (
@@ -78,7 +81,9 @@ const footerOf = (footer: string, isThePoint: boolean) =>
     ? `<p style="margin:16px 0 0;font-size:16px;line-height:1.5;color:#16202c;word-break:break-word">${footer}</p>`
     : `<p class="quiet" style="margin:24px 0 0;font-size:13px;line-height:1.5;color:#5b6773;word-break:break-word">${footer}</p>`
 
+const codeLineOf = (label: string) => `{{ if .Token }}${label}: {{ .Token }}{{ end }}`
+
 function textOf({ heading, text, button, code, footer }: MailWords): string {
-  const parts = [heading, text, button && `${button}: {{ .ConfirmationURL }}`, code && `${code}: {{ .Token }}`, footer]
+  const parts = [heading, text, button && `${button}: {{ .ConfirmationURL }}`, code && codeLineOf(code), footer]
   return `${parts.filter(Boolean).join('\n\n')}\n`
 }
