@@ -44,6 +44,8 @@ export interface Limits {
   isRefusalRecorded(who: string): Promise<boolean>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries['run']
+  /** Runs an attempt to sign in by a password; a right one notes the client address once the sign-in has succeeded. */
+  signInTry: PasswordTries['runSignIn']
   /** Key of the client address where the account was signed in from there lately, and where an address is trusted at all. */
   knownClient: PasswordTries['knownClient']
   /** Notes a sign-in without a password from a client address. */
@@ -162,6 +164,7 @@ export function createLimits(
       await consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit')
     },
     passwordTry: passwordTries.run,
+    signInTry: passwordTries.runSignIn,
     knownClient: passwordTries.knownClient,
     noteSignIn: passwordTries.noteSignIn,
     forgetPasswordTries: passwordTries.forget,
