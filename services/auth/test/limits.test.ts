@@ -1,3 +1,4 @@
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import type { FastifyRequest } from 'fastify'
 import { expect } from 'vitest'
 import { createDatabase, startTestService, test } from './service.ts'
@@ -188,5 +189,27 @@ test('wrong passwords from one IPv6 customer count together', async () => {
   for (let i = 1; i <= 4; i++) statuses.push(await guess(`2001:db8:1:2::${i}`))
   expect(statuses).toEqual([400, 400, 429, 429])
   expect(await guess('2001:db8:1:3::1')).toBe(400)
+  await service.close()
+})
+
+test('of requests at once when a window ends, those refused are told the whole new one', async () => {
+  const service = await startTestService({
+    ...HEADER,
+    AUTH_RATE_LIMIT_ANONYMOUS_USERS: '1',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  })
+  const signUp = () => service.post('/signup', {}, { 'x-real-address': '192.0.2.1' })
+  expect((await signUp()).status).toBe(200)
+  service.clock.advance({ seconds: 3601 })
+  const [holder, watcher] = [await service.deps.pool.connect(), await service.deps.pool.connect()]
+  await holder.query(`begin; select from rate_limits where key like 'anonymous:%' for update`)
+  const asked = [signUp(), signUp()]
+  await expect.poll(() => countLockWaits(watcher)).toBe(2)
+  await holder.query('rollback')
+  holder.release()
+  watcher.release()
+  const answers = await Promise.all(asked)
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429])
+  expect(answers.find(({ status }) => status === 429)?.headers['retry-after']).toBe('3600')
   await service.close()
 })

@@ -2,7 +2,7 @@ import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../audit/sign-in-attempt.ts'
 import type { Config } from '../config.ts'
-import { countGuarded, type Guard, openBudget, ownerKey, type Share } from '../limits/guards.ts'
+import { countGuarded, type Guard, type MailShare, openBudget, ownerKey } from '../limits/guards.ts'
 import {
   consume,
   countAll,
@@ -25,10 +25,10 @@ export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */
   byAddress(request: FastifyRequest, limit: AddressLimit): Promise<void>
   /** Counts a mail against a share of what may go to its mailbox, known or not, and the budget of all users. */
-  mailSent(to: string, share: Share): Promise<GiveBack>
+  mailSent(to: string, share: MailShare): Promise<GiveBack>
   /** The same for a mail to sign in or recover by, which a full mailbox does not refuse. */
-  signInMailSent(to: string, share: Share): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
-  /** Counts a stranger's wish that a change of address be sent again: each waits in the database until a worker has looked. */
+  signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
+  /** Counts a stranger's request to send a change of address again: each is a row until a worker has answered it. */
   changeResent(): Promise<GiveBack>
   /**
    * Counts a request of ours that begins a sign-in at a provider: by client address, and for all together, because the provider
@@ -37,12 +37,14 @@ export interface Limits {
   providerAsked(request: FastifyRequest): Promise<void>
   /** Counts a refused sign-in that is to be stored; false: too many were, of this user or client or in all. */
   isRefusalStored(refusal: Refusal): Promise<boolean>
-  /** Counts a wish of a user for another address, whose answer tells whether somebody has it. */
+  /** Counts a user's request for another address, whose answer reveals whether that is taken. */
   addressChange(userId: string): Promise<void>
   /** Counts a challenge to a second factor, or an answer to one, by session: one session takes nothing from another. */
   factorTry(factorId: string, sessionId: string): Promise<void>
   /** Runs a try at an account's password, which tells whether it was right; refuses while misses cost a wait. */
   passwordTry: PasswordTries['run']
+  /** Runs an attempt to sign in by a password; a right one notes the client address once the sign-in has succeeded. */
+  signInTry: PasswordTries['runSignIn']
   /** Key of the client address where the account was signed in from there lately, and where an address is trusted at all. */
   knownClient: PasswordTries['knownClient']
   /** Notes a sign-in without a password from a client address. */
@@ -114,7 +116,7 @@ export function createLimits(
   const perOwner = capsOf('mail-user', (owner) => owner)
   const overBudget = 'over_email_send_rate_limit'
   const inBudget = openBudget(deps, 'mails', limits.mailsSent, overBudget)
-  const inShare = async (to: string, share: Share): Promise<GiveBack> => {
+  const inShare = async (to: string, share: MailShare): Promise<GiveBack> => {
     if (share === 'admins') return async () => {}
     return share === 'anybody'
       ? countGuarded(perMailbox, to, overBudget)
@@ -149,8 +151,9 @@ export function createLimits(
     changeResent: () => consume(changesResent, 'all', 'over_request_rate_limit'),
     async providerAsked(request) {
       const address = limitKeyOf(request, config)
-      if (address) await consume(providerRequestsPerAddress, keyOf(address), 'over_request_rate_limit')
-      await consume(providerRequests, 'all', 'over_request_rate_limit')
+      const perAddress = () => consume(providerRequestsPerAddress, keyOf(address ?? ''), 'over_request_rate_limit')
+      const ofAll = () => consume(providerRequests, 'all', 'over_request_rate_limit')
+      await countAll(address ? [perAddress, ofAll] : [ofAll])
     },
     async isRefusalStored({ method, userId, client }) {
       const caller = userId ?? client
@@ -164,6 +167,7 @@ export function createLimits(
       await consume(perFactor, keyOf(`${factorId} ${sessionId}`), 'over_request_rate_limit')
     },
     passwordTry: passwordTries.run,
+    signInTry: passwordTries.runSignIn,
     knownClient: passwordTries.knownClient,
     noteSignIn: passwordTries.noteSignIn,
     forgetPasswordTries: passwordTries.forget,

@@ -19,15 +19,18 @@ export const countGuarded = (guards: readonly Guard[], address: string, code: Er
     ),
   )
 
-/** Has a share of messages that no stranger can use up. */
+/** Caller with a share of messages of its own. Strangers at the same client address have the share in common. */
 export type Owner =
   /** A user with a live session, for a message to a proven address or number of theirs. */
   | { userId: string }
   /** Key of a client address that the recipient signed in from lately (password-tries.ts). */
   | { client: string }
 
-/** Share that a message is counted in: of requests that anybody can make, of an owner, or of admins, without a cap of its own. */
-export type Share = 'anybody' | 'admins' | Owner
+/** Share that a message is counted in: of requests that anybody can make, or of an owner. */
+export type Share = 'anybody' | Owner
+
+/** The same for mails, of which admins send some: those count in the budget of all users alone. */
+export type MailShare = Share | 'admins'
 
 export const ownerKey = (owner: Owner): string => ('userId' in owner ? owner.userId : owner.client)
 
@@ -45,7 +48,7 @@ export function openBudget(deps: LimiterDeps, name: string, rate: Rate, code: Er
   const countAmong = (limiter: Limiter) => () => consume(limiter, 'all', code)
   const countOwn = (key: string) => async () =>
     (await reserve.count(key)) === 0 ? () => reserve.giveBack(key) : countAmong(open)()
-  return (share: Share): Promise<GiveBack> => {
+  return (share: MailShare): Promise<GiveBack> => {
     if (share === 'admins') return countAll([countAmong(all)])
     return countAll([share === 'anybody' ? countAmong(open) : countOwn(ownerKey(share)), countAmong(all)])
   }

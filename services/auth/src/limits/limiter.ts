@@ -1,5 +1,5 @@
 // Counting against limits, for requests (http/rate-limit.ts) and for what costs money (sms/sms-guards.ts). The one rule:
-// counters live in PostgreSQL and go by its clock, so that all replicas count together; keys already over are refused from
+// counters live in PostgreSQL and go by its clock, so that all replicas count together; keys without points are refused from
 // memory. While the database is unreachable each process counts for itself: requests fail for other reasons then, not for this one.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/deadline'
@@ -50,7 +50,7 @@ export function openLimiter({ db, now }: LimiterDeps, name: string, { points, se
     },
     async giveBack(key) {
       await giveBackPoint(db, keyIn(key)).catch(() => {})
-      // What was over may not be any more.
+      // A key that was blocked may have a point left.
       over.clear()
     },
   }

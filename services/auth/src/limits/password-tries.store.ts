@@ -20,6 +20,8 @@ export interface TryToTake {
   pair: Guard | undefined
   /** While this counter is there, the account's own counts but refuses nothing. */
   known: string | undefined
+  /** Read along, for the caller. */
+  owner: string | undefined
   now: Date
   /** Until a counter is forgotten, and the longest time it makes a try wait. */
   keepMs: number
@@ -33,7 +35,7 @@ export interface TryToTake {
  */
 export async function takeTry(
   db: Kysely<DB>,
-  { account, pair, known, now, keepMs, longestWaitMs }: TryToTake,
+  { account, pair, known, owner, now, keepMs, longestWaitMs }: TryToTake,
 ): Promise<{ taken: Set<string>; before: Map<string, Counter> }> {
   const rows = await countTry(db, {
     account: account.key,
@@ -41,6 +43,7 @@ export async function takeTry(
     pair: pair?.key ?? null,
     pairFree: pair?.free ?? 0,
     known: known ?? null,
+    owner: owner ?? null,
     at: now.getTime(),
     until: now.getTime() + keepMs,
     keepMs,
@@ -58,6 +61,7 @@ interface CountedTry {
   pair: string | null
   pairFree: number
   known: string | null
+  owner: string | null
   at: number
   until: number
   keepMs: number
@@ -65,7 +69,7 @@ interface CountedTry {
 }
 
 const countTry = prepared((db: Kysely<DB>, values: CountedTry) => {
-  const { account, accountFree, pair, pairFree, known, keepMs, longestWaitMs } = values
+  const { account, accountFree, pair, pairFree, known, owner, keepMs, longestWaitMs } = values
   const table = sql.table('rate_limits')
   const [at, until] = [sql`${values.at}::bigint`, sql`${values.until}::bigint`]
   const passes = (of: string, free: number) => {
@@ -81,7 +85,8 @@ const countTry = prepared((db: Kysely<DB>, values: CountedTry) => {
     returning key`
   const statement = sql<Counter & { key: string; isTaken: boolean }>`
     with seen as (
-      select key, points, expire from ${table} where key in (${account}, ${pair}, ${known}) and expire > ${at}
+      select key, points, expire from ${table}
+      where key in (${account}, ${pair}, ${known}, ${owner}) and expire > ${at}
     ),
     known as (select from seen where key = ${known}),
     refused as (
@@ -146,22 +151,17 @@ export async function isCounted(db: Kysely<DB>, key: string, now: Date): Promise
   return found !== undefined
 }
 
-/** Adds one and starts the time until the counter is forgotten anew. */
-export async function countUp(db: Kysely<DB>, key: string, now: Date, keepMs: number): Promise<void> {
-  const expire = now.getTime() + keepMs
+/** Keeps the keys until `until`; leaves those alone that are kept until `unlessUntil` or longer. */
+export async function keepKeys(
+  db: Kysely<DB>,
+  keys: string[],
+  { until, unlessUntil }: { until: number; unlessUntil: number },
+): Promise<void> {
   await db
     .insertInto('rate_limits')
-    .values({ key, points: 1, expire })
+    .values(keys.toSorted().map((key) => ({ key, points: 1, expire: until })))
     .onConflict((conflict) =>
-      conflict.column('key').doUpdateSet((eb) => ({
-        points: eb
-          .case()
-          .when('rate_limits.expire', '>', now.getTime())
-          .then(eb('rate_limits.points', '+', 1))
-          .else(1)
-          .end(),
-        expire,
-      })),
+      conflict.column('key').doUpdateSet({ expire: until }).where('rate_limits.expire', '<', unlessUntil),
     )
     .execute()
 }

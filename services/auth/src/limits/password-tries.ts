@@ -8,11 +8,11 @@ import { apiError } from '../errors.ts'
 import { countLimitHit } from '../metrics.ts'
 import {
   type Counter,
-  countUp,
   forgetCounters,
   type Guard,
   giveBack,
   isCounted,
+  keepKeys,
   takeTry,
 } from './password-tries.store.ts'
 
@@ -34,14 +34,27 @@ export interface PasswordTry {
   session?: string
 }
 
+/** A right password. The sign-in may still be refused, so the client address is noted when it has succeeded. */
+export interface RightPassword {
+  /**
+   * Lets the trusted address count as the account's own. Messages to an address that nobody has proven have no owner: anybody
+   * registers one. Never fails.
+   */
+  noteSignIn(typed: { isProven: boolean }): Promise<void>
+}
+
 export interface PasswordTries {
-  /** Resolves to whether the password was right; throws over_request_rate_limit while it has to wait. */
+  /**
+   * Runs an attempt to sign in. Resolves to undefined for a wrong password; throws over_request_rate_limit while it has to wait.
+   */
+  runSignIn(subject: PasswordTry, isRight: () => Promise<boolean>): Promise<RightPassword | undefined>
+  /** Runs an attempt of a caller with a session; a right one notes the client address at once. */
   run(subject: PasswordTry, isRight: () => Promise<boolean>): Promise<boolean>
   /** Forgets the misses of a password that is none any more. Never fails: counters expire by themselves. */
   forget(subject: PasswordTry): Promise<void>
-  /** Key of the trusted address where the account was signed in from it lately. */
+  /** Key of the trusted address where the account was signed in from it lately, by what was typed and proven. */
   knownClient(subject: PasswordTry): Promise<string | undefined>
-  /** Lets the trusted address count as the account's own, as a right password does. Never fails. */
+  /** Lets the trusted address count as the account's own after a sign-in by a link or code, which proves what was typed. */
   noteSignIn(subject: PasswordTry): Promise<void>
 }
 
@@ -51,7 +64,7 @@ const FORGET_AFTER_MS = HOUR_MS
 const LONGEST_WAIT_MS = 900_000
 /** How long an address counts as the account's own after a sign-in: by a password, or by a link or code to what was typed. */
 const KNOWN_FOR_MS = 30 * 24 * HOUR_MS
-/** Prolonged once a day at most, so that an ordinary sign-in writes nothing here. */
+/** Notes are prolonged once a day at most, so that an ordinary sign-in changes none. */
 const KNOWN_AGAIN_AFTER_MS = 24 * HOUR_MS
 const ACCOUNT_ALONE_FACTOR = 4
 /** Tries at one account that wait for each other in one process; more at once is no person. */
@@ -70,7 +83,14 @@ export function createPasswordTries(
 ): PasswordTries {
   const inLine = createLine(MAX_IN_LINE)
 
-  const run: PasswordTries['run'] = (subject, isRight) => {
+  const note = async (keys: string[]) => {
+    if (keys.length === 0) return
+    const until = now().getTime() + KNOWN_FOR_MS
+    const unlessUntil = until - KNOWN_AGAIN_AFTER_MS
+    await regardlessOfDeadline(() => keepKeys(db, keys, { until, unlessUntil })).catch(() => {})
+  }
+
+  const runSignIn: PasswordTries['runSignIn'] = (subject, isRight) => {
     const keys = keysOf(subject)
     const account = { key: keys.account, free: keys.pair ? freeMisses * ACCOUNT_ALONE_FACTOR : freeMisses }
     const pair = keys.pair ? { key: keys.pair, free: freeMisses } : undefined
@@ -81,6 +101,7 @@ export function createPasswordTries(
         account,
         pair,
         known: keys.known,
+        owner: keys.owner,
         now: started,
         keepMs: FORGET_AFTER_MS,
         longestWaitMs: LONGEST_WAIT_MS,
@@ -99,24 +120,32 @@ export function createPasswordTries(
         await notMade().catch(() => {})
         throw error
       })
-      if (right) await regardlessOfDeadline(() => remember(db, keys, counted, before, started))
-      return right
+      if (!right) return undefined
+      await regardlessOfDeadline(() => forgetCounters(db, { keys: counted }))
+      // The statement above has read how long they are noted: most sign-ins need no other one.
+      const isDue = (key: string) =>
+        (before.get(key)?.expire ?? 0) < started.getTime() + KNOWN_FOR_MS - KNOWN_AGAIN_AFTER_MS
+      return { noteSignIn: ({ isProven }) => note(notedKeys(keys, isProven).filter(isDue)) }
     })
   }
 
   return {
-    run,
+    runSignIn,
+    async run(subject, isRight) {
+      const right = await runSignIn(subject, isRight)
+      await right?.noteSignIn({ isProven: false })
+      return right !== undefined
+    },
     async forget(subject) {
       const { account, pair } = keysOf(subject)
       await regardlessOfDeadline(() => forgetCounters(db, { keys: pair ? [account, pair] : [account] })).catch(() => {})
     },
     async knownClient(subject) {
-      const { known } = keysOf(subject)
-      return known !== undefined && (await isCounted(db, known, now())) ? known : undefined
+      const { owner } = keysOf(subject)
+      return owner !== undefined && (await isCounted(db, owner, now())) ? owner : undefined
     },
     async noteSignIn(subject) {
-      const { known } = keysOf(subject)
-      if (known !== undefined) await regardlessOfDeadline(() => countUp(db, known, now(), KNOWN_FOR_MS)).catch(() => {})
+      await note(notedKeys(keysOf(subject), true))
     },
   }
 }
@@ -128,18 +157,9 @@ function waitAfter(guards: Guard[], before: Map<string, Counter>, now: Date, kno
   return Math.max(...binding.map(({ key, free }) => waitLeftMs(before.get(key), free, now)))
 }
 
-async function remember(
-  db: Kysely<DB>,
-  keys: ReturnType<typeof keysOf>,
-  misses: string[],
-  before: Map<string, Counter>,
-  now: Date,
-): Promise<void> {
-  await forgetCounters(db, { keys: misses })
-  if (!keys.known) return
-  const knownUntil = before.get(keys.known)?.expire ?? 0
-  if (knownUntil < now.getTime() + KNOWN_FOR_MS - KNOWN_AGAIN_AFTER_MS) await countUp(db, keys.known, now, KNOWN_FOR_MS)
-}
+/** What is noted of a sign-in: that its client address does not wait, and that it owns messages to what was typed. */
+const notedKeys = ({ known, owner }: ReturnType<typeof keysOf>, isProven: boolean): string[] =>
+  [known, isProven ? owner : undefined].filter((key) => key !== undefined)
 
 /** 1 s after the last free miss, doubled by each further one. */
 const waitMs = (misses: number, free: number) =>
@@ -165,6 +185,7 @@ function keysOf({ identifier, address, session }: PasswordTry) {
     account: `password-account:${hash(identifier)}`,
     pair: pair && `password-pair:${pair}`,
     known: address === undefined ? undefined : `password-known:${pair}`,
+    owner: address === undefined ? undefined : `message-owner:${pair}`,
   }
 }
 

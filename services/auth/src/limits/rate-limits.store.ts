@@ -20,8 +20,8 @@ interface Point {
 export async function countPoint(db: Kysely<DB>, point: Point): Promise<number> {
   const [row] = await count(db, { ...point, until: point.at + point.windowMs })
   if (row?.isCounted) return 0
-  // None: the window began after this statement.
-  return row ? Math.max(1, row.expire - point.at) : point.windowMs
+  // No row, or the one of an expired window: another request began a new window while this statement waited.
+  return row && row.expire > point.at ? row.expire - point.at : point.windowMs
 }
 
 const count = prepared((db: Kysely<DB>, { key, at, until, points }: Point & { until: number }) => {
@@ -54,7 +54,7 @@ export async function giveBackPoint(db: Kysely<DB>, key: string): Promise<void> 
     await db.deleteFrom('rate_limits').where('key', '=', key).where('points', '<=', 0).execute()
 }
 
-/** Housekeeping: counters whose window is over; `expire` is in milliseconds. */
+/** Housekeeping: counters whose window has expired; `expire` is in milliseconds. */
 export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
 }

@@ -7,7 +7,7 @@ export interface Windows {
   clear(): void
 }
 
-/** Keys are made by strangers: past this many, those whose window is over are dropped. */
+/** Keys are made by strangers: past this many, those whose window has expired are dropped. */
 const MANY = 10_000
 
 export function createWindows(now: () => Date): Windows {

@@ -13,8 +13,8 @@ import { testCodeOf } from '../sms/test-numbers.ts'
 import type { Open } from './challenge-factor.ts'
 
 /**
- * Sends a code to the factor's number. Spaced by user and number, so that nobody keeps another user of the same number from
- * getting one, nor gets more by beginning the factor anew. Messages to a proven number count in a share of its user, which no stranger can use up.
+ * Sends a code to the factor's number. Codes are spaced by user and number, so that users of one number do not keep each other
+ * waiting. Beginning the factor anew brings no more. Messages to a proven number count in the share of its user.
  */
 export async function sendPhoneCode(
   deps: Deps,

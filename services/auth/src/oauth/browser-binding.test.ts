@@ -417,6 +417,20 @@ describe('sign-ins begun at providers and never ended', () => {
     expect(await rows(service)).toBe(0)
   })
 
+  test('take nothing from their client address when the limit of all refuses them', async () => {
+    const all = await startProviderSignIns(limited({}))
+    const { now, pool } = all.service.deps
+    const usedUp = `insert into rate_limits (key, points, expire) values ('provider-requests:all', 2000, $1)`
+    await pool.query(usedUp, [now().getTime() + 60_000])
+    const begin = async () => (await all.service.get('/authorize?provider=twitter', { ...stranger })).status
+    expect(await begin()).toBe(429)
+    all.service.clock.advance({ seconds: 61 })
+    const statuses = []
+    for (let time = 0; time < 21; time++) statuses.push(await begin())
+    expect(statuses).toEqual([...Array(20).fill(302), 429])
+    await all.close()
+  })
+
   test('cause no more than 20 requests of ours by client address, and none when an address is opened again', async () => {
     const all = await startProviderSignIns(limited({}))
     const begin = (from: object) => all.service.get('/authorize?provider=twitter', { ...from })

@@ -16,10 +16,9 @@ import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
 const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
 
 /**
- * Runs `work`, whose transaction asks for changes of address, with their messages counted before (the one to the present address
- * in this share, the one to the new address in anybody's): limits have connections
- * of their own. Gaps are kept by who asks and by where it goes: neither may one user write to many addresses, nor many users to
- * one.
+ * Runs `work`, whose transaction asks for changes of address, with their messages counted before: limits have connections of
+ * their own. A message to the present address counts in `share`, one to the new address in anybody's. Gaps are kept by user and
+ * by address: one user may not write to many addresses, nor many users to one.
  */
 export function withChangesCounted<Result>(
   deps: BudgetDeps & SendGapDeps,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { startSmsGateways } from '../../test/far-sides/sms-gateways.ts'
-import { codeIn, startImpatient, startTestService, type TestService } from '../../test/service.ts'
+import { codeIn, linkPath, queryOf, startImpatient, startTestService, type TestService } from '../../test/service.ts'
 import { SMS_GATEWAY } from '../../test/sms-config.ts'
 
 const password = 'correct horse'
@@ -146,6 +146,69 @@ describe('of a budget that strangers have used up', () => {
     for (let i = 0; i < 5; i++) statuses.push(await nonce(owner.auth))
     expect(statuses).toEqual([200, 200, 200, 429, 429])
     expect(await nonce(other)).toBe(200)
+    await service.close()
+  })
+})
+
+describe('no client address has a share of messages', () => {
+  const at = (address: string) => ({ 'x-real-address': address })
+  const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
+  let strangers = 0
+
+  async function begin() {
+    const service = await startTestService({
+      AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+      AUTH_RATE_LIMIT_EMAIL_SENT: '24',
+    })
+    const signIn = (email: string, address: string) =>
+      service.post('/token?grant_type=password', { email, password }, at(address))
+    const confirmed = (email: string) =>
+      service.post('/admin/users', { email, password, email_confirm: true }, service.admin)
+    const useUp = async () => {
+      const ask = () => service.post('/recover', { email: `stranger-${strangers++}@example.com` })
+      while ((await ask()).status === 200);
+      service.clock.advance({ seconds: 61 })
+    }
+    const recover = (email: string, address: string) => service.post('/recover', { email }, at(address))
+    return { service, signIn, confirmed, useUp, recover }
+  }
+
+  test('by a right password that signs nobody in, or at an address that only a setting confirmed', async () => {
+    const { service, signIn, confirmed, useUp, recover } = await begin()
+    await service.post('/signup', { email: 'pending@example.com', password })
+    expect(await signIn('pending@example.com', '198.51.100.1')).toMatchObject({
+      status: 400,
+      body: { error_code: 'email_not_confirmed' },
+    })
+    const autoconfirming = await service.with(autoconfirmed)
+    await autoconfirming.post('/signup', { email: 'assumed@example.com', password })
+    expect((await signIn('assumed@example.com', '198.51.100.1')).status).toBe(200)
+    const { body } = await confirmed('banned@example.com')
+    await service.put(`/admin/users/${body.id}`, { ban_duration: '1h' }, service.admin)
+    expect((await signIn('banned@example.com', '198.51.100.1')).body.error_code).toBe('user_banned')
+    await confirmed('owner@example.com')
+    expect((await signIn('owner@example.com', '192.0.2.1')).status).toBe(200)
+    await useUp()
+    for (const email of ['pending@example.com', 'assumed@example.com', 'banned@example.com']) {
+      expect(await recover(email, '198.51.100.1')).toMatchObject(refused)
+    }
+    expect((await recover('owner@example.com', '192.0.2.1')).status).toBe(200)
+    await autoconfirming.close()
+    await service.close()
+  })
+
+  test('by following a PKCE link: only the exchange of its code is a sign-in', async () => {
+    const { service, confirmed, useUp, recover } = await begin()
+    const [email, verifier] = ['owner@example.com', 'v'.repeat(43)]
+    await confirmed(email)
+    await service.post('/recover', { email, code_challenge: verifier, code_challenge_method: 'plain' })
+    const link = linkPath((await service.mailbox.waitFor(email)).text)
+    const { code } = queryOf(await service.get(link, at('198.51.100.1')))
+    await useUp()
+    expect(await recover(email, '198.51.100.1')).toMatchObject(refused)
+    const exchange = { auth_code: code, code_verifier: verifier }
+    expect((await service.post('/token?grant_type=pkce', exchange, at('192.0.2.1'))).status).toBe(200)
+    expect((await recover(email, '192.0.2.1')).status).toBe(200)
     await service.close()
   })
 })

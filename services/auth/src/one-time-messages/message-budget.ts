@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { apiError } from '../errors.ts'
-import type { Share } from '../limits/guards.ts'
+import type { MailShare, Share } from '../limits/guards.ts'
 import { type GiveBack, whileCounted } from '../limits/limiter.ts'
 import type { PasswordTries } from '../limits/password-tries.ts'
 import { isAuthorizedAddress } from '../mail/authorized-addresses.ts'
@@ -12,8 +12,8 @@ import type { Address } from '../users/address.ts'
 export interface BudgetDeps {
   config: Pick<Config, 'mail' | 'sms' | 'smtp'>
   limits: {
-    mailSent(to: string, share: Share): Promise<GiveBack>
-    signInMailSent(to: string, share: Share): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
+    mailSent(to: string, share: MailShare): Promise<GiveBack>
+    signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
     changeResent(): Promise<GiveBack>
     knownClient: PasswordTries['knownClient']
   }
@@ -21,16 +21,16 @@ export interface BudgetDeps {
   now: () => Date
 }
 
-export type Recipient = Address & {
-  /** Anybody's when left out. */
-  share?: Share
-}
+/** Address of a message, and the share it counts in: anybody's when left out. */
+export type Recipient = { value: string } & (
+  | { channel: 'email'; share?: MailShare }
+  | { channel: 'phone'; share?: Share }
+)
 
 /**
- * Whatever sends a link or code passes here. Runs `work` with a message to each recipient counted against what may be sent:
- * mails by address and of all users together, SMS by number, block of numbers and day, in the share of whoever asks. Asked before the account is looked up,
- * or the refusal would tell who has one. Nothing is counted when one of them cannot be sent to, and nothing stays counted when
- * `work` throws: no message left then.
+ * Runs `work` with a message to each recipient counted: mails by address and of all users together, SMS by number, block of
+ * numbers and day. Every link and code is counted here, before the account is read, or a refusal would reveal who has one.
+ * Nothing is counted when a recipient cannot be reached, and nothing stays counted when `work` throws.
  */
 export function withMessagesCounted<Result>(
   deps: BudgetDeps,
@@ -40,11 +40,10 @@ export function withMessagesCounted<Result>(
   const real = recipients.filter(({ channel, value }) => channel === 'email' || !isTestNumber(deps, value))
   for (const recipient of real) requireWay(deps, recipient)
   return whileCounted(
-    real.map(
-      ({ channel, value, share = 'anybody' }) =>
-        () =>
-          channel === 'email' ? deps.limits.mailSent(value, share) : deps.smsGuards.allow(value, share),
-    ),
+    real.map((to) => () => {
+      if (to.channel === 'email') return deps.limits.mailSent(to.value, to.share ?? 'anybody')
+      return deps.smsGuards.allow(to.value, to.share)
+    }),
     work,
   )
 }

@@ -14,8 +14,8 @@ export interface SmsGuards {
   /** Throws validation_failed for a number (digits) in a country that gets no messages. */
   requireAllowedCountry(phone: string): void
   /**
-   * Counts a message to this number in a share of those to it; owners have their own, also of those to its block. Throws validation_failed for a country that gets none and
-   * over_sms_send_rate_limit for the rest. Not to be asked for test numbers: nothing is sent to them.
+   * Counts a message to this number and its block of numbers, in the share named. Throws validation_failed for a country that
+   * gets none, and over_sms_send_rate_limit for a share that is used up. Test numbers are not counted: nothing is sent to them.
    */
   allow(phone: string, share?: Share): Promise<GiveBack>
 }
@@ -45,7 +45,7 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
     openBudget(deps, 'sms', sent, OVER),
   ]
   const inShare = (phone: string, share: Share) => {
-    if (share === 'admins' || share === 'anybody') return [() => countGuarded([...perNumber, block], phone, OVER)]
+    if (share === 'anybody') return [() => countGuarded([...perNumber, block], phone, OVER)]
     return [() => countGuarded(perOwner, ownerKey(share), OVER), () => countGuarded([blockOfOwners], phone, OVER)]
   }
   const requireAllowedCountry = (phone: string) => {

@@ -8,7 +8,7 @@ import type { SessionBody } from '../sessions/session-shape.ts'
 import { type Client, startSession } from '../sessions/start-session.ts'
 import type { Address } from '../users/address.ts'
 import { isBanned } from '../users/is-banned.ts'
-import { findPasswordHash, findUserByAddress, replaceHash, type UserWithPassword } from '../users/users.store.ts'
+import { type FoundUser, findPasswordHash, findUserByAddress, replaceHash } from '../users/users.store.ts'
 
 export interface PasswordGrantInput {
   address: Address
@@ -32,10 +32,10 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
   // By what was typed: whether two addresses are of one account is not to be told. By audience too, or a sign-up in another
   // one would make misses be forgotten.
   const tried = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
-  const matches = await deps.limits.passwordTry(tried, () =>
+  const right = await deps.limits.signInTry(tried, () =>
     deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
   )
-  if (!found || !matches) throw apiError('invalid_credentials')
+  if (!found || !right) throw apiError('invalid_credentials')
   const user = withoutHash(found)
   const now = deps.now()
   if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
@@ -54,6 +54,7 @@ export async function signInWithPassword(deps: Deps, log: AuditLog, input: Passw
     }),
     reportWeaknesses(deps, input.password, user.email),
   ])
+  await right.noteSignIn({ isProven: !found.isAssumed })
   if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
   return weakness ? { ...session, weak_password: weakness } : session
 }
@@ -67,6 +68,6 @@ async function strengthenHash({ db, passwords }: Deps, userId: string, hash: str
   }
 }
 
-function withoutHash({ password_hash: _hash, ...user }: UserWithPassword) {
+function withoutHash({ password_hash: _hash, isAssumed: _isAssumed, ...user }: FoundUser) {
   return user
 }

@@ -12,6 +12,14 @@ import { type Client, startSession } from '../sessions/start-session.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { findUserById, lockUser } from '../users/users.store.ts'
 
+interface Exchange {
+  authCode: string
+  codeVerifier: string
+  client: Client
+  /** The client address a trusted proxy vouches for. */
+  clientAddress: string | undefined
+}
+
 /**
  * Exchanges the code a PKCE link redirected with, together with the verifier only the application has (RFC 7636 4.6).
  * A wrong verifier leaves the code as it is; the right one uses it up.
@@ -19,7 +27,7 @@ import { findUserById, lockUser } from '../users/users.store.ts'
 export async function exchangeAuthCode(
   deps: Deps,
   log: AuditLog,
-  { authCode, codeVerifier, client }: { authCode: string; codeVerifier: string; client: Client },
+  { authCode, codeVerifier, client, clientAddress }: Exchange,
 ): Promise<SessionBody> {
   if (authCode === '' || codeVerifier === '') {
     throw apiError('validation_failed', {
@@ -33,9 +41,10 @@ export async function exchangeAuthCode(
   if (found.expires_at <= now) throw apiError('flow_state_expired')
   const pkce = { challenge: found.code_challenge, method: found.code_challenge_method }
   if (!isVerifierOf(pkce, codeVerifier)) throw apiError('bad_code_verifier')
-  return deps.db.transaction().execute(async (trx) => {
+  let proven: string | undefined
+  const signedIn = await deps.db.transaction().execute(async (trx) => {
     // The user first, as everywhere: a change of password deletes codes while it holds the user.
-    await lockUser(trx, found.user_id)
+    const locked = await lockUser(trx, found.user_id)
     if (!(await takeAuthCode(trx, codeHash))) throw apiError('flow_state_not_found')
     const user = await findUserById(trx, found.user_id)
     if (!user) throw apiError('flow_state_not_found')
@@ -46,13 +55,14 @@ export async function exchangeAuthCode(
     const session = await startSession(deps, trx, user, found.authentication_method, client, audited, {
       identityId: tokens?.identityId,
     })
-    if (!tokens) {
-      // The link that gave the code left the others good: its asker may have been a stranger.
-      await deleteOneTimeTokens(trx, user.id, ['confirmation', 'recovery'])
-      return session
-    }
-    return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
+    if (tokens) return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
+    // The link that gave the code left the others good: its asker may have been a stranger.
+    await deleteOneTimeTokens(trx, user.id, ['confirmation', 'recovery'])
+    if (user.email_confirmed_at && !locked?.email_assumed) proven = `${user.aud}\0${user.email}`
+    return session
   })
+  if (proven) await deps.limits.noteSignIn({ identifier: proven, address: clientAddress })
+  return signedIn
 }
 
 /** Whoever signs in once more has them; a session without them would surprise the application. */

@@ -84,13 +84,14 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
       await limits.byAddress(request, 'token')
       const client = clientOf(request, config)
+      const clientAddress = limitKeyOf(request, config)
       if (request.query.grant_type === 'refresh_token') {
         return counted(countRefresh, () => refreshSession(deps, request.log, refreshToken, client))
       }
       if (request.query.grant_type === 'pkce') {
         const { auth_code: authCode = '', code_verifier: codeVerifier = '' } = request.body
         return recordSignIn(deps, request.log, { method: 'pkce', typed: '' }, () =>
-          exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client }),
+          exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client, clientAddress }),
         )
       }
       if (request.query.grant_type === 'id_token') {
@@ -111,7 +112,6 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       // Not checked, only written as it is stored: a malformed address is an unknown one.
       const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
       const audience = requestAudience(request, config.jwt)
-      const clientAddress = limitKeyOf(request, config)
       return recordSignIn(deps, request.log, { method: 'password', typed: address.value }, () =>
         signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),
       )

@@ -54,6 +54,8 @@ export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> &
   has_password?: boolean
 }
 export type UserWithPassword = User & { password_hash: string | null }
+/** A user as found by an address, which is assumed where a setting alone has confirmed it. */
+export type FoundUser = UserWithPassword & { isAssumed: boolean }
 
 /**
  * The user with their identities, oldest first, as one JSON column; `toUser` reads it. PostgreSQL writes it, and
@@ -116,33 +118,29 @@ export async function findUserById(db: Kysely<DB>, id: string): Promise<User | u
 }
 
 /** With the password hash; only for sign-in and password change. */
-export async function findUserByEmail(
-  db: Kysely<DB>,
-  email: string,
-  aud: string,
-): Promise<UserWithPassword | undefined> {
+export async function findUserByEmail(db: Kysely<DB>, email: string, aud: string): Promise<FoundUser | undefined> {
   const [found] = await selectByEmail(db, { email, aud })
-  return found && { ...toUser(found.user), password_hash: found.password_hash }
+  return found && { ...toUser(found.user), password_hash: found.password_hash, isAssumed: found.isAssumed }
 }
 
 const selectByEmail = prepared((db: Kysely<DB>, { email, aud }: { email: string; aud: string }) =>
   db
     .selectFrom('users')
-    .select(['users.password_hash', userJson])
+    .select(['users.password_hash', 'users.email_assumed as isAssumed', userJson])
     .where('users.email', '=', email)
     .where('users.aud', '=', aud),
 )
 
 /** With the password hash, like findUserByEmail. */
-async function findUserByPhone(db: Kysely<DB>, phone: string, aud: string): Promise<UserWithPassword | undefined> {
+async function findUserByPhone(db: Kysely<DB>, phone: string, aud: string): Promise<FoundUser | undefined> {
   const [found] = await selectByPhone(db, { phone, aud })
-  return found && { ...toUser(found.user), password_hash: found.password_hash }
+  return found && { ...toUser(found.user), password_hash: found.password_hash, isAssumed: found.isAssumed }
 }
 
 const selectByPhone = prepared((db: Kysely<DB>, { phone, aud }: { phone: string; aud: string }) =>
   db
     .selectFrom('users')
-    .select(['users.password_hash', userJson])
+    .select(['users.password_hash', 'users.phone_assumed as isAssumed', userJson])
     .where('users.phone', '=', phone)
     .where('users.aud', '=', aud),
 )
@@ -152,7 +150,7 @@ export const findUserByAddress = (
   db: Kysely<DB>,
   { channel, value }: Address,
   aud: string,
-): Promise<UserWithPassword | undefined> => (channel === 'email' ? findUserByEmail : findUserByPhone)(db, value, aud)
+): Promise<FoundUser | undefined> => (channel === 'email' ? findUserByEmail : findUserByPhone)(db, value, aud)
 
 export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<string | null | undefined> {
   const found = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst()

@@ -173,7 +173,9 @@ async function redeem(
     const session = await startSession(deps, trx, signedIn, sessionMethod(token.purpose), confirmation.client)
     return { session: { ...session, type: effective } }
   })
-  if (proven) await deps.limits.noteSignIn({ identifier: proven, address: confirmation.clientAddress })
+  // A code of the PKCE flow is a sign-in once it is exchanged: a scanner of mails may have opened the link.
+  if (proven && 'session' in confirmed)
+    await deps.limits.noteSignIn({ identifier: proven, address: confirmation.clientAddress })
   return confirmed
 }
 
