@@ -169,7 +169,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   return app
 }
 
-/** What browsers may send to us: the reference's list and what auth-js adds. */
+/** Request headers of browsers: the reference's list and the additions of auth-js. */
 const CORS_HEADERS = [
   'Accept',
   'Authorization',
@@ -180,7 +180,7 @@ const CORS_HEADERS = [
   'x-use-cookie',
   'X-Supabase-Api-Version',
   'apikey',
-  // Of clients that trace, and that say which attempt of theirs it is.
+  // Tracing clients send these, and clients that number their attempts.
   'traceparent',
   'tracestate',
   'baggage',

@@ -287,7 +287,7 @@ test('numbers with a fixed code are warned about, without number and code', () =
   ])
 })
 
-/** What the production guide sets beside the addresses. */
+/** Settings of the production guide, without its addresses. */
 const SAFE = {
   AUTH_API_EXTERNAL_URL: 'https://auth.example.com',
   AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'signup',

@@ -34,6 +34,11 @@ function lavfi(source: string): string[] {
   return ['-f', 'lavfi', '-i', source]
 }
 
+const latePicture = (sound: string[]) => [
+  ...[...sound, '-itsoffset', '0.8', ...picture(1)],
+  ...['-vsync', 'vfr', ...x264, ...aac, '-t', '1.8'],
+]
+
 /** ffmpeg's arguments for each clip; the file's ending picks the muxer. Small and short, to be made in tens of ms. */
 const recipes = {
   'plain.mp4': [...picture(2), ...x264],
@@ -65,30 +70,8 @@ const recipes = {
   'huge.mp4': [...lavfi('color=s=8192x4400:r=5:d=0.2'), ...x264],
   'huge.webm': [...lavfi('color=s=8192x4400:r=5:d=0.2'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
   // Its sound begins with the file, its picture later, as of a call or a cut film.
-  'late-picture.mp4': [
-    ...lavfi('anullsrc=r=48000'),
-    '-itsoffset',
-    '0.8',
-    ...picture(1),
-    '-vsync',
-    'vfr',
-    ...x264,
-    ...aac,
-    '-t',
-    '1.8',
-  ],
-  'late-picture-sound.mp4': [
-    ...tone(2),
-    '-itsoffset',
-    '0.8',
-    ...picture(1),
-    '-vsync',
-    'vfr',
-    ...x264,
-    ...aac,
-    '-t',
-    '1.8',
-  ],
+  'late-picture.mp4': latePicture(lavfi('anullsrc=r=48000')),
+  'late-picture-sound.mp4': latePicture(tone(2)),
   'vfr.mp4': [...picture(2, ",select='lt(mod(n,10),4)'"), '-vsync', 'vfr', ...x264],
   'long.mp4': [...lavfi('color=s=64x48:r=5:d=31'), ...x264],
   'minute.mp4': [...lavfi('color=s=64x48:r=5:d=61'), ...x264],

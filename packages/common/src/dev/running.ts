@@ -75,7 +75,7 @@ async function isPutFor(own: string, path: string): Promise<boolean> {
   if (running && (await isThere(running))) return false
   const right = join(dirname(path), `running.json.${createHash('sha256').update(stale).digest('hex')}`)
   if (!(await isLinked(own, right)) && !(await isPutFor(own, right))) return false
-  // Who read the file before another replaced it has the right to a file that is no more.
+  // The file may have been replaced since it was read: the right is then to one that is gone.
   const isStillThere = (await readFile(path, 'utf8').catch(() => undefined)) === stale
   await (isStillThere ? rename(right, path) : rm(right))
   return isStillThere

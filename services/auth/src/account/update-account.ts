@@ -100,7 +100,7 @@ export async function updateAccount(
   })
 }
 
-/** What of a request needs more than a live session. */
+/** Lists the changes that need more than a live session. */
 function actsOf({ password, email, phone, appMetadata }: AccountChanges): ActName[] {
   const asked: Partial<Record<ActName, boolean>> = {
     'new password': password !== undefined,

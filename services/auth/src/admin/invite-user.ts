@@ -80,7 +80,7 @@ async function displaceBanned(
   await audit(deps, trx, log, { action, actor: admin, target: holder })
 }
 
-/** The unconfirmed account of the address, made if need be without a password. Throws email_exists when somebody has proven it. */
+/** Returns the unconfirmed account of the address, if need be a new one without a password. Throws email_exists for a proven address. */
 export async function lockUnproven(
   deps: Deps,
   trx: Transaction<DB>,

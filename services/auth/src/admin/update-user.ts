@@ -71,7 +71,7 @@ export async function updateUser(
     if (!user) throw apiError('user_not_found', { status: 404, message: 'User not found' })
     if (user.deleted_at)
       throw apiError('validation_failed', { status: 422, message: 'A deleted user cannot be changed' })
-    // What an admin confirms, or gives a password, is the admin's word: nothing of what was disputed before stays.
+    // An admin's confirmation or password ends the dispute about the address: no claim to it stays.
     const isVouchedFor = Boolean(checked.passwordHash || checked.emailConfirm || checked.phoneConfirm)
     if (isVouchedFor && user.claim && !user.confirmed_at) await applyClaim(trx, user, user.claim, now)
     await displaceHolders(deps, trx, log, actor, user, checked)
@@ -166,7 +166,7 @@ async function stripAssumed(trx: Transaction<DB>, user: LockedAccount, update: C
   if (email && phone && !update.phone && !update.phoneConfirm) {
     await dropAddress(trx, id, { channel: 'phone', value: phone }, now)
   }
-  // What has a password of the admin's is not the setting's word any more.
+  // The admin's password replaces the setting's word for the address.
   if (update.passwordHash) await changeUser(trx, id, { email_assumed: false, phone_assumed: false }, now)
 }
 

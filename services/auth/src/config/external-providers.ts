@@ -72,7 +72,7 @@ export function settingsBehind(prefix: string, values: Record<string, unknown>):
   const setting = (name: string) => values[prefix + name]
   return {
     enabled: setting('ENABLED') as boolean,
-    // What is missing here is refused where it would be used (../providers/index.ts).
+    // A missing value is refused at its use (../providers/index.ts).
     clientIds: (setting('CLIENT_ID') as string[] | undefined) ?? [],
     secret: (setting('SECRET') as string | undefined) ?? '',
     redirectUri: (setting('REDIRECT_URI') as string | undefined) ?? '',

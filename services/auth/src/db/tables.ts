@@ -79,7 +79,7 @@ export interface UsersTable {
   updated_at: Date
   /** Written by factors/factors.store.ts alone. */
   factors: ColumnType<FactorJson[] | null, never, RawBuilder<FactorJson[] | null>>
-  /** What the account gets with the proof of its address, in place of what it was registered with; see users/claims.ts. */
+  /** Password and data that the account gets with the proof of its address, instead of those it was registered with; see users/claims.ts. */
   claim: ColumnType<Claim | null, unknown, unknown>
 }
 

@@ -71,9 +71,8 @@ const ACCOUNT_ALONE_FACTOR = 4
 const MAX_IN_LINE = 30
 
 /**
- * Every try is
- * counted as a miss before the password is looked at, and a right one makes the misses be forgotten: of any number at once,
- * from any number of addresses and in any number of replicas, no more are made than one after the other. In each process
+ * Every try is counted as a miss before the password is looked at, and a right one makes the misses be forgotten: of any number at
+ * once, from any number of addresses and in any number of replicas, no more are made than one after the other. In each process
  * tries at one account from one address wait for each other, so that right ones at once do not count against each other;
  * those from elsewhere have lines of their own, and a flood keeps nobody out.
  */

@@ -141,15 +141,15 @@ function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: Ffp
  * promises for the longest one, so there the longest counts.
  */
 function refuseTruncated(packets: FfprobePacket[], timing: Timing, video: FfprobeStream, report: FfprobeReport): void {
-  const indexed = Number(video.nb_frames) || 0
-  const found = packets.filter((packet) => packet.stream_index === video.index).length
-  if (indexed > 0 && found >= indexed * SMALLEST_WHOLE_PART) return
   const ofVideo = seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
   const declared = Math.min(READ_SECONDS, ofVideo || seconds(report.format?.duration, 0))
   const ends = packets.map((packet) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0))
   const end = ofVideo ? timing.endSeconds : ends.reduce((latest, next) => Math.max(latest, next), timing.endSeconds)
   const actual = end - Math.min(0, timing.startSeconds)
-  if (indexed === 0 && actual >= declared * SMALLEST_WHOLE_PART) return
+  const indexed = Number(video.nb_frames) || 0
+  const found = packets.filter((packet) => packet.stream_index === video.index).length
+  const isWhole = indexed > 0 ? found >= indexed * SMALLEST_WHOLE_PART : actual >= declared * SMALLEST_WHOLE_PART
+  if (isWhole) return
   throw apiError('corrupt_media', { details: { declared, actual: Math.round(actual * 1000) / 1000 } })
 }
 
