@@ -82,8 +82,7 @@ async function expectNothingLeft() {
   await cleanUp(service.deps)
   service.clock.advance({ seconds: 3_600 })
   await cleanUp(service.deps)
-  expect((await service.traces()).files).toEqual([])
-  expect((await service.traces()).sources).toBe(0)
+  await expect.poll(() => service.traces()).toMatchObject({ files: [], sources: 0 })
   await expect.poll(childrenLeft).toEqual([])
 }
 
