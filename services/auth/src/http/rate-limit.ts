@@ -157,8 +157,8 @@ export function createLimits(
     },
     async isRefusalStored({ method, userId, client }) {
       const caller = userId ?? client
-      if (caller && (await refusalsStoredOfOne.count(keyOf(`${method} ${caller}`))) > 0) return false
-      return (await refusalsStored.count(userId ? 'users' : 'all')) === 0
+      if (caller && isOver(await refusalsStoredOfOne.count(keyOf(`${method} ${caller}`)))) return false
+      return !isOver(await refusalsStored.count(userId ? 'users' : 'all'))
     },
     async addressChange(userId) {
       await consume(addressChanges, userId, 'over_request_rate_limit')
@@ -173,3 +173,5 @@ export function createLimits(
     forgetPasswordTries: passwordTries.forget,
   }
 }
+
+const isOver = (counted: GiveBack | number) => typeof counted === 'number'

@@ -46,8 +46,10 @@ export function openBudget(deps: LimiterDeps, name: string, rate: Rate, code: Er
   const open = openLimiter(deps, `${name}-open`, { ...rate, points: rate.points - Math.floor(rate.points * RESERVE) })
   const reserve = openLimiter(deps, `${name}-reserve`, { ...rate, points: OWN_IN_RESERVE })
   const countAmong = (limiter: Limiter) => () => consume(limiter, 'all', code)
-  const countOwn = (key: string) => async () =>
-    (await reserve.count(key)) === 0 ? () => reserve.giveBack(key) : countAmong(open)()
+  const countOwn = (key: string) => async () => {
+    const counted = await reserve.count(key)
+    return typeof counted === 'function' ? counted : countAmong(open)()
+  }
   return (share: MailShare): Promise<GiveBack> => {
     if (share === 'admins') return countAll([countAmong(all)])
     return countAll([share === 'anybody' ? countAmong(open) : countOwn(ownerKey(share)), countAmong(all)])

@@ -14,9 +14,8 @@ import { createWindows } from './windows.ts'
 /** A counter shared by all replicas. */
 export interface Limiter {
   name: string
-  /** Counts one: 0, or the milliseconds left when there were too many, which counts none. */
-  count(key: string): Promise<number>
-  giveBack(key: string): Promise<void>
+  /** Counts one: how to take it back, or the milliseconds left when there were too many, which counts none. */
+  count(key: string): Promise<GiveBack | number>
 }
 
 export interface LimiterDeps {
@@ -32,36 +31,37 @@ export function openLimiter({ db, now }: LimiterDeps, name: string, { points, se
   const windowMs = Math.ceil(seconds * 1000)
   const over = createWindows(now)
   const insurance = createWindows(now)
-  const keyIn = (key: string) => `${name}:${key}`
   return {
     name,
     async count(key) {
       if (points <= 0) return windowMs
       const blockedMs = over.leftMs(key)
       if (blockedMs > 0) return blockedMs
-      const at = now().getTime()
+      const point = { key: `${name}:${key}`, at: now().getTime(), windowMs }
       try {
-        const waitMs = await countPoint(db, { key: keyIn(key), at, windowMs, points })
-        if (waitMs > 0) over.begin(key, waitMs)
-        return waitMs
+        const waitMs = await countPoint(db, { ...point, points })
+        if (waitMs > 0) over.begin(key, point.at + waitMs)
+        return waitMs || giveBack(point)
       } catch {
-        return insurance.count(key, windowMs) > points ? insurance.leftMs(key) : 0
+        return insurance.count(key, windowMs) > points ? insurance.leftMs(key) : async () => {}
       }
     },
-    async giveBack(key) {
-      await giveBackPoint(db, keyIn(key)).catch(() => {})
+  }
+  function giveBack(point: Parameters<typeof giveBackPoint>[1]): GiveBack {
+    return async () => {
+      await giveBackPoint(db, point).catch(() => {})
       // A key that was blocked may have a point left.
       over.clear()
-    },
+    }
   }
 }
 
 /** Counts one; throws `code` with the time left when there were too many. */
 export async function consume(limiter: Limiter, key: string, code: ErrorCode): Promise<GiveBack> {
-  const waitMs = await limiter.count(key)
-  if (waitMs === 0) return () => limiter.giveBack(key)
+  const counted = await limiter.count(key)
+  if (typeof counted === 'function') return counted
   countLimitHit(limiter.name)
-  throw apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
+  throw apiError(code, { retryAfterSeconds: Math.max(1, Math.ceil(counted / 1000)) })
 }
 
 /** Counts everywhere or nowhere, in this order: what one limit refuses is not done and uses up no other's share. */

@@ -41,13 +41,17 @@ const count = prepared((db: Kysely<DB>, { key, at, until, points }: Point & { un
   return { compile: () => statement.compile(db) }
 })
 
-/** Takes a point back; a counter without any is deleted, or refused requests would leave one for each address they name. */
-export async function giveBackPoint(db: Kysely<DB>, key: string): Promise<void> {
+/**
+ * Takes a point back, unless a later window than the one it was counted in has begun. A counter without points is deleted, or
+ * refused requests would leave one for each address they name.
+ */
+export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<Point, 'points'>): Promise<void> {
   const counter = await db
     .updateTable('rate_limits')
     .set((eb) => ({ points: eb('points', '-', 1) }))
     .where('key', '=', key)
     .where('points', '>', 0)
+    .where('expire', '<=', at + windowMs)
     .returning('points')
     .executeTakeFirst()
   if (counter?.points === 0)

@@ -1,6 +1,7 @@
 /** Windows of time by key, kept by this process alone. */
 export interface Windows {
-  begin(key: string, ms: number): void
+  /** `until` in milliseconds since 1970. */
+  begin(key: string, until: number): void
   leftMs(key: string): number
   /** How many were counted in the key's window, which begins with the first. */
   count(key: string, ms: number): number
@@ -16,9 +17,9 @@ export function createWindows(now: () => Date): Windows {
     const found = windows.get(key)
     return found && found.until > now().getTime() ? found : undefined
   }
-  const begin = (key: string, ms: number) => {
+  const begin = (key: string, until: number) => {
     if (windows.size >= MANY) dropEnded()
-    const begun = { until: now().getTime() + ms, count: 0 }
+    const begun = { until, count: 0 }
     windows.set(key, begun)
     return begun
   }
@@ -30,7 +31,7 @@ export function createWindows(now: () => Date): Windows {
   return {
     begin,
     leftMs: (key) => Math.max(0, (live(key)?.until ?? 0) - now().getTime()),
-    count: (key, ms) => ++(live(key) ?? begin(key, ms)).count,
+    count: (key, ms) => ++(live(key) ?? begin(key, now().getTime() + ms)).count,
     clear: () => windows.clear(),
   }
 }
