@@ -115,7 +115,8 @@ export function createLimits(
   const perMailbox = capsOf('mail-address', (address) => keyOf(mailboxOf(address)))
   const perOwner = capsOf('mail-user', (owner) => owner)
   const overBudget = 'over_email_send_rate_limit'
-  const inBudget = openBudget(deps, 'mails', limits.mailsSent, overBudget)
+  const budget = openBudget(deps, 'mails', limits.mailsSent, overBudget)
+  const inBudget = (to: string, share: MailShare) => budget(share, keyOf(mailboxOf(to)))
   const inShare = async (to: string, share: MailShare): Promise<GiveBack> => {
     if (share === 'admins') return async () => {}
     return share === 'anybody'
@@ -134,7 +135,7 @@ export function createLimits(
       const address = limitKeyOf(request, config)
       if (address) await consume(perAddress[limit], keyOf(address), 'over_request_rate_limit')
     },
-    mailSent: (to, share) => countAll([() => inShare(to, share), () => inBudget(share)]),
+    mailSent: (to, share) => countAll([() => inShare(to, share), () => inBudget(to, share)]),
     async signInMailSent(to, share) {
       let isOverCap = false
       const giveBack = await countAll([
@@ -144,7 +145,7 @@ export function createLimits(
             isOverCap = true
             return async () => {}
           }),
-        () => inBudget(share),
+        () => inBudget(to, share),
       ])
       return { isOverCap, giveBack }
     },

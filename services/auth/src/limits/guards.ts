@@ -37,21 +37,27 @@ export const ownerKey = (owner: Owner): string => ('userId' in owner ? owner.use
 /** Part of a budget of all users that requests of anybody leave to owners and admins. */
 const RESERVE = 0.25
 
-/** Messages of one owner that may come from the reserve in each window: thirty owners use up that of 360, not five. */
+/**
+ * Messages to one recipient that may come from the reserve in each window: thirty recipients use up that of 360, not five. Counted by
+ * recipient, because an account may have been signed in to from any number of clients.
+ */
 const OWN_IN_RESERVE = 3
 
-/** What all users together may send: requests that anybody can make use up three quarters of it, those of owners all. */
+/**
+ * What all users together may send: requests that anybody can make use up three quarters of it, those of owners all. `recipient` is a
+ * counter's key.
+ */
 export function openBudget(deps: LimiterDeps, name: string, rate: Rate, code: ErrorCode) {
   const all = openLimiter(deps, name, rate)
   const open = openLimiter(deps, `${name}-open`, { ...rate, points: rate.points - Math.floor(rate.points * RESERVE) })
   const reserve = openLimiter(deps, `${name}-reserve`, { ...rate, points: OWN_IN_RESERVE })
   const countAmong = (limiter: Limiter) => () => consume(limiter, 'all', code)
-  const countOwn = (key: string) => async () => {
-    const counted = await reserve.count(key)
+  const countOwn = (recipient: string) => async () => {
+    const counted = await reserve.count(recipient)
     return typeof counted === 'function' ? counted : countAmong(open)()
   }
-  return (share: MailShare): Promise<GiveBack> => {
+  return (share: MailShare, recipient: string): Promise<GiveBack> => {
     if (share === 'admins') return countAll([countAmong(all)])
-    return countAll([share === 'anybody' ? countAmong(open) : countOwn(ownerKey(share)), countAmong(all)])
+    return countAll([share === 'anybody' ? countAmong(open) : countOwn(recipient), countAmong(all)])
   }
 }

@@ -148,6 +148,21 @@ describe('of a budget that strangers have used up', () => {
     expect(await nonce(other)).toBe(200)
     await service.close()
   })
+
+  test('so does one who signed in from many clients', async () => {
+    const { service, owner, other } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
+    await service.put('/user', { password }, owner.auth)
+    const statuses = []
+    for (let client = 1; client <= 5; client++) {
+      const from = { 'x-real-address': `203.0.113.${client}` }
+      await service.post('/token?grant_type=password', { email: owner.email, password }, from)
+      service.clock.advance({ seconds: 61 })
+      statuses.push((await service.post('/recover', { email: owner.email }, from)).status)
+    }
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+    expect((await service.get('/reauthenticate', other)).status).toBe(200)
+    await service.close()
+  })
 })
 
 describe('no client address has a share of messages', () => {
@@ -242,6 +257,29 @@ test('strangers who ask for all codes to a number keep no owner out who signed i
   expect(own).toEqual([200, 200, 429])
   await service.close()
   await gateways.close()
+})
+
+test('one owner, from however many clients, leaves other owners of the block their messages', async () => {
+  const service = await startTestService({
+    ...SMS_GATEWAY,
+    AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+    AUTH_SMS_MAX_PER_PREFIX: '4',
+  })
+  const [greedy, other] = ['4915100000001', '4915100000002']
+  for (const phone of [greedy, other]) {
+    await service.post('/admin/users', { phone, password, phone_confirm: true }, service.admin)
+  }
+  const askAs = async (phone: string, address: string) => {
+    const from = { 'x-real-address': address }
+    await service.post('/token?grant_type=password', { phone, password }, from)
+    service.clock.advance({ seconds: 61 })
+    return (await service.post('/otp', { phone }, from)).status
+  }
+  const statuses = []
+  for (let client = 1; client <= 6; client++) statuses.push(await askAs(greedy, `192.0.2.${client}`))
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+  expect(await askAs(other, '198.51.100.1')).toBe(200)
+  await service.close()
 })
 
 test('an invitation that is refused spends no mail', async () => {

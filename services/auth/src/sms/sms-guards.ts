@@ -26,6 +26,9 @@ export interface SmsGuards {
  */
 const BLOCK_DIGITS = 4
 
+/** Part of its owners' share of a block that one number may use up; what is over counts as anybody's. */
+const PART_OF_ONE_NUMBER = 0.25
+
 const DAY = 86_400
 
 const OVER = 'over_sms_send_rate_limit'
@@ -44,9 +47,16 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
     ...(dailyBudget === undefined ? [] : [openBudget(deps, 'sms-day', { points: dailyBudget, seconds: DAY }, OVER)]),
     openBudget(deps, 'sms', sent, OVER),
   ]
+  const partOfOne = { ...maxPerPrefix, points: Math.ceil(maxPerPrefix.points * PART_OF_ONE_NUMBER) }
+  const numberInBlock = openLimiter(deps, 'sms-prefix-number', partOfOne)
+  const inBlockOfOwners = async (phone: string) => {
+    const counted = await numberInBlock.count(keyOf(phone))
+    if (typeof counted !== 'function') return countGuarded([block], phone, OVER)
+    return countAll([async () => counted, () => countGuarded([blockOfOwners], phone, OVER)])
+  }
   const inShare = (phone: string, share: Share) => {
     if (share === 'anybody') return [() => countGuarded([...perNumber, block], phone, OVER)]
-    return [() => countGuarded(perOwner, ownerKey(share), OVER), () => countGuarded([blockOfOwners], phone, OVER)]
+    return [() => countGuarded(perOwner, ownerKey(share), OVER), () => inBlockOfOwners(phone)]
   }
   const requireAllowedCountry = (phone: string) => {
     if (isCountryAllowed(countries, phone)) return
@@ -56,7 +66,7 @@ export function createSmsGuards(deps: LimiterDeps, config: { sms: { guards: Conf
     requireAllowedCountry,
     async allow(phone, share = 'anybody') {
       requireAllowedCountry(phone)
-      return countAll([...inShare(phone, share), ...budgets.map((count) => () => count(share))])
+      return countAll([...inShare(phone, share), ...budgets.map((count) => () => count(share, keyOf(phone)))])
     },
   }
 }
