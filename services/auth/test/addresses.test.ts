@@ -657,6 +657,19 @@ describe('an address that counts as confirmed by a setting', () => {
     },
   )
 
+  test('stays one where an admin puts another in its place: the owner of that one takes the account', async () => {
+    const stranger = await register()
+    const email = newAddress()
+    const phone = newNumber()
+    await autoconfirming.put('/user', { phone }, stranger.auth)
+    const update = { email, phone: newNumber() }
+    expect((await service.put(`/admin/users/${stranger.userId}`, update, service.admin)).body).toMatchObject(update)
+    const { access_token } = fragmentOf(await service.get(await linkOf(email, () => service.post('/otp', { email }))))
+    expect(await read(bearerOf(access_token))).toMatchObject({ id: stranger.userId, email, phone: '' })
+    expect((await signIn(service, email, STRANGERS)).status).toBe(400)
+    expect((await refresh(stranger)).access_token).toBeUndefined()
+  })
+
   test('beside a proven one is no word of an admin who chooses a password', async () => {
     const phone = newNumber()
     const stranger = await service.signedUp(undefined, STRANGERS)

@@ -181,7 +181,8 @@ async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate
     Object.assign(changes, { email_confirmed_at: now, email_assumed: false })
   if (update.phoneConfirm && (phone ?? user.phone))
     Object.assign(changes, { phone_confirmed_at: now, phone_assumed: false })
-  // A change the user had begun is over: its tokens end with the address they were sent for.
+  // A change the user had begun is over: its tokens end with the address they were sent for. Where a setting had confirmed the
+  // address before, nobody has proven the new one either.
   if (email) Object.assign(changes, { email, email_vouched: true, ...NO_EMAIL_CHANGE })
   if (phone) Object.assign(changes, { phone, phone_vouched: true, ...NO_PHONE_CHANGE })
   if (changes.email_confirmed_at || changes.phone_confirmed_at) changes.is_anonymous = false
@@ -189,13 +190,8 @@ async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate
   await changeUser(trx, user.id, changes, now).catch(refuseTakenAddress)
 }
 
-const NO_EMAIL_CHANGE = {
-  email_assumed: false,
-  email_change: null,
-  email_change_sent_at: null,
-  email_change_confirm_status: 0,
-}
-const NO_PHONE_CHANGE = { phone_assumed: false, phone_change: null, phone_change_sent_at: null }
+const NO_EMAIL_CHANGE = { email_change: null, email_change_sent_at: null, email_change_confirm_status: 0 }
+const NO_PHONE_CHANGE = { phone_change: null, phone_change_sent_at: null }
 
 /** The identity of an address follows it; what was verified of the old one says nothing of the new one. */
 async function changeIdentities(
