@@ -15,8 +15,8 @@ import { hash } from 'argon2'
 import { bareArgon2, bareRotations, bareSelects, SERVICE_HASHING } from './bare.ts'
 import { costs, growProcesses, growUsers, refreshP99BySize } from './growth.ts'
 import { createUsers, PASSWORD, refreshes, runFor, signIns, startService, userReads } from './load.ts'
-import { startMailSink } from './mail-sink.ts'
-import { medianAnswers, tellingAfterwards } from './parity.ts'
+import { medianAnswers } from './parity.ts'
+import { measureTelling, USERS_TO_TELL } from './telling.ts'
 
 const SECONDS = Number(process.env.BENCH_SECONDS || 6)
 /** Before each rate: a service runs for days, and its first seconds are spent on compiling. */
@@ -110,23 +110,8 @@ try {
   }
   await strict.stop()
 
-  const sink = await startMailSink()
-  const whole = await startService(postgres.url, {
-    AUTH_MAILER_AUTOCONFIRM: 'false',
-    AUTH_RATE_LIMIT_EMAIL_SENT: '1000000',
-    AUTH_SMTP_PORT: String(sink.port),
-  })
-  // Users that nothing above has asked about; a run with fewer has none.
-  const fresh = (index: number) => `user-${index + 2_000}@example.com`
-  for (const { path, known, control } of USERS < 3_000 ? [] : await tellingAfterwards(whole.base, fresh)) {
-    const id = `telling-${path.slice(1)}`
-    const chance = { unit: 'AUC', theirs: 0.5, compared: 'difference', goal: { atLeast: -0.08, atMost: 0.08 } } as const
-    report.row({ id, what: `after POST ${path}, known or unknown`, against: 'chance', ours: known, ...chance })
-    const nothing = { id: `${id}-control`, what: `after POST ${path}, unknown or unknown` }
-    report.row({ ...nothing, against: 'chance', ours: control, ...chance, goal: {} })
-  }
-  await whole.stop()
-  await sink.stop()
+  // A run with fewer users has none that nothing above has asked about.
+  if (USERS >= USERS_TO_TELL) await measureTelling(report, database, postgres.url)
   await report.write(new URL('results/', import.meta.url), { postgres: postgresVersion })
 } finally {
   await database.close()

@@ -1,5 +1,5 @@
 // What a stranger asks of an address costs the same whether or not somebody has an account there: the same statements, a message
-// and its rendering. How long it takes is measured by bench/parity.ts.
+// and its rendering. How long it takes is measured by bench/parity.ts and bench/telling.ts.
 import pg from 'pg'
 import { expect, vi } from 'vitest'
 import { TABLES } from '../src/db/tables.ts'

@@ -1,0 +1,37 @@
+// A mail server and an SMS gateway that take all messages and keep none, in a thread of their own: what they cost is not
+// the service's.
+import { createServer as createGateway } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { isMainThread, parentPort, Worker } from 'node:worker_threads'
+import { openPretendedConnection } from '../src/mail/pretended-mail-server.ts'
+
+/** `settings` point a service at them. */
+export async function startMessageSinks(): Promise<{ settings: Record<string, string>; stop(): Promise<number> }> {
+  const thread = new Worker(new URL(import.meta.url))
+  const [smtp, sms] = await new Promise<[number, number]>((resolve, reject) => {
+    thread.once('message', resolve)
+    thread.once('error', reject)
+  })
+  const settings = {
+    AUTH_SMTP_PORT: String(smtp),
+    AUTH_SMS_PROVIDER: 'http',
+    AUTH_SMS_HTTP_URL: `http://127.0.0.1:${sms}/`,
+    AUTH_SMS_HTTP_BODY: '{"to": "{{ .To }}", "text": "{{ .Text }}"}',
+  }
+  return { settings, stop: () => thread.terminate() }
+}
+
+if (!isMainThread) {
+  const mailServer = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.pipe(openPretendedConnection()).pipe(socket)
+  })
+  const gateway = createGateway((request, response) => {
+    request.resume().once('end', () => response.end('{}'))
+  })
+  const portOf = (server: Server) =>
+    new Promise<number>((resolve) => {
+      server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+    })
+  parentPort?.postMessage(await Promise.all([portOf(mailServer), portOf(gateway)]))
+}
