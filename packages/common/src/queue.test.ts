@@ -32,7 +32,9 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: 'committed retried hopeless held sought backlog shared taken told advanced'.split(' ').map(queueOf),
+    queues: 'committed retried hopeless held sought backlog shared taken told advanced reserved'
+      .split(' ')
+      .map(queueOf),
     log,
     migrate: true,
     supervise: true,
@@ -191,4 +193,29 @@ test('a job in place of another has its share and its turn', async () => {
     { group_id: 'two', priority: -1 },
     { group_id: 'other', priority: 0 },
   ])
+})
+
+test('a share that has more jobs than there are slots leaves one to the others', async () => {
+  const send = (share: string, jobs: number) =>
+    db.transaction().execute(async (trx) => {
+      for (let n = 0; n < jobs; n++) await queue.send(trx, 'reserved', { share }, { share })
+    })
+  const held: (() => void)[] = []
+  const done: string[] = []
+  await send('many', 6)
+  await queue.work<{ share: string }>('reserved', { concurrency: 3, mostPerShare: 2 }, async ({ data: { share } }) => {
+    if (share === 'many') await new Promise<void>((resolve) => held.push(resolve))
+    done.push(share)
+  })
+  await expect.poll(() => held.length).toBe(2)
+  for (let n = 1; n <= 3; n++) {
+    await send('few', 1)
+    await expect.poll(() => done).toEqual(Array(n).fill('few'))
+  }
+  expect(held).toHaveLength(2)
+  for (let n = 0; n < 6; n++) {
+    await expect.poll(() => held.length).toBeGreaterThan(n)
+    held[n]?.()
+  }
+  await expect.poll(() => done.length).toBe(9)
 })

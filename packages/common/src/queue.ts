@@ -21,6 +21,8 @@ export interface QueueJob<Data> {
 
 export interface WorkOptions {
   concurrency: number
+  /** Jobs of one share at once in this process; fewer than `concurrency`, so that one share never holds every slot. */
+  mostPerShare?: number
   batchSize?: number
   /** Time between two polls for jobs that are due or whose notification was lost. */
   pollSeconds?: number
@@ -125,29 +127,25 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       work: WorkOptions,
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
-      const workOptions = () =>
-        ({
-          localConcurrency: 1,
-          batchSize: work.batchSize ?? 1,
-          perJobResults: true,
-          // LISTEN wakes workers at once; polling covers lost notifications, and jobs that are to be tried again.
-          pollingIntervalSeconds: work.pollSeconds ?? 2,
-          notifyPollingIntervalSeconds: spread(work.pollSeconds ?? 5),
-        }) as const
-      const openSlot = async () => {
-        let id: string | undefined
-        id = await boss.work(name, workOptions(), async (jobs: Job<Data>[]) => {
-          const results = await Promise.all(
-            jobs.map((job) => settle(job, handle, log.child({ queue: name, jobId: job.id }))),
-          )
-          // A worker that has done its job would sleep until the next notification, however many jobs are waiting.
-          if (id) boss.notifyWorker(id)
-          return results
-        })
-      }
+      const { concurrency, mostPerShare, batchSize = 1, pollSeconds } = work
+      const workOptions = {
+        localConcurrency: concurrency,
+        ...(mostPerShare !== undefined && { localGroupConcurrency: mostPerShare }),
+        batchSize,
+        perJobResults: true,
+        // LISTEN wakes workers at once; polling covers lost notifications, and jobs that are to be tried again.
+        pollingIntervalSeconds: pollSeconds ?? 2,
+        notifyPollingIntervalSeconds: spread(pollSeconds ?? 5),
+      } as const
       worked.add(name)
-      // A worker each, because waking one of a group wakes always the same.
-      for (let slot = 0; slot < work.concurrency; slot++) await openSlot()
+      await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
+        const results = await Promise.all(
+          jobs.map((job) => settle(job, handle, log.child({ queue: name, jobId: job.id }))),
+        )
+        // A slot that has done its job would sleep until the next notification, however many jobs are waiting.
+        for (const slot of boss.getWipData()) if (slot.name === name) boss.notifyWorker(slot.id)
+        return results
+      })
     },
     has: async (trx, name, data) => {
       const job = sql.id(schema, 'job')

@@ -10,7 +10,7 @@ import { startFlags } from '../test/start-flags.ts'
 
 export type BenchService = Awaited<ReturnType<typeof startService>>
 
-const TOKEN = 'the-token-of-the-benchmark'
+export const TOKEN = 'the-token-of-the-benchmark'
 const FORM_HEADERS = { token: TOKEN, 'content-type': 'multipart/form-data; boundary=b' }
 
 interface StartOptions {

@@ -11,6 +11,12 @@ import { WEBHOOK_QUEUE, type WebhookJob } from './webhooks/webhook-queue.ts'
 /** Running transcodes get this long at a stop before they are given back; shorter ones finish. */
 const STOP_GRACE_MS = 5_000
 
+/**
+ * Slots for the clips of a second token while one token holds all others. A running transcode is not interrupted and may
+ * take minutes, so without it a few expensive clips of one token would hold up every other token.
+ */
+const RESERVE_SLOTS = 1
+
 /** They wait for others and cost nothing meanwhile; one receiver has two of these places at most. */
 const WEBHOOKS_AT_ONCE = 6
 
@@ -24,9 +30,9 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     running.add(work)
     return work.finally(() => running.delete(work))
   }
-  await deps.queue.work<TranscodeJob>(TRANSCODE_QUEUE.name, { concurrency: deps.config.worker.concurrency }, (job) =>
-    tracked(transcodeSource(deps, job)),
-  )
+  const { concurrency } = deps.config.worker
+  const slots = { concurrency: concurrency + RESERVE_SLOTS, mostPerShare: concurrency }
+  await deps.queue.work<TranscodeJob>(TRANSCODE_QUEUE.name, slots, (job) => tracked(transcodeSource(deps, job)))
   await deps.queue.work<TranscodeJob>(DEAD_TRANSCODE_QUEUE, { concurrency: 1 }, (job) => failDeadSource(deps, job))
   if (deps.config.worker.extras) {
     await deps.queue.work<ExtrasJob>(EXTRAS_QUEUE.name, { concurrency: 1 }, (job) =>

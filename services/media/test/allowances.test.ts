@@ -1,8 +1,13 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
 import { type Answer, formOf, idIn, startTestService, type TestService } from './service.ts'
+import { tusOf } from './tus.ts'
 
 const noWorkers = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0', MEDIA_PARALLEL_PER_TOKEN: '20' }
 /** All of one size, each other bytes. */
@@ -24,22 +29,93 @@ const left = ({ headers }: Answer, name: string) => headers.get(`x-${name}-remai
 const remove = (service: TestService, answer: Answer, token: string) =>
   service.call('DELETE', `/media/${idIn(answer)}`, { headers: { token } })
 
-test('a token keeps what its quota allows and no more, however many uploads come at once; a deletion makes room', async () => {
-  const service = await startTestService({ ...noWorkers, MEDIA_QUOTA_BYTES: String(5 * SIZE + 10) })
-  const { token } = service
+test('a quota keeps room for the files of clips that wait, however many uploads come at once; a deletion or failure frees it', async () => {
+  const limit = 1_000_000
+  const service = await startTestService({ ...noWorkers, MEDIA_QUOTA_BYTES: String(limit) })
+  const { token, deps } = service
   const answers = await Promise.all(Array.from({ length: 10 }, () => service.upload(newGif())))
-  expect(counts(answers)).toEqual({ 201: 5, '507 quota_exceeded': 5 })
+  const { 201: accepted = 0, ...refusals } = counts(answers)
+  expect(accepted).toBeGreaterThan(1)
+  expect(refusals).toEqual({ '429 queue_full': 10 - accepted })
   const refused = await service.upload(newGif())
-  expect(refused.body.error.details).toEqual({ limit: 5 * SIZE + 10, used: 5 * SIZE })
-  expect([refused.headers.get('x-quota-limit'), left(refused, 'quota')]).toEqual([String(5 * SIZE + 10), '10'])
+  const { used, reserved, ...details } = refused.body.error.details
+  expect([details, used]).toEqual([{ limit }, accepted * SIZE])
+  expect(used + reserved + SIZE).toBeGreaterThan(limit)
+  expect([refused.headers.get('x-quota-limit'), left(refused, 'quota')]).toEqual([
+    String(limit),
+    String(Math.max(0, limit - used - reserved)),
+  ])
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   // Nothing of a refused one is left, and others are not concerned.
-  expect((await service.traces()).clips).toBe(5)
+  expect((await service.traces()).clips).toBe(accepted)
   const other = await service.newToken()
   expect((await service.upload(newGif(), [], { token: other.token })).status).toBe(201)
 
   await remove(service, answers.find(({ status }) => status === 201) as Answer, token)
   expect(outcome(await service.upload(newGif()))).toBe(201)
+  expect(outcome(await service.upload(newGif()))).toBe('429 queue_full')
+  await deps.pool.query(`update sources set state = 'failed', error_code = 'internal', finished_at = now()`)
+  expect(left(await service.upload(newGif()), 'quota')).toBe(String(limit))
+  await deps.pool.query('update api_tokens set limits = $1', [{ quota_bytes: SIZE }])
   expect(outcome(await service.upload(newGif()))).toBe('507 quota_exceeded')
+  await service.close()
+})
+
+/** The same clip in other bytes: a box that nobody reads at its end. */
+async function copies(count: number): Promise<Buffer[]> {
+  const mp4 = await readFile(await clip('sound.mp4'))
+  return Array.from({ length: count }, (_, n) =>
+    Buffer.concat([mp4, Buffer.from([0, 0, 0, 9]), Buffer.from(`free${n % 10}`)]),
+  )
+}
+
+test('uploads, imports and pieces that wait or come at once exceed a quota by the files of one clip at most', async () => {
+  const service = await startTestService({ MEDIA_PARALLEL_PER_TOKEN: '20', MEDIA_QUEUE_LIMIT: '100' })
+  const bytes = await copies(10)
+  const site = createServer(({ url }, response) => response.end(bytes[Number(url?.slice(1))])).listen(0, '127.0.0.1')
+  await once(site, 'listening')
+  onTestFinished(() => void site.close())
+  const { port } = site.address() as AddressInfo
+  const stored = async (id: string) =>
+    (await service.deps.pool.query('select * from token_storage where token_id = $1', [id])).rows[0]
+  const first = await service.newToken()
+  expect((await service.upload(bytes[9] as Buffer, [], { token: first.token })).status).toBe(201)
+  const one = Number((await stored(first.id)).bytes)
+
+  const ways = {
+    sync: (n: number, token: string) => service.upload(bytes[n] as Buffer, [], { token }),
+    later: (n: number, token: string) => service.upload(bytes[n] as Buffer, [], { token, prefer: 'respond-async' }),
+    import: (n: number, token: string) =>
+      service.importFrom({ source: `http://127.0.0.1:${port}/${n}` }, { token, prefer: 'respond-async' }),
+    pieces: (n: number, token: string) =>
+      tusOf(service, token).call(
+        'POST',
+        '/tus',
+        {
+          'upload-length': bytes[n]?.length ?? 0,
+          'content-type': 'application/offset+octet-stream',
+          prefer: 'respond-async',
+        },
+        bytes[n],
+      ),
+  }
+  const quota = Math.floor(1.5 * one)
+  const { token, id } = await service.newToken({ limits: { quota_bytes: quota } })
+  const order = (['sync', 'later', 'import', 'pieces'] as const).flatMap((way) => [way, way])
+  const answers = await Promise.all(order.map((way, n) => ways[way](n, token)))
+  const { 201: accepted, ...refusals } = counts(answers)
+  expect([accepted, Object.keys(refusals)]).toEqual([1, ['429 queue_full']])
+  // Whoever comes back finds what is left, until nothing is.
+  const comeBack = async () => {
+    const answer = await ways.later(8, token)
+    return answer.status === 429 ? 'wait' : outcome(answer)
+  }
+  await expect.poll(comeBack).toBe(201)
+  await expect.poll(async () => outcome(await ways.sync(0, token))).toBe('507 quota_exceeded')
+  const kept = await stored(id)
+  expect(Number(kept.bytes)).toBeGreaterThan(quota)
+  expect(Number(kept.bytes)).toBeLessThanOrEqual(quota + one)
+  expect(Number(kept.reserved_bytes)).toBe(0)
   await service.close()
 })
 

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { transcodeSource } from '../src/jobs/transcode-source.ts'
-import { gif } from './gif-bytes.ts'
+import { comment, gif } from './gif-bytes.ts'
+import { heldFfmpeg } from './held-ffmpeg.ts'
 import { createDatabase, idIn, startTestService, type TestService, test } from './service.ts'
 
 const later = { prefer: 'respond-async' }
@@ -34,6 +35,47 @@ test('a clip of one token waits for two of another that has many waiting, with t
   await expect.poll(async () => (await begun()).includes(few.id), { interval: 20 }).toBe(true)
   expect((await begun()).indexOf(few.id)).toBeLessThanOrEqual(2)
   for (const service of services) await service.close()
+  await database.drop()
+})
+
+test.each([
+  { processes: 1, concurrency: 1 },
+  { processes: 1, concurrency: 2 },
+  { processes: 2, concurrency: 1 },
+])('clips of others are made while ten of one token are at work or wait that take long, with %j', async (workers) => {
+  const { processes, concurrency } = workers
+  const database = await createDatabase()
+  const { tools, release } = await heldFfmpeg('bomb')
+  const settings = {
+    MEDIA_DATABASE_URL: database.url,
+    MEDIA_WORKER_CONCURRENCY: String(concurrency),
+    MEDIA_QUEUE_LIMIT: '100',
+  }
+  const services = await Promise.all(Array.from({ length: processes }, () => startTestService(settings, { tools })))
+  const service = services[0] as TestService
+  const slow = await service.newToken()
+  const bomb = (width: number) => {
+    const bytes = picture(width)
+    return Buffer.concat([bytes.subarray(0, -1), comment('bomb'), bytes.subarray(-1)])
+  }
+  for (let n = 0; n < 10; n++) {
+    expect((await service.upload(bomb(30 + n), [], { ...later, token: slow.token })).status).toBe(201)
+  }
+  const atWork = async () => {
+    const sql = `select count(*)::int as jobs from media_queue.job where name = 'transcode' and state = 'active'`
+    return (await service.deps.pool.query(sql)).rows[0].jobs
+  }
+  await expect.poll(atWork).toBe(processes * concurrency)
+  for (let n = 0; n < 3; n++) {
+    const { token } = await service.newToken()
+    const made = await service.upload(picture(50 + n), [], { token })
+    expect([made.status, made.headers.get('x-media-state')]).toEqual([201, 'ready'])
+  }
+  await expect.poll(atWork).toBe(processes * concurrency)
+  await release()
+  const processing = `select from sources where state = 'processing'`
+  await expect.poll(async () => (await service.deps.pool.query(processing)).rowCount).toBe(0)
+  for (const each of services) await each.close()
   await database.drop()
 })
 

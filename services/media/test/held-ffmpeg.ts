@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import type { MediaTools } from '../src/transcode/binaries.ts'
+import { workFiles } from '../src/transcode/ffmpeg-command.ts'
 import { embeddedTools } from './clips.ts'
 
 export interface HeldFfmpeg {
@@ -13,8 +14,11 @@ export interface HeldFfmpeg {
   release(): Promise<void>
 }
 
-/** An ffmpeg that begins and does nothing until the test lets it: what comes while a clip is made comes in time on any machine. */
-export async function heldFfmpeg(): Promise<HeldFfmpeg> {
+/**
+ * An ffmpeg that begins and does nothing until the test lets it: what comes while a clip is made comes in time on any machine.
+ * With `marked` only clips are held that have this word in their bytes.
+ */
+export async function heldFfmpeg(marked?: string): Promise<HeldFfmpeg> {
   const directory = await mkdtemp(join(tmpdir(), 'held-ffmpeg-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const [path, begun, released] = ['ffmpeg', 'begun', 'released'].map((name) => join(directory, name)) as [
@@ -23,7 +27,8 @@ export async function heldFfmpeg(): Promise<HeldFfmpeg> {
     string,
   ]
   const wait = `: >'${begun}'; until [ -e '${released}' ]; do sleep 0.05; done`
-  await writeFile(path, `#!/bin/sh\n${wait}\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`, { mode: 0o755 })
+  const hold = marked === undefined ? wait : `if grep -q '${marked}' ${workFiles.input}; then ${wait}; fi`
+  await writeFile(path, `#!/bin/sh\n${hold}\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`, { mode: 0o755 })
   return {
     // A sandbox would not let it say that it has begun.
     tools: {

@@ -92,6 +92,13 @@ describe('refused, with nothing left behind', () => {
     ['31 seconds', () => clip('long.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 31 }],
     ['61 seconds', () => clip('minute.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 61 }],
     ['a huge canvas', async () => gif(9000, 9000, [{ delay: 10, width: 1, height: 1 }]), 422, 'dimensions_exceeded'],
+    [
+      'a canvas of 16 million pixels for 298 frames of one',
+      async () => gif(4095, 4095, Array(298).fill({ delay: 10, width: 1, height: 1 })),
+      422,
+      'too_many_frames',
+      { limit: 59 },
+    ],
     ...(['wide.mp4', 'huge.mp4', 'huge.webm'] as const).map(
       (name): [string, () => Promise<string>, number, string, object] => [
         `${name}, a picture over the limit`,

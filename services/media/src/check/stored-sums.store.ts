@@ -10,8 +10,8 @@ export interface StoredSum {
 
 /** Those that are wrong. In one statement: both change in the same transactions, so they are of one moment. */
 export async function listWrongSums(db: Kysely<DB>): Promise<StoredSum[]> {
-  const isWrong = sql<boolean>`(coalesce(counted.clips, 0), coalesce(counted.bytes, 0))
-    <> (coalesce(noted.clips, 0), coalesce(noted.bytes, 0))`
+  const isWrong = sql<boolean>`(coalesce(counted.clips, 0), coalesce(counted.bytes, 0), coalesce(counted.reserved, 0))
+    <> (coalesce(noted.clips, 0), coalesce(noted.bytes, 0), coalesce(noted.reserved_bytes, 0))`
   return db
     .selectFrom('api_tokens')
     .leftJoin('token_storage as noted', 'noted.token_id', 'api_tokens.id')
@@ -36,12 +36,12 @@ export async function correctSum(trx: Transaction<DB>, tokenId: string): Promise
   const counted = await countStored(trx).where('clips.token_id', '=', tokenId).executeTakeFirst()
   await trx
     .updateTable('token_storage')
-    .set({ clips: counted?.clips ?? 0, bytes: counted?.bytes ?? 0 })
+    .set({ clips: counted?.clips ?? 0, bytes: counted?.bytes ?? 0, reserved_bytes: counted?.reserved ?? 0 })
     .where('token_id', '=', tokenId)
     .execute()
 }
 
-/** As the triggers of migration 0008 do it, for all clips at once. */
+/** As the triggers of migrations 0008 and 0009 do it, for all clips at once. */
 const countStored = (db: Kysely<DB>) =>
   db
     .selectFrom('clips')
@@ -50,6 +50,9 @@ const countStored = (db: Kysely<DB>) =>
       'clips.token_id',
       sql<number>`count(*)`.as('clips'),
       sql<number>`sum(sources.bytes + sources.rendition_bytes)::bigint`.as('bytes'),
+      sql<number>`coalesce(sum(sources.reserved_bytes) filter (where sources.state = 'processing'), 0)::bigint`.as(
+        'reserved',
+      ),
     ])
     .where('clips.token_id', 'is not', null)
     .where('sources.state', '!=', 'failed')

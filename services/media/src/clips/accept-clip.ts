@@ -16,6 +16,7 @@ import { probe } from '../probe/probe.ts'
 import { takeAllowance } from '../tokens/allowance.ts'
 import { makeDeleteToken } from '../tokens/delete-token.ts'
 import { findTokenLimits } from '../tokens/tokens.store.ts'
+import { mostRenditionBytes } from '../transcode/most-bytes.ts'
 import { emitEvent } from '../webhooks/emit-event.ts'
 import type { ClipFields } from './clip-fields.ts'
 import { makeClipId } from './clip-id.ts'
@@ -142,7 +143,9 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
     await takeBytes(deps, trx, input, 0)
     // Once more, now that other clips of this token wait.
     await refuseWhenBusy({ ...deps, db: trx }, tokenId)
-    const inserted = await insertSource(trx, { id: deps.newId(), sha256, tokenId, bytes, info, now: deps.now() })
+    const reservedBytes = mostRenditionBytes(info, bytes)
+    const newSource = { id: deps.newId(), sha256, tokenId, bytes, reservedBytes, info, now: deps.now() }
+    const inserted = await insertSource(trx, newSource)
     if (inserted) {
       const job: TranscodeJob = { sourceId: inserted.id, way: wayOf(input) }
       const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(tokenId) })

@@ -39,6 +39,7 @@ interface NewSource {
   sha256: string
   tokenId: string | null
   bytes: number
+  reservedBytes: number
   info: MediaInfo
   now: Date
 }
@@ -54,6 +55,7 @@ export async function insertSource(trx: Transaction<DB>, source: NewSource): Pro
       pipeline_version: PIPELINE_VERSION,
       state: 'processing',
       bytes: source.bytes,
+      reserved_bytes: source.reservedBytes,
       info: jsonb(source.info),
       has_audio: source.info.hasAudio,
       clip_count: 1,

@@ -6,10 +6,10 @@ export const workerVariables = {
   WORKERS_ENABLED: boolean('Transcode in this process; false where separate `worker` processes do.', {
     default: 'true',
   }),
-  WORKER_CONCURRENCY: integer('Clips transcoded at once by one process; by default as many as cores and memory bear.', {
-    min: 1,
-    max: 256,
-  }),
+  WORKER_CONCURRENCY: integer(
+    'Clips of one token transcoded at once by one process; by default as many as cores and memory bear. Clips of other tokens have one slot more.',
+    { min: 1, max: 256 },
+  ),
   QUEUE_LIMIT: integer(
     'Clips waiting or being made before new ones are answered 503; a token that has none of them is let in until there are twice as many.',
     { default: '100', min: 1 },
@@ -33,9 +33,9 @@ export const workerSettings = (
 ) => ({
   worker: {
     enabled: values.WORKERS_ENABLED,
-    concurrency: values.WORKER_CONCURRENCY ?? Math.max(1, Math.floor(slotsOfMachine() / values.WEB_CONCURRENCY)),
+    concurrency: values.WORKER_CONCURRENCY ?? slotsOfProcess(values.WEB_CONCURRENCY),
     /** Of the `worker` command, which is one process whatever WEB_CONCURRENCY says. */
-    concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfMachine(),
+    concurrencyAlone: values.WORKER_CONCURRENCY ?? slotsOfProcess(1),
     processes: values.WEB_CONCURRENCY,
     queueLimit: values.QUEUE_LIMIT,
     extras: values.EXTRAS,
@@ -52,8 +52,12 @@ export const workerSettings = (
 const BYTES_PER_CLIP = 700 * 1024 ** 2
 const BYTES_LEFT_FREE = 1024 ** 3
 
-/** As many clips at once as there are cores, with one thread each: 1.4 times what one clip on all cores gives. */
-function slotsOfMachine(): number {
+/**
+ * As many clips at once as there are cores, with one thread each: 1.4 times what one clip on all cores gives. In memory
+ * each process needs room for one more, because of its slot for other tokens (worker.ts).
+ */
+function slotsOfProcess(processes: number): number {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
-  return Math.max(1, Math.min(availableParallelism(), Math.floor((memory - BYTES_LEFT_FREE) / BYTES_PER_CLIP)))
+  const inMemory = Math.floor((memory - BYTES_LEFT_FREE) / BYTES_PER_CLIP) - processes
+  return Math.max(1, Math.floor(Math.min(availableParallelism(), inMemory) / processes))
 }

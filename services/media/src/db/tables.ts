@@ -83,6 +83,8 @@ interface SourcesTable {
   progress: Generated<number>
   bytes: number
   rendition_bytes: Generated<number>
+  /** Most bytes of its files; counts while it is being made. */
+  reserved_bytes: Generated<number>
   info: Json<MediaInfo>
   has_audio: boolean
   /** A thumbhash of the poster. */
@@ -138,11 +140,13 @@ interface TokenDaysTable {
   bytes: Generated<number>
 }
 
-/** Kept by triggers (migration 0008). */
+/** Kept by triggers (migrations 0008 and 0009). */
 interface TokenStorageTable {
   token_id: string
   clips: Generated<number>
   bytes: Generated<number>
+  /** Beside `bytes`: most bytes of files that are being made. */
+  reserved_bytes: Generated<number>
 }
 
 /** What a remembered refusal was answered with. */

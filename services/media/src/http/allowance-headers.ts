@@ -16,7 +16,8 @@ export async function checkAllowance(
   const now = deps.now()
   const limits = allowancesOf(deps.config.allowances, token.limits)
   const allowances = await findAllowances(deps.db, token.id, limits, now)
-  tell(reply, 'x-quota', allowances.quota)
+  const { quota } = allowances
+  tell(reply, 'x-quota', quota && { limit: quota.limit, used: quota.used + quota.reserved })
   tell(reply, 'x-daily-bytes', allowances.daily)
   refuseOverAllowance(allowances, { kept: atLeastBytes, sent: atLeastBytes }, now)
 }

@@ -76,6 +76,11 @@ describe('refusing', () => {
     ],
     ['a frame larger than its 1x1 canvas', gif(1, 1, [{ delay: 5, left: 60_000 }]), 'dimensions_exceeded'],
     ['50 000 frames of 2000x2000', bomb(2000, 2000, 50_000), 'too_many_frames'],
+    [
+      '298 frames of one pixel on 4095x4095',
+      gif(4095, 4095, Array(298).fill({ delay: 10, width: 1, height: 1 })),
+      'too_many_frames',
+    ],
     ['5000 small frames', bomb(2, 2, 5000), 'too_many_frames'],
     [
       'a million empty comments',
@@ -84,6 +89,16 @@ describe('refusing', () => {
     ],
   ])('%s is refused', async (_, bytes, code) => {
     await expect(measure(await file(bytes))).rejects.toMatchObject({ code })
+  })
+
+  test('5 s of 1080p at 30 frames a second pass, and 30 s at 16', async () => {
+    for (const [frames, delay] of [
+      [150, 3],
+      [480, 6],
+    ] as const) {
+      const path = await file(gif(1920, 1080, Array(frames).fill({ delay, width: 1, height: 1 })))
+      expect((await measure(path)).delaysCentiseconds).toHaveLength(frames)
+    }
   })
 
   test('64 MB of one-byte blocks take no memory', async () => {

@@ -27,6 +27,7 @@ function shownDelay(centiseconds: number): number {
  * Throws corrupt_media, dimensions_exceeded, too_many_frames.
  */
 export async function measureGif(path: string, limits: ProbeLimits): Promise<GifMeasures> {
+  const frameLimits = { frames: limits.frames, pixelFrames: limits.gifPixelFrames }
   const gif: GifMeasures = {
     width: 0,
     height: 0,
@@ -52,7 +53,7 @@ export async function measureGif(path: string, limits: ProbeLimits): Promise<Gif
     gif.framesInsideCanvas &&= right <= gif.width && bottom <= gif.height && block.width > 0 && block.height > 0
     gif.delaysCentiseconds.push(shownDelay(nextDelay))
     nextDelay = 0
-    refuseManyFrames(limits, gif.delaysCentiseconds.length, gif.width, gif.height)
+    refuseManyFrames(frameLimits, gif.delaysCentiseconds.length, gif.width, gif.height)
   }
   const frames = gif.delaysCentiseconds.length
   if (frames === 0) throw apiError('corrupt_media', { cause: 'gif: no frame' })

@@ -8,15 +8,21 @@ export interface ProbeLimits {
   frames: number
   /** Width x height x frames: what decoding costs. */
   pixelFrames: number
+  /** The same of a GIF, whose frames are composed on the whole canvas: a frame of one pixel costs as much as a full one. */
+  gifPixelFrames: number
   streams: number
 }
 
-/** contract/media.md 4.6; the first two are settings. 3700 frames are 30 s at 120 fps and a little; 8e9 pixel-frames are 30 s of 4K at 30 fps. */
+/**
+ * contract/media.md 4.6; the first two are settings. 3700 frames are 30 s at 120 fps and a little; 8e9 pixel-frames are 30 s of
+ * 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 30 CPU seconds; a few KB could ask for any number more.
+ */
 export const defaultProbeLimits: ProbeLimits = {
   durationSeconds: 30,
   side: 4096,
   frames: 3700,
   pixelFrames: 8e9,
+  gifPixelFrames: 1e9,
   streams: 8,
 }
 
@@ -50,7 +56,12 @@ export function refuseLargePicture(limits: ProbeLimits, width: number, height: n
 }
 
 /** Two limits in one: frames as such, and the pixels of all of them. Counting stops at the limit, so no `actual`. */
-export function refuseManyFrames(limits: ProbeLimits, frames: number, width: number, height: number): void {
+export function refuseManyFrames(
+  limits: Pick<ProbeLimits, 'frames' | 'pixelFrames'>,
+  frames: number,
+  width: number,
+  height: number,
+): void {
   const allowed = Math.min(limits.frames, Math.floor(limits.pixelFrames / Math.max(1, width * height)))
   if (frames <= allowed) return
   throw apiError('too_many_frames', { details: { limit: allowed } })

@@ -63,11 +63,16 @@ interface Stored {
 
 /**
  * The bytes that a token keeps: the source and the files of each of its clips. Files that several clips share count for each
- * of them, so that nobody's usage depends on what others do. A sum that triggers keep (migration 0008): clips are many.
+ * of them, so that nobody's usage depends on what others do. `reserved` is the most that files which
+ * are being made may add. Sums that triggers keep (migrations 0008 and 0009): clips are many.
  */
-export async function storedBytes(db: Kysely<DB>, tokenId: string): Promise<number> {
-  const found = await db.selectFrom('token_storage').select('bytes').where('token_id', '=', tokenId).executeTakeFirst()
-  return found?.bytes ?? 0
+export async function storedBytes(db: Kysely<DB>, tokenId: string): Promise<{ used: number; reserved: number }> {
+  const found = await db
+    .selectFrom('token_storage')
+    .select(['bytes as used', 'reserved_bytes as reserved'])
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst()
+  return found ?? { used: 0, reserved: 0 }
 }
 
 interface Done {

@@ -185,7 +185,7 @@ export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan
 const CPU_SECONDS_PER_PIXEL = 2.9e-8
 
 /** The worst legal clip, 30 s of noise in 1080p, makes a webm of 370 MB (12.2 MB a second); more is a runaway. */
-const LARGEST_FILE_BYTES = 512 * 1024 ** 2
+export const LARGEST_FILE_BYTES = 512 * 1024 ** 2
 
 /**
  * What one run may take: ten times the prediction and a start, so that only a file made to be slow gets there. The

@@ -25,6 +25,11 @@ export async function hostileFiles(): Promise<HostileFile[]> {
     ['gif of 65535 x 65535', 'dimensions_exceeded', bomb(65_535, 65_535, 2)],
     ['gif with a frame far outside', 'dimensions_exceeded', gif(4, 4, [{ delay: 9, left: 60_000 }])],
     ['gif of 4096 x 4096 x 50,000', 'too_many_frames', bomb(4_096, 4_096, 50_000)],
+    [
+      'gif of 298 frames of 1 x 1 on 4095 x 4095',
+      'too_many_frames',
+      gif(4_095, 4_095, Array(298).fill({ delay: 10, width: 1, height: 1 })),
+    ],
     ['gif of 1 x 1 x 50,000', 'too_many_frames', bomb(1, 1, 50_000)],
     ['gif of no width', 'corrupt_media', bomb(0, 10, 2)],
     ['mp4 of 8192 x 8192', 'dimensions_exceeded', await readFile(await clip('huge.mp4'))],
