@@ -401,6 +401,8 @@ describe('every address', () => {
     ['PUT', '/media/upload', 405, 'method_not_allowed'],
     ['PUT', '/media/import', 405, 'method_not_allowed'],
     ['POST', '/gif/00000000', 405, 'method_not_allowed'],
+    ['GET', '/media/import?source=https://example.com/a.mp4', 405, 'method_not_allowed'],
+    ['GET', '/media/upload', 405, 'method_not_allowed'],
     ['GET', '/%E0%A4%A', 400, 'invalid_request'],
     ['GET', `/gif/${'x'.repeat(300)}`, 404, 'not_found'],
   ])('%s %s is %i in the one form of errors', async ([method, path, status, code], { service }) => {
@@ -413,6 +415,21 @@ describe('every address', () => {
       reference: `https://media.example/docs/errors#${code}`,
     })
     expect(status === 405 ? response.headers.get('allow') : 'x').toBeTruthy()
+  })
+
+  test('refuses each method that it does not document, and names those it has', async ({ service }) => {
+    const { body } = await service.get('/openapi.json')
+    const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+    for (const [path, operations] of Object.entries<object>(body.paths)) {
+      for (const method of methods.filter((method) => !(method.toLowerCase() in operations))) {
+        // There it carries the other methods of tus, by `X-HTTP-Method-Override`.
+        if (path === '/tus/{id}' && method === 'POST') continue
+        const answer = await service.call(method, path.replaceAll(/\{\w+\}/g, '00000000'))
+        expect([method, path, answer.status]).toEqual([method, path, 405])
+        const allowed = answer.headers.get('allow')?.split(', ') ?? []
+        expect(allowed).toEqual(expect.arrayContaining(Object.keys(operations).map((name) => name.toUpperCase())))
+      }
+    }
   })
 
   test('is in the OpenAPI document', async ({ service }) => {
@@ -455,7 +472,7 @@ describe('every address', () => {
     const telling = (status: number) =>
       operations.filter(({ responses }) => status in responses).map(({ name }) => name)
     expect(telling(408)).toEqual(telling(413))
-    expect(telling(504)).toEqual(['post /media/upload', 'post /tus', 'patch /tus/{id}', 'post /media/import'])
+    expect(telling(504)).toEqual(['post /media/upload', 'post /media/import', 'post /tus', 'patch /tus/{id}'])
   })
 
   test('lets browsers of any site in, with a token or without', async ({ service }) => {
