@@ -119,8 +119,8 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
 
   // Callers with an API token (uploads: see UPLOAD_AUTH)
   await app.register(uploadRoutes, { deps })
-  await app.register(importRoutes, { deps })
   await app.register(tusRoutes, { deps })
+  await app.register(importRoutes, { deps })
   await app.register(listRoutes, { deps })
   await app.register(clipRoutes, { deps })
   await app.register(eventRoutes, { deps })
