@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
@@ -6,23 +7,115 @@ export interface ApiDocs {
   title: string
   version: string
   description: string
+  /** Where clients find the service; its path goes in front of those of the operations. */
+  baseUrl: string
   // biome-ignore lint/suspicious/noExplicitAny: OpenAPI's own type is a dependency of the plugin, not ours
   securitySchemes: Record<string, any>
+  /** Groups of operations, in the order in which they are shown. */
+  tags: readonly string[]
+  /** Bodies that can be sent as they are, by operation: `POST /signup`. */
+  examples: Readonly<Record<string, object>>
+  /** The service's mark, an SVG of ours. */
+  icon: string
 }
 
 /** `GET /openapi.json`, made from the routes' schemas, and a readable `/docs`. Call before routes are registered. */
 export async function documentApi(app: FastifyInstance, docs: ApiDocs): Promise<void> {
+  const { title, version, description, securitySchemes, tags, examples } = docs
+  const { pathname } = new URL(docs.baseUrl)
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: docs.title, version: docs.version, description: docs.description },
-      components: { securitySchemes: docs.securitySchemes },
+      info: { title, version, description },
+      // Below the root of its host the service is at a path that routes do not know.
+      ...(pathname !== '/' && { servers: [{ url: pathname.replace(/\/$/, '') }] }),
+      tags: tags.map((name) => ({ name })),
+      components: { securitySchemes },
+    },
+    transformObject: (document) => {
+      if ('openapiObject' in document) addExamples(document.openapiObject.paths ?? {}, examples)
+      return 'openapiObject' in document ? document.openapiObject : document.swaggerObject
     },
   })
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+  await app.register(docsPage, docs)
+}
+
+interface Media {
+  example?: unknown
+  schema?: { properties?: Record<string, { examples?: unknown[] }> }
+}
+
+/** The parts of OpenAPI's paths that hold examples. */
+type Paths = Record<string, Record<string, { requestBody?: { content?: Record<string, Media> } }>>
+
+/** Throws where an example has no body to stand for: the operation was renamed. */
+function addExamples(paths: object, examples: ApiDocs['examples']): void {
+  for (const [operation, example] of Object.entries(examples)) {
+    const [method = '', path = ''] = operation.split(' ')
+    const content = (paths as Paths)[path]?.[method.toLowerCase()]?.requestBody?.content ?? {}
+    const [media] = Object.values(content)
+    if (!media) throw new Error(`no body is documented for ${operation}`)
+    media.example = example
+    // Forms are filled in by field.
+    for (const [name, value] of Object.entries(example)) {
+      const field = 'multipart/form-data' in content && media.schema?.properties?.[name]
+      if (field) field.examples = [value]
+    }
+  }
+}
+
+/** Everything comes from here; Swagger UI puts pictures and videos of answers into `blob:` addresses. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  'media-src blob:',
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const asset = (name: string) => readFileSync(new URL(`api-docs/${name}`, import.meta.url), 'utf8')
+
+/** Swagger UI's files below a page of ours: its own has no viewport, other people's name, and an inline style. */
+async function docsPage(app: FastifyInstance, { title, icon }: ApiDocs): Promise<void> {
+  app.addHook('onSend', async ({ url }, reply, payload) => {
+    if (!String(reply.getHeader('content-type')).startsWith('text/html')) return payload
+    reply.header('referrer-policy', 'strict-origin-when-cross-origin')
+    // Addresses relative to the page, which may be below a path that we do not know, and has a slash at its end or has not.
+    return pageOf(title, url.split('?', 1)[0]?.endsWith('/') ? 'static' : 'docs/static')
+  })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    staticCSP: true,
-    uiConfig: { docExpansion: 'list', deepLinking: true },
+    staticCSP: POLICY,
+    theme: {
+      css: [{ filename: 'docs.css', content: asset('docs.css') }],
+      js: [{ filename: 'docs.js', content: asset('docs.js') }],
+      favicon: [{ filename: 'icon.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: icon }],
+    },
   })
 }
+
+const pageOf = (title: string, at: string) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} API</title>
+<link rel="icon" type="image/svg+xml" href="${at}/theme/icon.svg">
+<link rel="stylesheet" href="${at}/swagger-ui.css">
+<link rel="stylesheet" href="${at}/theme/docs.css">
+<script src="${at}/swagger-ui-bundle.js" defer></script>
+<script src="${at}/theme/docs.js" defer></script>
+</head>
+<body>
+<header><img src="${at}/theme/icon.svg" width="32" height="32" alt=""><strong>${title}</strong><a href="${at}/../json">openapi.json</a></header>
+<main id="swagger-ui"></main>
+<noscript>This page needs JavaScript; openapi.json has the same for programs.</noscript>
+</body>
+</html>
+`

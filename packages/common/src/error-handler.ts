@@ -56,10 +56,12 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
     return sendError(explainFailure(error, request, answers), request, reply, answers)
   })
 
-  const methodsByPath = collectRoutes(app)
+  const routes = collectRoutes(app)
+  refuseMethodsOfLiterals(app, routes, answers)
   app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0] as string
-    const allowed = methodsByPath.find((route) => route.pattern.test(path))?.methods
+    const path = pathOf(request)
+    const allowed = (routes.find(({ url }) => url === path) ?? routes.find(({ pattern }) => pattern.test(path)))
+      ?.methods
     // A route that took the request and then found nothing is no matter of methods.
     if (!allowed || allowed.has(request.method))
       return sendError(answers.common('not_found', undefined, undefined), request, reply, answers)
@@ -136,9 +138,31 @@ function describeValidation(error: FastifyError): string {
   return [field || error.validationContext, first?.message].filter(Boolean).join(' ')
 }
 
+/**
+ * A router that finds no method of `/media/upload` takes it for a `/media/:id`. It is a path of its own, and every other
+ * method is refused there.
+ */
+function refuseMethodsOfLiterals(app: FastifyInstance, routes: readonly Route[], answers: ErrorAnswers): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const path = request.routeOptions.url?.includes(':') ? pathOf(request) : undefined
+    const literal = path === undefined ? undefined : routes.find(({ url }) => url === path)
+    if (!literal) return done()
+    reply.header('allow', [...literal.methods].join(', '))
+    done(answers.common('method_not_allowed', undefined, undefined))
+  })
+}
+
+const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string
+
+interface Route {
+  url: string
+  pattern: RegExp
+  methods: Set<string>
+}
+
 /** Routes as they are registered; preflight answers (OPTIONS) exist for every path and say nothing about it. */
-function collectRoutes(app: FastifyInstance): { pattern: RegExp; methods: Set<string> }[] {
-  const routes: { url: string; pattern: RegExp; methods: Set<string> }[] = []
+function collectRoutes(app: FastifyInstance): Route[] {
+  const routes: Route[] = []
   app.addHook('onRoute', (route) => {
     const methods = [route.method].flat().filter((method) => method !== 'OPTIONS')
     if (methods.length === 0) return

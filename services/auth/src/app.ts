@@ -30,6 +30,7 @@ import { listUsersRoutes } from './admin/list-users.routes.ts'
 import { messagesRoutes } from './admin/messages.routes.ts'
 import { adminSessionsRoutes } from './admin/sessions.routes.ts'
 import { adminUserRoutes } from './admin/user.routes.ts'
+import { apiDocs } from './api-docs.ts'
 import { noteOrigin } from './audit/origin.ts'
 import type { Deps } from './deps.ts'
 import { apiError } from './errors.ts'
@@ -58,7 +59,6 @@ import { startPageRoutes } from './settings/start-page.routes.ts'
 import { signupRoutes } from './signup/signup.routes.ts'
 import { tokenRoutes } from './token/token.routes.ts'
 import { verifyRoutes } from './verify/verify.routes.ts'
-import { VERSION } from './version.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 
@@ -88,7 +88,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   basePath.noteRoutes(app)
   answerInTurn(app)
   answerWithin(app, config.server.maxRequestSeconds * 1000)
-  installErrorHandler(app, errorAnswers)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
   closeConnectionsOnStop(app)
   ignoreExpectations(app)
@@ -111,15 +110,9 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     maxAge: 600,
   })
   if (config.telemetry.tracing || config.telemetry.metrics) await app.register(telemetryPlugin, { service: 'auth' })
-  await documentApi(app, {
-    title: 'Auth',
-    version: VERSION,
-    description: 'User management and authentication. Errors have two forms, chosen by `X-Supabase-Api-Version`.',
-    securitySchemes: {
-      user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-      admin: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'With the role claim of an admin.' },
-    },
-  })
+  // After the headers that refusals have too, and before the routes, whose methods it knows.
+  installErrorHandler(app, errorAnswers)
+  await documentApi(app, apiDocs(config.server.externalUrl))
 
   // Anybody
   healthRoutes(app, deps)

@@ -91,6 +91,20 @@ describe('bodies', () => {
 })
 
 describe('addresses', () => {
+  test('each documented one refuses the methods that it does not have, and names those it has', async ({ service }) => {
+    const { body } = await service.get('/openapi.json')
+    const id = '00000000-0000-4000-8000-000000000000'
+    for (const [path, operations] of Object.entries<object>(body.paths)) {
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+        if (method.toLowerCase() in operations) continue
+        const { statusCode, headers } = await service.app.inject({ method, url: path.replaceAll(/\{\w+\}/g, id) })
+        expect([method, path, statusCode]).toEqual([method, path, 405])
+        const allowed = String(headers.allow).split(', ')
+        expect(allowed).toEqual(expect.arrayContaining(Object.keys(operations).map((name) => name.toUpperCase())))
+      }
+    }
+  })
+
   test('an unknown one is 404, a known one with another method 405 with Allow', async ({ service }) => {
     expect(await service.get('/nothing/here')).toMatchObject({ status: 404, body: { error_code: 'not_found' } })
     const { status, body, headers } = await service.get('/signup')

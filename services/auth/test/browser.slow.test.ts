@@ -61,6 +61,27 @@ describe('in a browser', { tags: 'chromium' }, () => {
     site?.close()
   })
 
+  test('/docs fits a phone, complains of nothing, begins with sign-up, and its example can be sent', async () => {
+    const phone = await (await browser.newContext({ viewport: { width: 390, height: 844 } })).newPage()
+    const complaints: string[] = []
+    phone.on('console', (message) => complaints.push(message.text()))
+    phone.on('requestfailed', (request) => complaints.push(request.url()))
+    await phone.goto(`${auth}/docs`)
+    const first = phone.locator('.opblock').first()
+    await first.locator('.opblock-summary-control').press('Enter')
+    expect(await first.locator('[data-path]').getAttribute('data-path')).toBe('/signup')
+    expect([await phone.title(), await phone.locator('header').textContent()]).toEqual([
+      'Auth API',
+      expect.stringContaining('Auth'),
+    ])
+    await first.locator('.try-out__btn').click()
+    expect(await phone.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    await first.locator('.execute').click()
+    const status = first.locator('.live-responses-table tbody .response-col_status').first()
+    await expect.poll(() => status.textContent()).toContain('200')
+    expect(complaints).toEqual([])
+  })
+
   const open = async () => {
     const tab = await (await browser.newContext()).newPage()
     await tab.goto(siteUrl)

@@ -19,6 +19,7 @@ import {
 import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { apiDocs } from './api-docs.ts'
 import { clipRoutes } from './clips/clip.routes.ts'
 import { eventRoutes } from './clips/events.routes.ts'
 import { listRoutes } from './clips/list.routes.ts'
@@ -40,7 +41,6 @@ import { pageRoutes } from './pages/page.routes.ts'
 import { tokenRoutes } from './tokens/token.routes.ts'
 import { tusRoutes } from './uploads/tus.routes.ts'
 import { uploadRoutes } from './uploads/upload.routes.ts'
-import { VERSION } from './version.ts'
 import { webhookRoutes } from './webhooks/webhook.routes.ts'
 
 /** Of JSON bodies; forms have limits of their own. */
@@ -76,7 +76,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   acceptEmptyDeletes(app)
 
   answerInTurn(app)
-  installErrorHandler(app, answers)
   answerProblems(app)
   closeConnectionsOnStop(app)
   ignoreExpectations(app)
@@ -101,12 +100,9 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     maxAge: 600,
   })
   if (config.telemetry.tracing || config.telemetry.metrics) await app.register(telemetryPlugin, { service: 'media' })
-  await documentApi(app, {
-    title: 'Media',
-    version: VERSION,
-    description: 'Hosts short clips as gif, jpg, mp4 and webm, with a page, an embed and oEmbed.',
-    securitySchemes: { token: { type: 'apiKey', in: 'header', name: 'Token' } },
-  })
+  // After the headers that refusals have too, and before the routes, whose methods it knows.
+  installErrorHandler(app, answers)
+  await documentApi(app, apiDocs(config.site.baseUrl))
 
   // Anybody
   healthRoutes(app, { db: deps.db, isStopping })

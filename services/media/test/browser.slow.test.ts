@@ -1,7 +1,9 @@
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Browser, launchBrowser, type Page } from '@services/common/testing/browser'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -33,7 +35,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     onTestFinished(() => context.close())
     const page = await context.newPage()
     const complaints: string[] = []
-    page.on('console', (message) => message.text().includes('favicon') || complaints.push(message.text()))
+    page.on('console', (message) => complaints.push(message.text()))
     page.on('requestfailed', (request) => complaints.push(request.url()))
     return { page, complaints: () => complaints.filter((text) => /policy|refused|\/f\//i.test(text)) }
   }
@@ -245,6 +247,104 @@ describe('in a browser', { tags: 'chromium' }, () => {
       await playing(page, { frame: 'iframe' })
       expect('if-none-match' in (await (await player).allHeaders())).toBe(isAskedAgain)
     }
+    expect(complaints()).toEqual([])
+  })
+
+  test.each([
+    ['a narrow column', 300, 160],
+    ['a wide one', 1200, 160],
+    ['a narrow column, a clip larger than a page', 300, 2560],
+    ['a wide one, a clip larger than a page', 1200, 2560],
+  ])('the embed fits %s', async (_, column, width) => {
+    const shownId = width === 160 ? id : idIn(await service.upload(await clip('large.mp4')))
+    const { body } = await service.get(`/media/${shownId}`, { token: service.token })
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.goto(await startBlog(`<div style="width: ${column}px; overflow: auto">${body.success.embed}</div>`))
+    const box = await page.locator('iframe').boundingBox()
+    const shownWidth = Math.min(column, width, 960)
+    expect(box?.width).toBeCloseTo(shownWidth, 0)
+    expect(box?.height).toBeCloseTo((shownWidth * Number(body.success.meta.height)) / width, 0)
+    const overflow = page.locator('div').evaluate((each) => {
+      const { scrollWidth, clientWidth } = each as unknown as Record<string, number>
+      return [scrollWidth, clientWidth]
+    })
+    expect(await overflow).toEqual([column, column])
+  })
+
+  test('the embed plays in the page of an application, which is no http', async () => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    const { body } = await service.get(`/media/${id}`, { token: service.token })
+    const folder = await mkdtemp(join(tmpdir(), 'application-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    await writeFile(join(folder, 'index.html'), `<!doctype html>${body.success.embed}`)
+    await page.goto(`file://${folder}/index.html`)
+    await playing(page, { frame: 'iframe' })
+    expect(complaints()).toEqual([])
+  })
+
+  test('without a mouse the page copies its link and its embed code, and saves a file under its title', async () => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: service.url })
+    const titled = idIn(await service.upload(await clip('plain.mp4'), [['title', 'Grüße: 1/2']]))
+    await page.goto(`${service.url}/gif/${titled}`)
+    const copied = () => page.evaluate('navigator.clipboard.readText()')
+    await page.getByRole('button', { name: 'Copy link' }).press('Enter')
+    await expect.poll(() => page.locator('p[role=status]').textContent()).toBe('Copied')
+    expect(await copied()).toBe(`${service.url}/gif/${titled}`)
+    await page.getByRole('button', { name: 'Copy embed code' }).press('Space')
+    await expect.poll(copied).toContain(`<iframe src="${service.url}/embed/${titled}"`)
+    expect(complaints()).toEqual([])
+
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Save as GIF' }).press('Enter')
+    expect((await download).suggestedFilename()).toBe('Grüße 1 2.gif')
+  })
+
+  test('without scripts there are no buttons that do nothing', async () => {
+    const { page } = await openPage({ javaScriptEnabled: false })
+    await page.goto(`${service.url}/gif/${id}`)
+    expect(await page.getByRole('link', { name: 'Save as GIF' }).isVisible()).toBe(true)
+    expect(await page.getByRole('button').count()).toBe(0)
+  })
+
+  test.each(['light', 'dark'] as const)('no page is wider than a phone or complains, %s', async (colorScheme) => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width: 390, height: 844 })
+    for (const path of ['', `gif/${id}`, 'docs/errors', 'docs']) {
+      await page.goto(`${service.url}/${path}`)
+      if (path === 'docs') await page.waitForSelector('.opblock-summary')
+      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 390])
+      const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+      const [red = 0] = String(background).match(/\d+/g) ?? []
+      expect([path, Number(red) > 127]).toEqual([path, colorScheme === 'light'])
+    }
+    expect(complaints()).toEqual([])
+  })
+
+  test('a clip is never larger than its files, and its card is no wider than it needs', async () => {
+    const { page } = await openPage({ javaScriptEnabled: true })
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.goto(`${service.url}/gif/${id}`)
+    expect((await page.locator('video.moving').boundingBox())?.width).toBe(160)
+    expect((await page.locator('article').boundingBox())?.width).toBe(512)
+  })
+
+  test('operations of /docs can be tried: a form sends what was filled in, and no more', async () => {
+    const { page, complaints } = await openPage({ javaScriptEnabled: true })
+    await page.goto(`${service.url}/docs`)
+    await page.click('.authorize')
+    await page.fill('input[type=text]', service.token)
+    await page.press('input[type=text]', 'Enter')
+    await page.click('.modal-ux .btn-done')
+    const operation = page.locator('.opblock', { has: page.locator('[data-path="/media/upload"]') })
+    await operation.locator('.opblock-summary-control').press('Enter')
+    await operation.locator('.try-out__btn').click()
+    await operation.locator('input[type=file]').setInputFiles(await clip('plain.gif'))
+    await operation.locator('.execute').click()
+    await expect
+      .poll(() => operation.locator('.live-responses-table tbody .response-col_status').first().textContent())
+      .toContain('201')
     expect(complaints()).toEqual([])
   })
 

@@ -14,17 +14,17 @@ const NGINX = findProgram('nginx') ?? 'nginx'
 test('the nginx of the README serves files, parts, conditions and deletions', { tags: 'nginx' }, async () => {
   const service = await startTestService({ MEDIA_ACCEL_PREFIX: '/blobs' })
   onTestFinished(() => service.close())
-  const id = idIn(await service.upload(await clip('plain.mp4')))
+  const id = idIn(await service.upload(await clip('plain.mp4'), [['title', 'Grüße']]))
   const front = await startNginx(service)
-  const { bytes } = await fromNginx(front, `/f/${id}.mp4`)
-  const whole = await fromNginx(front, `/f/${id}.mp4?download=1`)
+  const whole = await fromNginx(front, `/f/${id}.mp4`)
+  const { bytes } = whole
   expect(whole.status).toBe(200)
   expect(bytes.subarray(4, 8).toString()).toBe('ftyp')
   expect(Object.fromEntries(whole.headers)).toMatchObject({
     'content-type': 'video/mp4',
     'content-length': String(bytes.length),
     'cache-control': 'public, max-age=31536000, immutable',
-    'content-disposition': `attachment; filename="${id}.mp4"`,
+    'content-disposition': `inline; filename="${id}.mp4"`,
     'content-security-policy': expect.stringMatching(/^default-src 'none'; .*; sandbox/),
     'x-content-type-options': 'nosniff',
     'strict-transport-security': 'max-age=31536000',
@@ -32,6 +32,11 @@ test('the nginx of the README serves files, parts, conditions and deletions', { 
     'access-control-allow-origin': '*',
     'accept-ranges': 'bytes',
   })
+  const saved = await fromNginx(front, `/f/${id}.mp4?download=1`)
+  expect(saved.bytes.equals(bytes)).toBe(true)
+  expect(saved.headers.get('content-disposition')).toBe(
+    `attachment; filename="Grue.mp4"; filename*=UTF-8''Gr%C3%BC%C3%9Fe.mp4`,
+  )
   const etag = whole.headers.get('etag') ?? ''
   const part = await fromNginx(front, `/f/${id}.mp4`, { range: 'bytes=2-5', 'if-range': etag })
   expect([part.status, part.bytes.equals(bytes.subarray(2, 6))]).toEqual([206, true])

@@ -42,6 +42,10 @@ test('a clip whose job is lost again and again is failed in the end, with nothin
   await loseJobs(service)
   await tidyUp(service)
   expect(await detailsOf(service, id)).toMatchObject({ state: 'failed', failure: { code: 'internal' } })
+  // An owner without a token has the page alone.
+  const page = await service.get(`/gif/${id}`)
+  expect([page.status, page.text]).toEqual([404, expect.stringContaining('could not be processed')])
+  expect(page.text).toContain('href="https://media.example/docs/errors#internal"')
   expect(await jobsIn(service)).toEqual([])
   expect(await service.listFiles()).toEqual([])
   await service.close()

@@ -45,8 +45,17 @@ describe('files', () => {
     for (const [kind, type] of Object.entries(types)) {
       expect((await service.get(`/f/${id}.${kind}`)).headers.get('content-type')).toBe(type)
     }
-    const download = await service.get(`/f/${id}.gif?download=1`)
-    expect(download.headers.get('content-disposition')).toBe(`attachment; filename="${id}.gif"`)
+  })
+
+  test('are saved under the title of the clip, which caches ask for each time', async ({ service, id }) => {
+    const saved = async () => (await service.get(`/f/${id}.gif?download=1`)).headers
+    expect((await saved()).get('content-disposition')).toBe('attachment; filename="Hello & you.gif"')
+    expect((await saved()).get('cache-control')).toBe('public, no-cache')
+    const other = idIn(await service.upload(await clip('plain.gif'), [['title', 'Grüße']]))
+    const { headers } = await service.get(`/f/${other}.jpg?download=1`)
+    expect(headers.get('content-disposition')).toBe(
+      `attachment; filename="Grue.jpg"; filename*=UTF-8''Gr%C3%BC%C3%9Fe.jpg`,
+    )
   })
 
   test('HEAD tells the same without the bytes', async ({ service, id, mp4 }) => {
@@ -262,7 +271,9 @@ describe('pages', () => {
     }
     const sized = { thumbnail_width: 1920, thumbnail_height: 1080 }
     expect((await service.get(`/oembed/${id}`)).body).toMatchObject(sized)
-    expect((await service.get(`/oembed/${id}?maxwidth=1920`)).body).toMatchObject({ width: 1920, ...sized })
+    expect((await service.get(`/oembed/${id}?maxwidth=1920`)).body).toMatchObject({ width: 960, height: 540, ...sized })
+    expect(text).toContain('<meta name="twitter:player:width" content="960">')
+    expect(answer.body.success.embed).toContain('width="960" height="540"')
     expect((await service.get(`/oembed/${id}?maxwidth=1919`)).body).not.toHaveProperty('thumbnail_url')
   })
 
@@ -276,19 +287,59 @@ describe('pages', () => {
     expect(headers.get('cache-control')).toBe('public, no-cache')
   })
 
-  test('the player may be framed by anybody, and its script is there', async ({ service, id }) => {
+  test('a clip that is not safe for work has no picture and no video in any preview', async ({ service }) => {
+    const id = idIn(await service.upload(await clip('plain.gif'), [['nsfw', 'true']]))
+    const { text } = await service.get(`/gif/${id}`)
+    const [, head = ''] = /<head>(.*)<\/head>/s.exec(text) ?? []
+    expect(head).not.toMatch(/files\.example|og:(image|video):|application\/ld\+json|twitter:(image|player)/)
+    expect(head).toContain('<meta name="rating" content="adult">')
+    expect(text).not.toContain('<img')
+    for (const path of [`/oembed/${id}`, `/oembed/${id}?format=xml`]) {
+      expect((await service.get(path)).text).not.toMatch(/thumbnail|files\.example/)
+    }
+  })
+
+  test('the player may be framed by any site and application, and its script is there', async ({ service, id }) => {
     const { status, text, headers } = await service.get(`/embed/${id}`)
     expect(status).toBe(200)
-    expect(headers.get('content-security-policy')).toContain('frame-ancestors *')
+    expect(headers.get('content-security-policy')).not.toContain('frame-ancestors')
     expect(headers.get('content-security-policy')).toContain('script-src https://media.example/embed.js')
     expect(text).toContain('<script src="https://media.example/embed.js" defer>')
     const script = await service.get('/embed.js')
     expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
   })
 
-  test('the bare address names the documentation', async ({ service }) => {
+  test.for(['/favicon.svg', '/favicon.ico'])('%s is the icon that pages name', async (path, { service, id }) => {
+    const { status, headers, text } = await service.get(path)
+    expect([status, headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
+    expect(text).toMatch(/^<svg /)
+    for (const page of ['/', `/gif/${id}`, `/embed/${id}`, '/docs/errors']) {
+      const { text, headers } = await service.get(page)
+      expect(text).toContain('<link rel="icon" href="https://media.example/favicon.svg" type="image/svg+xml">')
+      expect(headers.get('content-security-policy')).toContain('img-src https://media.example/favicon.svg')
+    }
+  })
+
+  test('crawlers may read pages and files, and are kept from the API', async ({ service }) => {
+    const { status, headers, text } = await service.get('/robots.txt')
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+    expect(text.split('\n')).toEqual(
+      expect.arrayContaining([
+        'User-agent: *',
+        'Allow: /$',
+        'Allow: /gif/',
+        'Allow: /f/',
+        'Allow: /oembed',
+        'Disallow: /',
+      ]),
+    )
+    expect(text).not.toMatch(/Allow: \/(media|tus|tokens|webhooks|health)/)
+  })
+
+  test('the bare address names the documentation and where a token comes from', async ({ service }) => {
     const { status, text } = await service.get('/')
-    expect([status, text]).toEqual([200, expect.stringContaining('href="docs"')])
+    expect([status, text]).toEqual([200, expect.stringContaining('href="https://media.example/docs"')])
+    expect(text).toContain('<code>tokens create</code>')
     expect((await service.get('/docs')).status).toBe(200)
     const { body } = await service.get('/nothing')
     const { pathname, hash } = new URL(body.reference)
@@ -378,15 +429,14 @@ describe('details and deletion', () => {
     }
     // A person is told in words, in a frame too.
     for (const [path, frames] of [
-      [`/gif/${id}`, "'none'"],
-      [`/embed/${id}`, '*'],
+      [`/gif/${id}`, /frame-ancestors 'none'$/],
+      [`/embed/${id}`, /form-action 'none'$/],
     ] as const) {
       const { status, text, headers } = await service.get(path, { accept: 'text/html,*/*;q=0.8' })
       expect([status, headers.get('content-type')]).toEqual([410, 'text/html; charset=utf-8'])
       expect(text).toContain('This media item was removed.')
-      expect(headers.get('content-security-policy')).toMatch(
-        new RegExp(`^default-src 'none'; .*frame-ancestors ${frames.replace('*', '\\*')}$`),
-      )
+      expect(text).toContain('href="https://media.example/"')
+      expect(headers.get('content-security-policy')).toMatch(frames)
       expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['no-store', 'Accept'])
     }
     expect((await service.get(`/media/${id}`, { token: service.token })).status).toBe(410)
@@ -401,6 +451,8 @@ describe('every address', () => {
     ['PUT', '/media/upload', 405, 'method_not_allowed'],
     ['PUT', '/media/import', 405, 'method_not_allowed'],
     ['POST', '/gif/00000000', 405, 'method_not_allowed'],
+    ['GET', '/media/import?source=https://example.com/a.mp4', 405, 'method_not_allowed'],
+    ['GET', '/media/upload', 405, 'method_not_allowed'],
     ['GET', '/%E0%A4%A', 400, 'invalid_request'],
     ['GET', `/gif/${'x'.repeat(300)}`, 404, 'not_found'],
   ])('%s %s is %i in the one form of errors', async ([method, path, status, code], { service }) => {
@@ -413,6 +465,21 @@ describe('every address', () => {
       reference: `https://media.example/docs/errors#${code}`,
     })
     expect(status === 405 ? response.headers.get('allow') : 'x').toBeTruthy()
+  })
+
+  test('refuses each method that it does not document, and names those it has', async ({ service }) => {
+    const { body } = await service.get('/openapi.json')
+    const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+    for (const [path, operations] of Object.entries<object>(body.paths)) {
+      for (const method of methods.filter((method) => !(method.toLowerCase() in operations))) {
+        // There it carries the other methods of tus, by `X-HTTP-Method-Override`.
+        if (path === '/tus/{id}' && method === 'POST') continue
+        const answer = await service.call(method, path.replaceAll(/\{\w+\}/g, '00000000'))
+        expect([method, path, answer.status]).toEqual([method, path, 405])
+        const allowed = answer.headers.get('allow')?.split(', ') ?? []
+        expect(allowed).toEqual(expect.arrayContaining(Object.keys(operations).map((name) => name.toUpperCase())))
+      }
+    }
   })
 
   test('is in the OpenAPI document', async ({ service }) => {

@@ -35,7 +35,12 @@ const ownerMembers = {
     sha256: Type.String(),
   }),
   sizes: Type.Record(Type.String(), FileShape, { description: 'By kind; empty until the files are ready.' }),
-  failure: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  failure: Type.Optional(
+    Type.Object(
+      { code: Type.String(), message: Type.String() },
+      { description: 'Why it failed; the page of the clip says the same.' },
+    ),
+  ),
 }
 
 export const DetailsShape = Type.Object({ ...ResultShape.properties, ...ownerMembers })

@@ -76,7 +76,7 @@ export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Prom
 }
 
 export type FoundFile =
-  | { state: 'ready'; sha256: string; bytes: number; readyAt: Date }
+  | { state: 'ready'; sha256: string; bytes: number; readyAt: Date; title: string | null }
   | { state: 'processing'; progress: number }
   | { state: 'failed' }
   | { state: 'deleted' }
@@ -89,7 +89,8 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
     .leftJoin('renditions', (join) =>
       join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
     )
-    .select(['sources.state', 'sources.progress', 'sources.finished_at', 'renditions.sha256', 'renditions.bytes'])
+    .select(['clips.title', 'sources.state', 'sources.progress', 'sources.finished_at'])
+    .select(['renditions.sha256', 'renditions.bytes'])
     .where('clips.id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
@@ -98,7 +99,8 @@ export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind):
   if (row.state === 'failed') return { state: 'failed' }
   if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
   if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
-  return { state: 'ready', sha256: row.sha256.toString('hex'), bytes: row.bytes, readyAt: row.finished_at }
+  const { title, bytes, finished_at: readyAt } = row
+  return { state: 'ready', sha256: row.sha256.toString('hex'), bytes, readyAt, title }
 }
 
 export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => extra === kind)

@@ -1,7 +1,9 @@
 import type { Config } from '../config.ts'
 import type { ExtraKind, MainKind } from '../db/tables.ts'
+import { errorCatalogue } from '../errors.ts'
 import type { ClipView } from '../pages/clip-view.ts'
 import { embedSnippet } from '../pages/embed-snippet.ts'
+import { ERRORS_PATH } from '../pages/errors-page.ts'
 import { fitVideo } from '../transcode/geometry.ts'
 import type { Clip } from './clips.store.ts'
 
@@ -44,9 +46,14 @@ export function toView(clip: Clip, { name, baseUrl, filesBaseUrl, filesRedirectU
     tags: clip.tags,
     nsfw: clip.nsfw,
     attribution: clip.attribution ?? undefined,
-    width: clip.info.width,
-    height: clip.info.height,
-    served: fitVideo(clip.info),
+    ...fitVideo(clip.info),
+    failure: clip.errorCode
+      ? {
+          code: clip.errorCode,
+          message: errorCatalogue[clip.errorCode].message,
+          reference: `${baseUrl}${ERRORS_PATH}#${clip.errorCode}`,
+        }
+      : undefined,
     durationSeconds: clip.info.durationSeconds,
     hasAudio: clip.hasAudio,
     placeholder: clip.placeholder ?? undefined,

@@ -11,6 +11,7 @@ import { errorResponses } from '../http/shapes.ts'
 import { parseRanges } from './byte-range.ts'
 import { openRange, openRanges } from './open-ranges.ts'
 import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
+import { saveAs } from './save-as.ts'
 
 /** By the ending of an address. */
 const FILES: Record<string, { kind: RenditionKind; type: string }> = {
@@ -47,7 +48,9 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       summary: 'One of the four files: gif, jpg, mp4, webm; av1.mp4 and webp where they were made',
       params: Type.Object({ id: Type.String(), kind: Type.String() }),
       querystring: Type.Object({
-        download: Type.Optional(Type.String({ description: '`1` saves instead of showing.' })),
+        download: Type.Optional(
+          Type.String({ description: '`1` saves instead of showing, under the title of the clip.' }),
+        ),
       }),
       response: {
         202: Type.Object({ state: Type.Literal('processing'), progress: Type.Number() }),
@@ -159,13 +162,16 @@ const nameOf = ({ kind, file }: Wanted): BlobName => ({ sha256: file.sha256, ext
 const notInStore = ({ id, kind }: Wanted) => new Error(`the ${kind} of clip ${id} is not in the store`)
 
 function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted) {
+  // The bytes are for ever, the title they are saved under is not.
+  const save = { 'cache-control': 'public, no-cache', 'content-disposition': saveAs(file.title ?? id, { id, ending }) }
   reply.headers({
     'content-type': type,
     'cache-control': 'public, max-age=31536000, immutable',
     etag: `"${file.sha256}"`,
     'last-modified': file.readyAt.toUTCString(),
     'accept-ranges': 'bytes',
-    'content-disposition': `${download ? 'attachment' : 'inline'}; filename="${id}.${ending}"`,
+    'content-disposition': `inline; filename="${id}.${ending}"`,
+    ...(download && save),
     'content-security-policy': FILE_POLICY,
     'cross-origin-resource-policy': 'cross-origin',
   })

@@ -25,7 +25,9 @@ export const ResultShape = Type.Object({
   page: Type.String({ description: 'Page of the media.' }),
   files: Type.Object({ gif: Type.String(), jpg: Type.String(), mp4: Type.String(), webm: Type.String() }),
   oembed: Type.String({ description: 'oEmbed address.' }),
-  embed: Type.String({ description: 'HTML of an iframe that shows the media.' }),
+  embed: Type.String({
+    description: 'HTML of an iframe that shows the media, 960 x 640 pixels at most and never wider than its column.',
+  }),
   meta: Type.Object({
     duration: Type.String({ description: 'Seconds with the suffix s, as in 2.5s.' }),
     frames: Type.String(),

@@ -20,17 +20,20 @@ describe('every state', () => {
     { nsfw: true },
     { state: 'processing' },
     { state: 'failed' },
+    { state: 'failed', failure: { code: 'x', message: HOSTILE, reference: 'https://clips.example/docs/errors#x' } },
     { title: undefined, tags: [] },
     { attribution: { site: 'twitter', user: 'jack' }, hasAudio: true },
     hostile,
     { ...hostile, state: 'processing' },
     { ...hostile, nsfw: true },
-  ])('nests, runs no script and has no style but its own', (changes) => {
+  ])('nests, runs no script but its own and has no style but its own', (changes) => {
     const elements = elementsOf(clipPage(clipWith(changes)))
     expect(elements.slice(0, 2).map(({ name }) => name)).toEqual(['html', 'head'])
     for (const { name, attributes } of elements) {
       expect(Object.keys(attributes).filter((key) => key.startsWith('on') || key === 'style')).toEqual([])
-      if (name === 'script') expect(attributes).toEqual({ type: 'application/ld+json' })
+      if (name === 'script' && attributes.type !== 'application/ld+json') {
+        expect(attributes.src).toMatch(/^https:\/\/clips\.example\/clip\.js\?v=\w+$/)
+      }
     }
     expect(elements.filter(({ name }) => name === 'style')).toHaveLength(1)
     expect(elements.filter(({ name }) => name === 'h1')).toHaveLength(1)
@@ -100,10 +103,31 @@ describe('head', () => {
     const links = elementsOf(clipPage(clipWith())).filter(({ name }) => name === 'link')
     const page = encodeURIComponent('https://clips.example/gif/aB3dE9xK')
     expect(links.map(({ attributes }) => [attributes.rel, attributes.type, attributes.href])).toEqual([
+      ['icon', 'image/svg+xml', 'https://clips.example/favicon.svg'],
       ['canonical', undefined, 'https://clips.example/gif/aB3dE9xK'],
       ['alternate', 'application/json+oembed', `https://clips.example/oembed?url=${page}&format=json`],
       ['alternate', 'text/xml+oembed', `https://clips.example/oembed?url=${page}&format=xml`],
     ])
+  })
+
+  test('the player on other sites fits a page, however large the files are', () => {
+    const meta = Object.fromEntries(metaOf(clipWith({ width: 1080, height: 1920 }), 'name'))
+    expect([meta['twitter:player:width'], meta['twitter:player:height']]).toEqual(['360', '640'])
+  })
+
+  test('a sensitive clip is words alone in previews: no picture, no video, no player', () => {
+    const clip = clipWith({ nsfw: true })
+    const page = clipPage(clip)
+    const properties = metaOf(clip, 'property').map(([name]) => name)
+    expect(properties).toEqual(['og:type', 'og:site_name', 'og:title', 'og:description', 'og:url'])
+    expect(metaOf(clip, 'name').filter(([name]) => name?.startsWith('twitter:'))).toEqual([
+      ['twitter:card', 'summary'],
+      ['twitter:title', 'A cat jumps'],
+      ['twitter:description', 'A 4.1 s clip, 640 × 360.'],
+    ])
+    expect(page).not.toContain('application/ld+json')
+    // Previews that find nothing in the head take a picture of the page.
+    expect(elementsOf(page).filter(({ name }) => name === 'img')).toEqual([])
   })
 
   test('search engines get a VideoObject, whatever the title holds', () => {
@@ -161,13 +185,13 @@ describe('body', () => {
   })
 
   test.each([
-    [640, 360, '960', '540'],
+    [640, 360, '640', '360'],
     [360, 640, '360', '640'],
     [1920, 1080, '960', '540'],
-    [160, 120, '320', '240'],
+    [1080, 1920, '360', '640'],
+    [200, 150, '200', '150'],
     [3000, 2, '960', '1'],
-    [1, 1, '2', '2'],
-  ])('a %i x %i clip is shown at %s x %s', (width, height, shownWidth, shownHeight) => {
+  ])('a %i x %i clip is shown at %s x %s, never larger than it is', (width, height, shownWidth, shownHeight) => {
     const video = elementsOf(clipPage(clipWith({ width, height }))).find(({ name }) => name === 'video')
     expect(video?.attributes).toMatchObject({ width: shownWidth, height: shownHeight })
   })
@@ -184,9 +208,21 @@ describe('body', () => {
     expect(page).not.toContain('files.example')
   })
 
-  test('a failed clip says so and does not reload', () => {
-    const page = clipPage(clipWith({ state: 'failed' }))
+  test('files are saved, not opened', () => {
+    const links = elementsOf(clipPage(clipWith())).filter(({ attributes }) => attributes.href?.includes('download'))
+    expect(links.map(({ attributes }) => attributes.href)).toEqual(
+      ['gif', 'mp4', 'webm', 'jpg'].map((kind) => `https://files.example/f/aB3dE9xK.${kind}?download=1`),
+    )
+  })
+
+  test('a failed clip says so and why, leads on, and does not reload', () => {
+    const reference = 'https://clips.example/docs/errors#corrupt_media'
+    const failure = { code: 'corrupt_media', message: 'The file is damaged.', reference }
+    const page = clipPage(clipWith({ state: 'failed', failure }))
     expect(page).toContain('could not be processed')
+    expect(page).toContain('The file is damaged.')
+    expect(page).toContain(`href="${reference}"`)
+    expect(page).toContain('<a class="onward" href="https://clips.example/">')
     expect(page).not.toContain('http-equiv="refresh"')
     expect(page).not.toContain('files.example')
   })
@@ -204,7 +240,8 @@ describe('policy', () => {
     const css = /<style>(.*?)<\/style>/s.exec(clipPage(hostile))?.[1] ?? ''
     const hash = createHash('sha256').update(css).digest('base64')
     expect(clipPagePolicy(clipWith())).toBe(
-      `default-src 'none'; style-src 'sha256-${hash}'; img-src https://files.example; media-src https://files.example; ` +
+      `default-src 'none'; style-src 'sha256-${hash}'; img-src https://clips.example/favicon.svg https://files.example; ` +
+        'media-src https://files.example; script-src https://clips.example/clip.js; ' +
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
   })
@@ -221,7 +258,9 @@ describe('policy', () => {
         /^video { background: url\(data:image\/png;base64,[\w+/=]+\) center \/ contain no-repeat }$/,
       )
       const hashes = styles.map((css) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`)
-      expect(policy(clip)).toContain(`style-src ${hashes.join(' ')}; img-src https://files.example data:; media-src`)
+      expect(policy(clip)).toContain(
+        `style-src ${hashes.join(' ')}; img-src https://clips.example/favicon.svg https://files.example data:; media-src`,
+      )
       expect(page({ ...clip, state: 'processing' })).not.toContain('data:image')
     },
   )

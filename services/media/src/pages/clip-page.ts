@@ -7,39 +7,40 @@
 import { type ClipView, formatSeconds, titleOf } from './clip-view.ts'
 import { creditOf } from './credit.ts'
 import { htmlDocument } from './document.ts'
-import { embedSnippet, type Size } from './embed-snippet.ts'
+import { embedSize, embedSnippet } from './embed-snippet.ts'
 import { headTags } from './head-tags.ts'
 import { type Html, html } from './html.ts'
 import { pagePolicy } from './page-policy.ts'
+import { readScript } from './page-script.ts'
 import { placeholderCss } from './placeholder.ts'
 import { player, refreshTag } from './player.ts'
 import { clipPageCss } from './styles.ts'
 
-/** The box a clip is shown in on a large screen; smaller screens shrink it by CSS. */
-const STAGE: Size = { width: 960, height: 640 }
+/** What the page's buttons do: assets/clip.js. */
+export const CLIP_SCRIPT = readScript('clip.js')
 
-/** Beyond this, a small clip is only blurred, not bigger. */
-const MAX_ENLARGEMENT = 2
+/** The Content-Security-Policy that goes with `clipPage`; its script is at `{site}clip.js`. */
+export const clipPagePolicy = (clip: ClipView): string => policyOf(clip, `${clip.siteUrl}clip.js`)
 
-/** The Content-Security-Policy that goes with `clipPage`. */
-export const clipPagePolicy = pagePolicy({ css: clipPageCss, frameAncestors: "'none'" })
+const policyOf = pagePolicy({ css: clipPageCss, frameAncestors: "'none'" })
 
 /** The HTML document at /gif/{id}, in every state of the clip. */
 export const clipPage = (clip: ClipView): string =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
-    head: html`${refreshTag(clip)}${headTags(clip)}`,
+    siteUrl: clip.siteUrl,
+    head: html`${refreshTag(clip)}${headTags(clip)}${clip.state === 'ready' && script(clip)}`,
     styles: [clipPageCss, placeholderCss(clip)],
     body: html`<header><a href="${clip.siteUrl}">${clip.siteName}</a></header>
 <main>
-<article>
+<article class="clip">
 <div class="stage">
-${player(clip, displaySize(clip))}
+${player(clip, embedSize(clip))}
 </div>
 <div class="about">
 <h1 dir="auto">${titleOf(clip)}</h1>
 <p class="facts">${facts(clip)}</p>
-${tagList(clip)}${clip.state === 'ready' && share(clip)}
+${tagList(clip)}${clip.state === 'ready' && share(clip)}${clip.state === 'failed' && onward(clip)}
 </div>
 </article>
 </main>`,
@@ -63,17 +64,30 @@ function tagList({ tags }: ClipView): Html | false {
   return tags.length > 0 && html`<ul class="tags">${tags.map((tag) => html`<li dir="auto">${tag}</li>`)}</ul>\n`
 }
 
+const script = ({ siteUrl }: ClipView): Html =>
+  html`<script src="${new URL(CLIP_SCRIPT.path.slice(1), siteUrl).href}" defer></script>\n`
+
+const onward = ({ siteUrl }: ClipView): Html => html`<a class="onward" href="${siteUrl}">Add another clip</a>`
+
+const FILES = [
+  ['gif', 'GIF'],
+  ['mp4', 'MP4'],
+  ['webm', 'WebM'],
+  ['jpg', 'JPG'],
+] as const
+
+/** The service names what is saved after the clip; `download` would not, as the files may be on another host. */
 function share(clip: ClipView): Html {
-  return html`<nav class="formats" aria-label="Files"><a href="${clip.urls.gif}">GIF</a><a href="${clip.urls.mp4}">MP4</a><a href="${clip.urls.webm}">WebM</a><a href="${clip.urls.jpg}">JPG</a></nav>
+  const files = FILES.map(
+    ([kind, name]) => html`<a href="${clip.urls[kind]}?download=1" aria-label="Save as ${name}">${name}</a>`,
+  )
+  return html`<nav class="formats" aria-label="Files"><span>Save as</span>${files}</nav>
+<div class="copies"><button type="button" data-copy="${clip.urls.page}" hidden>Copy link</button><button type="button" data-copy="${embedSnippet(clip)}" hidden>Copy embed code</button></div>
+<p class="unseen" role="status"></p>
 <details class="embed">
 <summary>Embed</summary>
 <textarea readonly rows="4" aria-label="Embed code" spellcheck="false">${embedSnippet(clip)}</textarea>
 </details>`
-}
-
-function displaySize({ width, height }: ClipView): Size {
-  const scale = Math.min(MAX_ENLARGEMENT, STAGE.width / width, STAGE.height / height)
-  return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) }
 }
 
 const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' })

@@ -1,20 +1,19 @@
 import type { Attribution } from '../clips/attribution.ts'
-import type { Size } from '../transcode/geometry.ts'
 import { creditOf } from './credit.ts'
 
 /** What the pages show of a clip: plain values, all addresses absolute, nothing that needs a look-up. */
 export interface ClipView {
   id: string
   state: 'processing' | 'ready' | 'failed'
+  /** Why a failed clip failed. */
+  failure?: { code: string; message: string; reference: string }
   title?: string
   tags: readonly string[]
   nsfw: boolean
   attribution?: Attribution
-  /** Pixels of the clip, as in the result's `meta`. */
+  /** Pixels of the poster and the videos: fewer than those in the result's `meta` where the source is larger than our files. */
   width: number
   height: number
-  /** Pixels of the poster and the videos, which are smaller where the clip is large. */
-  served: Size
   durationSeconds: number
   hasAudio: boolean
   createdAt: Date

@@ -1,7 +1,10 @@
 import { type Html, html, raw, toText } from './html.ts'
+import { iconUrl } from './icon.ts'
 
 interface Document {
   title: string
+  /** Base address with a slash at its end: where the icon is. */
+  siteUrl: string
   /** Told to the browser before it has read a style: 'dark' where the page is dark for everybody. */
   colorScheme?: 'light dark' | 'dark'
   /** Also where the address is only for people who have it. */
@@ -16,6 +19,7 @@ interface Document {
 /** A whole page, from its first line to its last. */
 export const htmlDocument = ({
   title,
+  siteUrl,
   colorScheme = 'light dark',
   noindex,
   head,
@@ -29,6 +33,7 @@ export const htmlDocument = ({
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="${colorScheme}">
 ${noindex && html`<meta name="robots" content="noindex">\n`}<title>${title}</title>
+<link rel="icon" href="${iconUrl(siteUrl)}" type="image/svg+xml">
 ${head}${styles.map((css) => css && html`<style>${raw(css)}</style>\n`)}</head>
 <body>
 ${body}

@@ -38,11 +38,12 @@ describe('embed page', () => {
     expect(embedPage(clipWith({ state: 'processing' }))).toContain('<meta http-equiv="refresh" content="3">')
   })
 
-  test('may be framed by anyone, with its own style only', () => {
+  test('may be framed by any site and any application, with its own style only', () => {
     const css = /<style>(.*?)<\/style>/s.exec(embedPage(clipWith()))?.[1] ?? ''
     const policy = embedPagePolicy(clipWith())
     expect(policy).toContain(`style-src 'sha256-${createHash('sha256').update(css).digest('base64')}';`)
-    expect(policy).toContain('frame-ancestors *')
+    // Even `frame-ancestors *` keeps out the pages of applications, which are not http.
+    expect(policy).not.toContain('frame-ancestors')
     expect(policy).not.toContain('script-src')
   })
 
@@ -57,8 +58,20 @@ describe('embed page', () => {
 describe('snippet', () => {
   test('is the iframe of the contract', () => {
     expect(embedSnippet(clipWith())).toBe(
-      '<iframe src="https://clips.example/embed/aB3dE9xK" width="640" height="360" frameborder="0" scrolling="no" ' +
+      '<iframe src="https://clips.example/embed/aB3dE9xK" width="640" height="360" ' +
+        'style="max-width:100%;height:auto;aspect-ratio:640/360" frameborder="0" scrolling="no" ' +
         'allowfullscreen allow="autoplay; fullscreen" loading="lazy" title="A cat jumps"></iframe>',
+    )
+  })
+
+  test.each([
+    [1920, 1080, 960, 540],
+    [1080, 1920, 360, 640],
+    [480, 270, 480, 270],
+    [2, 1080, 1, 640],
+  ])('of files of %i x %i is %i x %i', (width, height, shownWidth, shownHeight) => {
+    expect(embedSnippet(clipWith({ width, height }))).toContain(
+      `width="${shownWidth}" height="${shownHeight}" style="max-width:100%;height:auto;aspect-ratio:${shownWidth}/${shownHeight}"`,
     )
   })
 

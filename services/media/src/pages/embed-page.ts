@@ -6,8 +6,8 @@ import { placeholderCss } from './placeholder.ts'
 import { player, refreshTag } from './player.ts'
 import { embedPageCss } from './styles.ts'
 
-/** The Content-Security-Policy that goes with `embedPage`; pass the same `scriptUrl`. Any site may frame the player. */
-export const embedPagePolicy = pagePolicy({ css: embedPageCss, frameAncestors: '*' })
+/** The Content-Security-Policy that goes with `embedPage`; pass the same `scriptUrl`. Any site or application may frame the player. */
+export const embedPagePolicy = pagePolicy({ css: embedPageCss })
 
 /**
  * The HTML document at /embed/{id}: the clip fills whatever frame it is given. With a `scriptUrl` (which must serve
@@ -16,6 +16,7 @@ export const embedPagePolicy = pagePolicy({ css: embedPageCss, frameAncestors: '
 export const embedPage = (clip: ClipView, { scriptUrl }: { scriptUrl?: string } = {}): string =>
   htmlDocument({
     title: `${titleOf(clip)} · ${clip.siteName}`,
+    siteUrl: clip.siteUrl,
     colorScheme: 'dark',
     noindex: true,
     head: html`<link rel="canonical" href="${clip.urls.page}">

@@ -1,19 +1,22 @@
 import { type ClipView, describe, titleOf } from './clip-view.ts'
+import { embedSize } from './embed-snippet.ts'
 import { type Html, html, jsonLd } from './html.ts'
 
 /**
  * What crawlers, chats and players read from the page's head (contract/media.md 2.17). Until the files exist nothing
- * points at them: a chat would keep the broken preview for days.
+ * points at them: a chat would keep the broken preview for days. Of a sensitive clip only words are there.
  */
 export function headTags(clip: ClipView): Html {
-  const isReady = clip.state === 'ready'
-  const isHidden = clip.nsfw || !isReady
+  const isHidden = clip.nsfw || clip.state !== 'ready'
   return html`<link rel="canonical" href="${clip.urls.page}">
 <meta name="description" content="${describe(clip)}">
 ${isHidden && html`<meta name="robots" content="noindex">\n`}${clip.nsfw && html`<meta name="rating" content="adult">\n`}${oembedLinks(clip)}
 ${openGraph(clip)}
-${isReady && html`${twitterCard(clip)}\n${videoObject(clip)}\n`}`
+${isPreviewed(clip) ? html`${playerCard(clip)}\n${videoObject(clip)}\n` : clip.state === 'ready' && textCard(clip)}`
 }
+
+/** Previews would show a sensitive clip to people past its gate, and files that do not exist yet as broken ones. */
+const isPreviewed = ({ state, nsfw }: ClipView) => state === 'ready' && !nsfw
 
 /** The address holds the page and the format and nothing else, as oembed.com section 4 wants it. */
 function oembedLinks(clip: ClipView): Html {
@@ -25,7 +28,8 @@ function oembedLinks(clip: ClipView): Html {
 
 /** Order matters: a structured property (`og:video:width`) belongs to the last root tag before it (ogp.me). */
 function openGraph(clip: ClipView): Html {
-  const { urls, state, served: size } = clip
+  const { urls, width, height } = clip
+  const size = { width, height }
   const properties: [string, string | number][] = [
     ['og:type', 'video.other'],
     ['og:site_name', clip.siteName],
@@ -33,7 +37,7 @@ function openGraph(clip: ClipView): Html {
     ['og:description', describe(clip)],
     ['og:url', urls.page],
   ]
-  if (state === 'ready') {
+  if (isPreviewed(clip)) {
     properties.push(
       ...media('og:image', urls.jpg, { type: 'image/jpeg', ...size, alt: titleOf(clip) }),
       // The file itself: chats do not play a page.
@@ -55,20 +59,31 @@ function media(root: string, url: string, rest: Record<string, string | number>)
 }
 
 /** `player` and no second card: a `summary_large_image` beside it stops some chats from playing the video. */
-function twitterCard(clip: ClipView): Html {
-  const names: [string, string | number][] = [
+function playerCard(clip: ClipView): Html {
+  const player = embedSize(clip)
+  return namedTags([
     ['twitter:card', 'player'],
     ['twitter:title', titleOf(clip)],
     ['twitter:description', describe(clip)],
     ['twitter:image', clip.urls.jpg],
     ['twitter:player', clip.urls.embed],
-    ['twitter:player:width', clip.width],
-    ['twitter:player:height', clip.height],
+    ['twitter:player:width', player.width],
+    ['twitter:player:height', player.height],
     ['twitter:player:stream', clip.urls.mp4],
     ['twitter:player:stream:content_type', 'video/mp4'],
-  ]
-  return html`${names.map(([name, value]) => html`<meta name="${name}" content="${value}">\n`)}`
+  ])
 }
+
+/** Without a picture, and without the player, which is never shown without one. */
+const textCard = (clip: ClipView): Html =>
+  namedTags([
+    ['twitter:card', 'summary'],
+    ['twitter:title', titleOf(clip)],
+    ['twitter:description', describe(clip)],
+  ])
+
+const namedTags = (tags: [string, string | number][]): Html =>
+  html`${tags.map(([name, value]) => html`<meta name="${name}" content="${value}">\n`)}`
 
 /** https://schema.org/VideoObject, in the form search engines ask for. */
 function videoObject(clip: ClipView): Html {
@@ -82,8 +97,9 @@ function videoObject(clip: ClipView): Html {
     duration: `PT${Math.round(clip.durationSeconds * 1000) / 1000}S`,
     contentUrl: clip.urls.mp4,
     embedUrl: clip.urls.embed,
-    ...clip.served,
+    width: clip.width,
+    height: clip.height,
     keywords: clip.tags.length > 0 ? clip.tags.join(', ') : undefined,
-    isFamilyFriendly: !clip.nsfw,
+    isFamilyFriendly: true,
   })
 }

@@ -1,15 +1,14 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import { htmlDocument } from './document.ts'
 import { homePageCss } from './home-styles.ts'
 import { html, raw } from './html.ts'
+import { iconUrl } from './icon.ts'
 import { contentPolicy, styleSource } from './page-policy.ts'
+import { readScript } from './page-script.ts'
+import { siteHeader } from './site-header.ts'
 
 /** What the page's script does: assets/home.js, plain JavaScript as browsers read it. */
-export const HOME_SCRIPT = readFileSync(new URL('assets/home.js', import.meta.url), 'utf8')
-
-const scriptVersion = createHash('sha256').update(HOME_SCRIPT).digest('hex').slice(0, 12)
+export const HOME_SCRIPT = readScript('home.js')
 
 type Site = Pick<Config['site'], 'name' | 'baseUrl' | 'filesBaseUrl' | 'filesRedirectUrl'>
 
@@ -20,6 +19,7 @@ export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site
   contentPolicy({
     styles: [style],
     files: [filesBaseUrl, filesRedirectUrl],
+    icon: iconUrl(`${baseUrl}/`),
     script: `${baseUrl}/home.js`,
     connect: "'self'",
     frameAncestors: "'none'",
@@ -35,10 +35,11 @@ export function homePage(
   const limits = `GIF, MP4 or WebM, up to ${seconds}${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
   return htmlDocument({
     title: `Add a clip · ${site.name}`,
+    siteUrl: `${site.baseUrl}/`,
     noindex: true,
-    head: html`<script src="${site.baseUrl}/home.js?v=${scriptVersion}" defer></script>\n`,
+    head: html`<script src="${site.baseUrl}${HOME_SCRIPT.path}" defer></script>\n`,
     styles: [homePageCss],
-    body: html`<header class="bar"><a href="${site.baseUrl}/">${site.name}</a><nav aria-label="Documentation"><a href="docs">API</a><a href="docs/errors">Errors</a></nav></header>
+    body: html`${siteHeader(site)}
 <main>
 <noscript><article class="about"><h1>Add a clip</h1>
 <p>This page needs JavaScript. Without it, clips are added from a command line:</p>
@@ -51,7 +52,8 @@ curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_…' ${sit
 <form id="form" novalidate data-max-bytes="${maxBytes}" data-needs-token="${String(needsToken)}">
 <div class="field">
 <label for="token">Token${!needsToken && html` <span class="optional">optional</span>`}</label>
-<input id="token" type="password" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="mh_…"${needsToken && raw(' required')} aria-describedby="token-error">
+<input id="token" type="password" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="mh_…"${needsToken && raw(' required')} aria-describedby="token-hint token-error">
+<p class="hint" id="token-hint">The operator of this service gives you one: <code>tokens create</code> makes it, and <code>dev</code> prints one when it starts.</p>
 <p class="error" id="token-error" hidden></p>
 <label class="check"><input id="keep" type="checkbox"> Keep it until this tab is closed</label>
 </div>

@@ -1,17 +1,10 @@
-import { clipPageCss } from './styles.ts'
+import { sitePageCss } from './styles.ts'
 
-/** The clip's page with a form on it: the same ground, card, type and colours. */
-export const homePageCss = `${clipPageCss}
+/** A page of the site with a form on it. */
+export const homePageCss = `${sitePageCss}
 :root { --bad: #b3261e; --on-accent: #fff }
 @media (prefers-color-scheme: dark) { :root { --bad: #ff9a92; --on-accent: #0d0f13 } }
-[hidden] { display: none !important }
-header, main { max-width: 672px }
-.bar { display: flex; align-items: baseline; justify-content: space-between; gap: 1rem }
-.bar nav { display: flex; gap: 1rem }
-.bar nav a { color: var(--quiet); font-size: .875rem; font-weight: 600 }
-.bar nav a:hover { text-decoration: underline }
 h1:focus, .step:focus, .problem:focus { outline: none }
-.hint { margin: .25rem 0 0; color: var(--quiet); font-size: .875rem }
 form { margin-top: 1.25rem }
 .field { margin-top: 1.125rem }
 .field > label:not(.check), legend { display: block; margin-bottom: .375rem; font-size: .875rem; font-weight: 600 }
@@ -58,7 +51,7 @@ progress:indeterminate::-webkit-progress-bar { background: transparent }
 .row { display: flex; align-items: center; justify-content: space-between; gap: 1rem; margin: .75rem 0 0 }
 .row .hint { margin: 0 }
 #done { margin-top: 0 }
-#preview { width: 100%; max-height: 60vh; object-fit: contain }
+#preview { max-height: 60vh; object-fit: contain }
 .links { display: grid; gap: .5rem; margin: 1.25rem 0 0; padding: 0; list-style: none }
 .links li { display: grid; grid-template-columns: 3.5rem minmax(0, 1fr) auto; align-items: center; gap: .75rem; font-size: .875rem }
 .links span { color: var(--quiet); font-weight: 600 }
@@ -66,5 +59,4 @@ progress:indeterminate::-webkit-progress-bar { background: transparent }
 .links button { min-height: 2.25rem; padding: .25rem .75rem }
 #embed { min-height: 6.5rem; margin-bottom: .5rem; background: var(--fill); font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; resize: vertical }
 pre { overflow-x: auto; padding: .75rem 1rem; border-radius: 10px; background: var(--fill); font-size: .8125rem }
-.unseen { position: absolute; overflow: hidden; width: 1px; height: 1px; margin: -1px; clip-path: inset(50%); white-space: nowrap }
 `

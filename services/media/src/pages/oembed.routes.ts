@@ -14,8 +14,8 @@ import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oemb
 const Query = Type.Object({
   url: Type.Optional(Type.Unknown({ description: 'Address of a page, player or file of this service.' })),
   format: Type.Optional(Type.Unknown({ description: '`json` or `xml`.' })),
-  maxwidth: Type.Optional(Type.Unknown()),
-  maxheight: Type.Optional(Type.Unknown()),
+  maxwidth: Type.Optional(Type.Unknown({ description: 'In pixels; 960 if absent or larger.' })),
+  maxheight: Type.Optional(Type.Unknown({ description: 'In pixels; 640 if absent or larger.' })),
 })
 
 /** Answers are written by `oembed.ts`; here for the documentation. */

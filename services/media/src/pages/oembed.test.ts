@@ -39,7 +39,7 @@ describe('answer', () => {
       author_name: 'u/ann on Reddit',
       author_url: 'https://www.reddit.com/user/ann',
       provider_name: 'Clips',
-      provider_url: 'https://clips.example',
+      provider_url: 'https://clips.example/',
       cache_age: 3600,
       html: embedSnippet(clip),
       width: 640,
@@ -59,6 +59,10 @@ describe('answer', () => {
     [640, 360, { maxheight: 180 }, 320, 180, false],
     [640, 360, { maxwidth: 320, maxheight: 90 }, 160, 90, false],
     [640, 360, { maxwidth: 639 }, 639, 359, false],
+    [1920, 1080, {}, 960, 540, true],
+    [1920, 1080, { maxwidth: 2000 }, 960, 540, true],
+    [1080, 1920, { maxwidth: 1920 }, 360, 640, true],
+    [1080, 1920, { maxwidth: 300 }, 300, 533, false],
     [640, 360, { maxwidth: 1 }, 1, 1, false],
     [309, 291, { maxwidth: 100 }, 100, 94, false],
     [360, 640, { maxwidth: 500, maxheight: 500 }, 281, 500, false],
@@ -71,8 +75,9 @@ describe('answer', () => {
     expect(thumbnail.every((member) => (member !== undefined) === hasThumbnail)).toBe(true)
   })
 
-  test('marks a sensitive clip, and shows no poster that does not exist yet', () => {
+  test('marks a sensitive clip and shows no picture of it, nor a poster that does not exist yet', () => {
     expect(oembed(clipWith({ nsfw: true })).nsfw).toBe(true)
+    expect(JSON.stringify(oembed(clipWith({ nsfw: true })))).not.toMatch(/thumbnail|files\.example/)
     expect(oembed(clipWith()).nsfw).toBeUndefined()
     expect(oembed(clipWith({ state: 'processing' })).thumbnail_url).toBeUndefined()
   })

@@ -1,7 +1,7 @@
 import { apiError } from '../errors.ts'
 import type { ClipView } from './clip-view.ts'
 import { creditOf } from './credit.ts'
-import { embedSnippet, type Size } from './embed-snippet.ts'
+import { embedSize, embedSnippet } from './embed-snippet.ts'
 import { escapeMarkup } from './html.ts'
 
 /** oembed.com 2.3.4: https://oembed.com. Members that are undefined are left out. */
@@ -50,7 +50,7 @@ export function parseOembedQuery(query: Record<string, unknown>): OembedRequest 
 
 /** The answer as an object: the JSON form is its `JSON.stringify`, the XML form `oembedXml`. */
 export function oembed(clip: ClipView, limits: Limits = {}): Oembed {
-  const size = fit(clip, limits)
+  const size = embedSize(clip, { width: limits.maxwidth, height: limits.maxheight })
   const credit = clip.attribution && creditOf(clip.attribution)
   return {
     version: '1.0',
@@ -75,16 +75,16 @@ export function oembedXml(answer: Oembed): string {
   return `<?xml version="1.0" encoding="utf-8" standalone="yes"?>\n<oembed>${members.join('')}</oembed>\n`
 }
 
-/** Never larger than the clip, never beyond a limit, shape kept, at least one pixel. */
-function fit({ width, height }: Size, { maxwidth = width, maxheight = height }: Limits): Size {
-  const scale = Math.min(1, maxwidth / width, maxheight / height)
-  return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) }
-}
-
-/** There is one poster, in the size of the videos: it keeps the limits, or is left out (oembed.com 2.3.4). */
-function thumbnail({ state, served, urls }: ClipView, { maxwidth = Infinity, maxheight = Infinity }: Limits) {
-  if (state !== 'ready' || served.width > maxwidth || served.height > maxheight) return {}
-  return { thumbnail_url: urls.jpg, thumbnail_width: served.width, thumbnail_height: served.height }
+/**
+ * There is one poster, in the size of the videos: it keeps the limits, or is left out (oembed.com 2.3.4). That of a
+ * sensitive clip is left out too: consumers show it before anybody agreed to see it.
+ */
+function thumbnail(
+  { state, nsfw, width, height, urls }: ClipView,
+  { maxwidth = Infinity, maxheight = Infinity }: Limits,
+) {
+  if (state !== 'ready' || nsfw || width > maxwidth || height > maxheight) return {}
+  return { thumbnail_url: urls.jpg, thumbnail_width: width, thumbnail_height: height }
 }
 
 function toLimit(value: unknown): number | undefined {

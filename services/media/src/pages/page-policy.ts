@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { ClipView } from './clip-view.ts'
+import { iconUrl } from './icon.ts'
 import { placeholderCss } from './placeholder.ts'
 
 export interface PagePolicy {
   /** The page's inline stylesheet; only exactly this text, and that of the clip's placeholder, is allowed to style. */
   css: string
-  /** Who may put the page into a frame: `'none'` or `*`. */
-  frameAncestors: "'none'" | '*'
+  /**
+   * Left out where anything may put the page into a frame. `*` would say less: it matches http and https alone, not the
+   * file:, app: and capacitor: pages of desktop and mobile applications (CSP 3, 6.7.2.8).
+   */
+  frameAncestors?: "'none'"
 }
 
 /**
@@ -22,15 +26,18 @@ export function pagePolicy({ css, frameAncestors }: PagePolicy): (clip: ClipView
       styles: placeholder ? [style, styleSource(placeholder)] : [style],
       files: [urls.gif, urls.jpg, urls.mp4, urls.webm, filesRedirectUrl],
       inlineImages: placeholder !== undefined,
+      icon: iconUrl(clip.siteUrl),
       script: scriptUrl,
       frameAncestors,
     })
   }
 }
 
-/** Of a page that shows nothing but text. */
-export const textPolicy = ({ css, frameAncestors }: PagePolicy): string =>
-  contentPolicy({ styles: [styleSource(css)], frameAncestors })
+/** The same of a page that shows nothing but text. */
+export function textPolicy({ css, frameAncestors }: PagePolicy): (siteUrl: string) => string {
+  const styles = [styleSource(css)]
+  return (siteUrl) => contentPolicy({ styles, icon: iconUrl(siteUrl), frameAncestors })
+}
 
 interface Content extends Pick<PagePolicy, 'frameAncestors'> {
   /** As `styleSource` makes them. */
@@ -39,23 +46,28 @@ interface Content extends Pick<PagePolicy, 'frameAncestors'> {
   files?: readonly (string | undefined)[]
   /** Pictures that are written in the page itself. */
   inlineImages?: boolean
+  /** Address of the page's icon. */
+  icon: string
+  /** Address without a query, which a policy may not have. */
   script?: string | undefined
   /** Whom scripts may call. */
   connect?: "'self'"
 }
 
 /** What is not named is not allowed. */
-export function contentPolicy({ styles, files = [], inlineImages, script, connect, frameAncestors }: Content): string {
-  const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))].join(' ')
+export function contentPolicy(content: Content): string {
+  const { styles, files = [], inlineImages, icon, script, connect, frameAncestors } = content
+  const origins = [...new Set(files.filter((url) => url !== undefined).map((url) => new URL(url).origin))]
   return [
     "default-src 'none'",
     `style-src ${styles.join(' ')}`,
-    ...(origins ? [`img-src ${origins}${inlineImages ? ' data:' : ''}`, `media-src ${origins}`] : []),
+    ['img-src', icon, ...origins, ...(inlineImages ? ['data:'] : [])].join(' '),
+    ...(origins.length > 0 ? [['media-src', ...origins].join(' ')] : []),
     ...(script ? [`script-src ${script}`] : []),
     ...(connect ? [`connect-src ${connect}`] : []),
     "base-uri 'none'",
     "form-action 'none'",
-    `frame-ancestors ${frameAncestors}`,
+    ...(frameAncestors ? [`frame-ancestors ${frameAncestors}`] : []),
   ].join('; ')
 }
 

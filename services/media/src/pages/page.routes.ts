@@ -8,13 +8,14 @@ import type { Deps } from '../deps.ts'
 import { errorCatalogue } from '../errors.ts'
 import { isKnown } from '../http/etag.ts'
 import { errorResponses } from '../http/shapes.ts'
-import { clipPage, clipPagePolicy } from './clip-page.ts'
+import { CLIP_SCRIPT, clipPage, clipPagePolicy } from './clip-page.ts'
 import type { ClipView } from './clip-view.ts'
 import { EMBED_SCRIPT, embedPage, embedPagePolicy } from './embed-page.ts'
-import { ERRORS_PATH, errorsPage } from './errors-page.ts'
+import { ERRORS_PATH, errorsPage, errorsPagePolicy } from './errors-page.ts'
 import { HOME_SCRIPT, homePage, homePagePolicy } from './home-page.ts'
+import { ICON, ICON_PATHS } from './icon.ts'
 import { missingEmbed, missingEmbedPolicy, missingPage, missingPagePolicy } from './missing-page.ts'
-import { plainPagePolicy } from './plain-page.ts'
+import { ROBOTS } from './robots.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
@@ -42,12 +43,13 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     }),
   )
 
-  app.get('/home.js', { schema: { hide: true } }, async (_request, reply) => sendScript(reply, HOME_SCRIPT))
+  app.get('/home.js', { schema: { hide: true } }, async (_request, reply) => sendScript(reply, HOME_SCRIPT.text))
+  app.get('/clip.js', { schema: { hide: true } }, async (_request, reply) => sendScript(reply, CLIP_SCRIPT.text))
 
   app.get(ERRORS_PATH, { schema: { hide: true } }, async (_request, reply) =>
     sendPage(reply, {
-      html: errorsPage(site.name, errorCatalogue),
-      policy: plainPagePolicy,
+      html: errorsPage(site, errorCatalogue),
+      policy: errorsPagePolicy(site),
       cache: 'public, max-age=3600',
     }),
   )
@@ -67,7 +69,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       const view = await findView(request)
       if (view instanceof ApiError) {
         const html = missingPage({ ...about, message: view.message })
-        return sendPage(reply.code(view.status), { html, policy: missingPagePolicy, cache: 'no-store' })
+        return sendPage(reply.code(view.status), { html, policy: missingPagePolicy(about.siteUrl), cache: 'no-store' })
       }
       reply.code(statusOf(view))
       const page = { html: clipPage(view), policy: clipPagePolicy(view), cache: cacheOf(view) }
@@ -90,7 +92,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       const view = await findView(request)
       if (view instanceof ApiError) {
         const html = missingEmbed({ ...about, message: view.message })
-        return sendPage(reply.code(view.status), { html, policy: missingEmbedPolicy, cache: 'no-store' })
+        return sendPage(reply.code(view.status), { html, policy: missingEmbedPolicy(about.siteUrl), cache: 'no-store' })
       }
       const page = {
         html: embedPage(view, { scriptUrl }),
@@ -103,6 +105,18 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
   )
 
   app.get('/embed.js', { schema: { hide: true } }, async (_request, reply) => sendScript(reply, EMBED_SCRIPT))
+
+  for (const path of ICON_PATHS) {
+    app.get(path, { schema: { hide: true } }, async (_request, reply) =>
+      reply
+        .headers({ 'cache-control': 'public, max-age=86400', 'cross-origin-resource-policy': 'cross-origin' })
+        .type('image/svg+xml')
+        .send(ICON),
+    )
+  }
+  app.get('/robots.txt', { schema: { hide: true } }, async (_request, reply) =>
+    reply.header('cache-control', 'public, max-age=86400').type('text/plain; charset=utf-8').send(ROBOTS),
+  )
 }
 
 /** As browsers ask, and hardly anybody else. */

@@ -13,7 +13,7 @@ export function refreshTag({ state }: ClipView): Html | false {
 /** The clip, or what stands in its place: progress, failure, or a gate that takes a click. Works without JavaScript. */
 export function player(clip: ClipView, size: Size): Html {
   if (clip.state === 'processing') return placeholder(size, 'Getting the clip ready', progressBar)
-  if (clip.state === 'failed') return placeholder(size, 'This clip could not be processed.')
+  if (clip.state === 'failed') return placeholder(size, 'This clip could not be processed.', reason(clip))
   return clip.nsfw ? gate(videos(clip, size), size) : videos(clip, size)
 }
 
@@ -35,10 +35,12 @@ function video(
   { attributes, media }: Record<string, Html>,
 ): Html {
   const title = titleOf({ ...clip, urls })
+  // A preview that finds no picture in the head takes one of the page's: not that of a sensitive clip.
+  const picture = html`<img src="${urls.jpg}" width="${width}" height="${height}" loading="lazy" alt="${title}">`
   return html`<video ${attributes} width="${width}" height="${height}" poster="${urls.webp ?? urls.jpg}" loop muted playsinline controls aria-label="${title}">
 ${urls.av1 && html`<source src="${urls.av1}" type="${av1Type(clip.hasAudio)}"${media}>\n`}<source src="${urls.webm}" type="video/webm"${media}>
 <source src="${urls.mp4}" type="video/mp4"${media}>
-<a href="${urls.gif}"><img src="${urls.jpg}" width="${width}" height="${height}" loading="lazy" alt="${title}"></a>
+<a href="${urls.gif}">${clip.nsfw ? title : picture}</a>
 </video>`
 }
 
@@ -55,6 +57,11 @@ ${content}
 function placeholder(size: Size, text: string, extra?: Html): Html {
   return html`<div class="placeholder">${spacer(size)}<div class="notice" role="status"><strong>${text}</strong>${extra}</div></div>`
 }
+
+/** The code is about the file alone, and no secret: only its owner knows what the file was. */
+const reason = ({ failure }: ClipView): Html | undefined =>
+  failure &&
+  html`<span>${failure.message} <a href="${failure.reference}" target="_blank" rel="noopener">${failure.code}</a></span>`
 
 const progressBar = html`<span>This takes a few seconds. The page refreshes by itself.</span><span class="progress"></span>`
 

@@ -7,6 +7,7 @@ const playerCss = `
 .placeholder > *, .gate .closed > * { grid-area: 1 / 1 }
 .spacer { max-width: 100%; height: auto; visibility: hidden }
 .notice { display: flex; flex-direction: column; align-items: center; gap: .5rem; padding: 1rem; text-align: center; color: #aeb4bf; font-size: .875rem; line-height: 1.4 }
+.notice a { color: inherit }
 .notice strong { color: #fff; font-size: 1.0625rem; font-weight: 600 }
 .button { display: inline-block; margin-top: .5rem; padding: .5rem 1.25rem; border-radius: 99px; background: #fff; color: #101216; font-weight: 600; font-size: .875rem }
 .gate summary { display: block; list-style: none; cursor: pointer }
@@ -34,11 +35,13 @@ header { padding-block: 1.125rem }
 header a { color: inherit; font-weight: 700; letter-spacing: -.01em; text-decoration: none }
 main { padding-bottom: 3rem }
 article { overflow: hidden; border: 1px solid var(--line); border-radius: 16px; background: var(--card); box-shadow: 0 1px 2px #0000000a, 0 12px 32px #0000000f }
-.stage { position: relative; display: flex; justify-content: center; background: #0a0b0d }
+.stage { position: relative; display: flex; justify-content: center; background: var(--fill) }
 .stage video { max-width: 100%; height: auto }
 .stage .gate { width: 100% }
 .stage .gate video { margin: 0 auto }
 .about { padding: 1.25rem 1.5rem 1.5rem }
+.clip { width: fit-content; min-width: min(100%, 32rem); max-width: 100%; margin: 0 auto }
+.clip .about { width: 0; min-width: 100% }
 h1 { margin: 0; font-size: 1.375rem; line-height: 1.3; letter-spacing: -.015em; overflow-wrap: anywhere }
 .facts { display: flex; flex-wrap: wrap; margin: .375rem 0 0 -1.125rem; clip-path: inset(0 0 0 1.125rem); color: var(--quiet); font-size: .875rem }
 .facts > * { position: relative; padding-left: 1.125rem; overflow-wrap: anywhere }
@@ -48,21 +51,43 @@ h1 { margin: 0; font-size: 1.375rem; line-height: 1.3; letter-spacing: -.015em; 
 .tags { display: flex; flex-wrap: wrap; gap: .375rem; margin: 1rem 0 0; padding: 0; list-style: none }
 .tags li { padding: .125rem .6875rem; border-radius: 99px; background: var(--fill); color: var(--quiet); font-size: .8125rem; overflow-wrap: anywhere }
 .formats { display: flex; flex-wrap: wrap; gap: .5rem; margin-top: 1.25rem; padding-top: 1.25rem; border-top: 1px solid var(--line) }
-.formats a { padding: .4375rem 1rem; border: 1px solid var(--line); border-radius: 10px; color: var(--text); font-size: .875rem; font-weight: 600; text-decoration: none }
-.formats a:hover { background: var(--fill) }
+.formats a, .copies button { padding: .4375rem 1rem; border: 1px solid var(--line); border-radius: 10px; color: var(--text); font-size: .875rem; font-weight: 600; text-decoration: none }
+.formats { align-items: center }
+.formats span { color: var(--quiet); font-size: .875rem }
+.copies { display: flex; flex-wrap: wrap; gap: .5rem; margin-top: .5rem }
+.copies button { background: none; font: inherit; font-size: .875rem; font-weight: 600; cursor: pointer }
+.formats a:hover, .copies button:hover { background: var(--fill) }
+[hidden] { display: none !important }
+.unseen { position: absolute; overflow: hidden; width: 1px; height: 1px; margin: -1px; clip-path: inset(50%); white-space: nowrap }
+.onward { display: inline-block; margin-top: .75rem; color: var(--accent); font-weight: 600 }
 .embed { margin-top: 1rem; font-size: .875rem }
 .embed summary { width: fit-content; color: var(--quiet); cursor: pointer }
 .embed textarea { display: block; width: 100%; margin-top: .625rem; padding: .75rem; border: 1px solid var(--line); border-radius: 10px; background: var(--fill); color: var(--text); font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; resize: vertical }
-a:focus-visible, summary:focus-visible, textarea:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 6px }
+a:focus-visible, button:focus-visible, summary:focus-visible, textarea:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 6px }
 @media (max-width: 40rem) {
   header { padding-block: .875rem }
   main { padding: 0 0 2rem }
   article { border-width: 1px 0; border-radius: 0; box-shadow: none }
   .about { padding: 1rem 1rem 1.25rem }
   h1 { font-size: 1.1875rem }
-  .formats a { flex: 1; text-align: center }
+  article.clip { width: auto }
+  .formats a, .copies button { flex: 1; text-align: center }
+  .formats span { flex-basis: 100% }
 }
-${playerCss}`
+${playerCss}
+.placeholder, .gate:not([open]) { background: #0a0b0d }
+`
+
+/** A page about the service: the ground, card, type and colours of a clip's page, and a bar with links on top. */
+export const sitePageCss = `${clipPageCss}
+header, main { max-width: 672px }
+.bar { display: flex; align-items: baseline; justify-content: space-between; gap: 1rem }
+.bar nav { display: flex; gap: 1rem }
+.bar nav a { color: var(--quiet); font-size: .875rem; font-weight: 600 }
+.bar nav a:hover { text-decoration: underline }
+.hint { margin: .25rem 0 0; color: var(--quiet); font-size: .875rem }
+code { font: .875em/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere }
+`
 
 /** The clip fills the frame, whatever its shape; all else lies over it. */
 export const embedPageCss = `

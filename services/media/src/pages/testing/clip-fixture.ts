@@ -1,18 +1,15 @@
-import { fitVideo } from '../../transcode/geometry.ts'
 import type { ClipView } from '../clip-view.ts'
 
 /** A complete clip for tests; name what matters in yours. */
 export function clipWith(changes: Partial<ClipView> = {}): ClipView {
-  const { width = 640, height = 360 } = changes
   return {
     id: 'aB3dE9xK',
     state: 'ready',
     title: 'A cat jumps',
     tags: ['cat', 'jump'],
     nsfw: false,
-    width,
-    height,
-    served: fitVideo({ width, height }),
+    width: 640,
+    height: 360,
     durationSeconds: 4.104,
     hasAudio: false,
     createdAt: new Date('2026-05-12T10:00:00Z'),
@@ -26,7 +23,7 @@ export function clipWith(changes: Partial<ClipView> = {}): ClipView {
       webm: 'https://files.example/f/aB3dE9xK.webm',
     },
     siteName: 'Clips',
-    siteUrl: 'https://clips.example',
+    siteUrl: 'https://clips.example/',
     oembedEndpoint: 'https://clips.example/oembed',
     ...changes,
   }

@@ -1,0 +1,50 @@
+import type { ApiDocs } from '@services/common/api-docs'
+import { VERSION } from './version.ts'
+
+/** The mark of the service: a key's head in a shield of one colour. */
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d5fd6"/><circle cx="16" cy="12.5" r="4.5" fill="none" stroke="#fff" stroke-width="3"/><path d="M16 17v9m0-4h4" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>`
+
+const ADA = { email: 'ada@example.com', password: 'correct horse battery staple' }
+
+/** A body for each operation that takes one, with one way of what it offers; those of one user fit together. */
+const EXAMPLES = {
+  'POST /signup': { ...ADA, data: { name: 'Ada' } },
+  'POST /token': ADA,
+  'POST /verify': { type: 'signup', email: ADA.email, token: '123456' },
+  'POST /otp': { email: ADA.email, create_user: true },
+  'POST /magiclink': { email: ADA.email },
+  'POST /recover': { email: ADA.email },
+  'POST /resend': { type: 'signup', email: ADA.email },
+  'PUT /user': { data: { name: 'Ada Lovelace' } },
+  'DELETE /user/identities/{identity_id}': {},
+  'POST /factors': { factor_type: 'totp', friendly_name: 'Phone' },
+  'POST /factors/{factor_id}/challenge': {},
+  'POST /factors/{factor_id}/verify': { challenge_id: '00000000-0000-4000-8000-000000000000', code: '123456' },
+  'DELETE /factors/{factor_id}': {},
+  'POST /factors/recovery-codes': {},
+  'DELETE /factors/recovery-codes': {},
+  'POST /factors/recovery-codes/regenerate': {},
+  'POST /factors/recovery-codes/verify': { code: 'abcd-efgh' },
+  'POST /admin/users': { ...ADA, email: 'grace@example.com', email_confirm: true, user_metadata: { name: 'Grace' } },
+  'POST /admin/users/{user_id}': { ...ADA, email: 'linus@example.com', email_confirm: true },
+  'PUT /admin/users/{user_id}': { user_metadata: { name: 'Grace Hopper' } },
+  'DELETE /admin/users/{user_id}': { should_soft_delete: false },
+  'POST /invite': { email: 'edsger@example.com', data: { name: 'Edsger' } },
+  'POST /admin/generate_link': { type: 'magiclink', email: ADA.email },
+  'PUT /admin/users/{user_id}/factors/{factor_id}': { friendly_name: 'Old phone' },
+}
+
+/** What /docs and /openapi.json say beside the schemas of the routes. */
+export const apiDocs = (baseUrl: string): ApiDocs => ({
+  title: 'Auth',
+  version: VERSION,
+  description: 'User management and authentication. Errors have two forms, chosen by `X-Supabase-Api-Version`.',
+  baseUrl,
+  securitySchemes: {
+    user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+    admin: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'With the role claim of an admin.' },
+  },
+  tags: ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service'],
+  examples: EXAMPLES,
+  icon: ICON,
+})

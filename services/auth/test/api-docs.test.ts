@@ -1,0 +1,65 @@
+import { expect } from 'vitest'
+import { test } from './service.ts'
+
+interface Operation {
+  tags: string[]
+  requestBody?: { content: Record<string, { example?: object }> }
+}
+
+const GROUPS = ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service']
+
+test('the groups of operations are in the order of their use, sign-up first and health last', async ({ service }) => {
+  const { body } = await service.get('/openapi.json')
+  expect(body.tags.map(({ name }: { name: string }) => name)).toEqual(GROUPS)
+  const operations = Object.values<Record<string, Operation>>(body.paths).flatMap((path) => Object.values(path))
+  expect(new Set(operations.flatMap(({ tags }) => tags))).toEqual(new Set(GROUPS))
+})
+
+test('each JSON body has an example', async ({ service }) => {
+  const { body } = await service.get('/openapi.json')
+  for (const [path, operations] of Object.entries<Record<string, Operation>>(body.paths)) {
+    for (const [method, { requestBody }] of Object.entries(operations)) {
+      const media = requestBody?.content['application/json']
+      if (media) expect([method, path, media.example]).toEqual([method, path, expect.any(Object)])
+    }
+  }
+})
+
+test('the examples can be sent as they are: sign-up, sign-in, mails, a change, a factor, users of an admin', async ({
+  service,
+}) => {
+  const open = await service.with({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+  const { body } = await open.get('/openapi.json')
+  const send = (method: 'POST' | 'PUT', path: string, { headers = {}, url = path } = {}) =>
+    open.app.inject({
+      method,
+      url,
+      payload: body.paths[path][method.toLowerCase()].requestBody.content['application/json'].example,
+      headers,
+    })
+  expect(await send('POST', '/signup')).toMatchObject({ statusCode: 200 })
+  const signedIn = await send('POST', '/token', { url: '/token?grant_type=password' })
+  expect(signedIn.statusCode).toBe(200)
+  const user = { headers: { authorization: `Bearer ${signedIn.json().access_token}` } }
+  expect(await send('PUT', '/user', user)).toMatchObject({ statusCode: 200 })
+  expect(await send('POST', '/factors', user)).toMatchObject({ statusCode: 200 })
+  const made = await send('POST', '/admin/users', { headers: service.admin })
+  expect(made.statusCode).toBe(200)
+  const one = { headers: service.admin, url: `/admin/users/${made.json().id}` }
+  expect(await send('PUT', '/admin/users/{user_id}', one)).toMatchObject({ statusCode: 200 })
+  for (const path of ['/otp', '/magiclink', '/recover', '/resend']) {
+    // Each address is written to once a minute.
+    await service.settled()
+    service.clock.advance({ seconds: 61 })
+    expect([path, (await send('POST', path)).statusCode]).toEqual([path, 200])
+  }
+  for (const path of ['/invite', '/admin/generate_link']) {
+    expect([path, (await send('POST', path, { headers: service.admin })).statusCode]).toEqual([path, 200])
+  }
+})
+
+test('below a path of its host the operations are called below that path', async ({ service }) => {
+  const below = await service.with({ AUTH_API_EXTERNAL_URL: 'https://example.com/auth' })
+  expect((await below.get('/openapi.json')).body.servers).toEqual([{ url: '/auth' }])
+  expect((await service.get('/openapi.json')).body.servers).toBeUndefined()
+})
