@@ -1,10 +1,12 @@
-import { stat } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { rm, stat } from 'node:fs/promises'
 import type { MediaTools } from '../transcode/binaries.ts'
-import { runFfprobe } from './ffprobe.ts'
+import { type FfprobeReport, refusedStreamIn, runFfprobe } from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
+import { copyWithoutCodec } from './hide-track.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
 import type { GifInfo, MediaInfo } from './media-info.ts'
-import { demuxerOf, sniffFile } from './sniff.ts'
+import { demuxerOf, type MediaType, sniffFile } from './sniff.ts'
 import { readVideoInfo } from './video-info.ts'
 
 /**
@@ -20,8 +22,37 @@ export async function probe(
   const { limits = defaultProbeLimits, signal } = options
   const type = await sniffFile(path)
   if (type === 'gif') return probeGif(path, limits)
-  const report = await runFfprobe(tools, path, { demuxer: demuxerOf[type], packets: true, limits, signal })
+  const look = (copy: string) => runFfprobe(tools, copy, { demuxer: demuxerOf[type], packets: true, limits, signal })
+  const report = await look(path).catch((error) => lookWithoutSound(path, { type, error, look, most: limits.streams }))
   return readVideoInfo(report, type, limits)
+}
+
+/**
+ * ffprobe refuses a whole file for one codec that is off its list. Sound in such a codec is hidden from it in a copy, one track
+ * after the other, so that no decoder is opened that no clip needs. Throws the refusal for anything but sound.
+ */
+async function lookWithoutSound(
+  path: string,
+  work: { type: MediaType; error: unknown; look: (path: string) => Promise<FfprobeReport>; most: number },
+): Promise<FfprobeReport> {
+  const { type, look, most } = work
+  const hidden: string[] = []
+  let { error } = work
+  try {
+    while (hidden.length < most) {
+      const index = refusedStreamIn(error)
+      const copy = `${path}.${randomUUID()}`
+      hidden.push(copy)
+      if (index === undefined || !(await copyWithoutCodec(hidden.at(-2) ?? path, copy, { type, index }))) break
+      const report = await look(copy).catch((next) => {
+        error = next
+      })
+      if (report) return report
+    }
+    throw error
+  } finally {
+    for (const copy of hidden) await rm(copy, { force: true })
+  }
 }
 
 /** Larger GIFs are made anew at 480 px: a hosted copy of 100 MB helps nobody (contract/media.md 5.9). */
@@ -45,6 +76,7 @@ async function probeGif(path: string, limits: ProbeLimits): Promise<GifInfo> {
     hasAudio: false,
     tickCentiseconds: commonTick(delays),
     loopCount: gif.loopCount,
+    mayBeTransparent: gif.mayBeTransparent,
     rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && gif.framesInsideCanvas,
   }
 }
