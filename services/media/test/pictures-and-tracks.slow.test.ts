@@ -241,7 +241,12 @@ describe.for([
       const webm = await clearShares(await fileOf(service, answer, 'webm'), vp9)
       const ofGif = await clearShares(await fileOf(service, answer, 'gif'))
       for (const clear of [...webm, ...ofGif]) expect(clear).toBeCloseTo(share, 1)
-      expect(webm.length).toBeGreaterThan(5)
+      const lengths = ['mp4', 'webm', 'gif'].map(
+        async (file) => (await inspect(await fileOf(service, answer, file))).format,
+      )
+      const seconds = (await Promise.all(lengths)).map(({ duration }) => Number(duration))
+      for (const length of seconds)
+        expect(Math.abs(length - (type === 'gif' ? 1.2 : 2)), `${seconds}`).toBeLessThan(0.11)
       for (const file of ['mp4', 'jpg']) {
         const corner = (await decode(await fileOf(service, answer, file), 'rgb24')).subarray(0, 3)
         expect(Math.min(...corner)).toBeGreaterThan(245)

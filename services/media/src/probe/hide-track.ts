@@ -1,40 +1,44 @@
-import { constants } from 'node:fs'
-import { copyFile, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { boxesIn, elementsIn, findBox } from './declared-duration.ts'
 import type { MediaType } from './sniff.ts'
 
-/** An index of sample times for half a minute takes a few megabytes; a larger one is no clip's. */
-const LARGEST_HEADER_BYTES = 16 * 1024 * 1024
+/** The index of half a minute takes some hundred kilobytes, a cover in it a few megabytes. More boxes would hold up other requests. */
+const LARGEST_HEADER_BYTES = 8 * 1024 ** 2
+/** The tracks of a webm come before its pictures. */
+const WEBM_HEADER_BYTES = 1024 ** 2
+/** Boxes before the index; a file of nothing but small ones would take minutes. */
+const MOST_BOXES = 1000
 
 /** A codec that no program knows. */
 const unknownName = (length: number): Buffer => Buffer.alloc(length, 'x')
 
+/** Bytes for a place in a file. */
+export interface Change {
+  at: number
+  bytes: Buffer
+}
+
 /**
- * Copies a file so that its sound track of this number has a codec that no program knows, and so none opens a decoder for it.
- * All else stays in its place. False, without a copy, where that stream is not sound.
+ * What to write into a file so that its sound track of this number has a codec that no program knows, and so none opens a decoder
+ * for it. All else stays in its place. Undefined where that stream is not sound.
  */
-export async function copyWithoutCodec(
-  source: string,
-  target: string,
-  track: { type: MediaType; index: number },
-): Promise<boolean> {
-  const header = await readHeader(source, track.type)
-  const change = header && findChange(header.bytes, track)
-  if (!header || !change) return false
-  await copyFile(source, target, constants.COPYFILE_FICLONE)
-  await using file = await open(target, 'r+')
-  await file.write(change.bytes, 0, undefined, header.start + change.at)
-  return true
+export async function findCodecToHide(
+  path: string,
+  { type, index }: { type: MediaType; index: number },
+): Promise<Change | undefined> {
+  const header = await readHeader(path, type)
+  const change = header && (type === 'mp4' ? changeOfTrak : changeOfTrackEntry)(header.bytes, index)
+  return change && { at: header.start + change.at, bytes: change.bytes }
+}
+
+export async function writeChange(path: string, { at, bytes }: Change): Promise<void> {
+  await using file = await open(path, 'r+')
+  await file.write(bytes, 0, undefined, at)
 }
 
 interface Range {
   start: number
   end: number
-}
-
-interface Change {
-  at: number
-  bytes: Buffer
 }
 
 /** The `moov` of an mp4, wherever it is; the beginning of a webm. */
@@ -43,8 +47,8 @@ async function readHeader(path: string, type: MediaType): Promise<{ start: numbe
   const { size } = await file.stat()
   const read = async (start: number, length: number) =>
     (await file.read(Buffer.alloc(Math.min(length, size - start)), 0, undefined, start)).buffer
-  if (type !== 'mp4') return { start: 0, bytes: await read(0, LARGEST_HEADER_BYTES) }
-  for (let start = 0; start + 16 <= size; ) {
+  if (type !== 'mp4') return { start: 0, bytes: await read(0, WEBM_HEADER_BYTES) }
+  for (let start = 0, boxes = 0; start + 16 <= size && boxes < MOST_BOXES; boxes++) {
     const head = await read(start, 16)
     const short = head.readUInt32BE(0)
     const length = short === 1 ? Number(head.readBigUInt64BE(8)) : short || size - start
@@ -57,16 +61,13 @@ async function readHeader(path: string, type: MediaType): Promise<{ start: numbe
   return undefined
 }
 
-const findChange = (header: Buffer, { type, index }: { type: MediaType; index: number }): Change | undefined =>
-  type === 'mp4' ? changeOfTrak(header, index) : changeOfTrackEntry(header, index)
-
 /** A sample entry of sound is this long without its boxes, in the plainest version (ISO 14496-12, 12.2.3). */
 const SOUND_ENTRY_BYTES = 36
 
 function changeOfTrak(header: Buffer, index: number): Change | undefined {
   const moov = findBox(header, { start: 0, end: header.length }, 'moov')
-  const traks = moov && [...boxesIn(header, moov.start, moov.end)].filter(({ type }) => type === 'trak')
-  const mdia = traks?.[index] && findBox(header, traks[index], 'mdia')
+  const trak = moov && findNth(boxesIn(header, moov.start, moov.end), index, ({ type }) => type === 'trak')
+  const mdia = trak && findBox(header, trak, 'mdia')
   const hdlr = mdia && findBox(header, mdia, 'hdlr')
   if (!hdlr || header.toString('latin1', hdlr.start + 8, hdlr.start + 12) !== 'soun') return undefined
   const minf = findBox(header, mdia, 'minf')
@@ -95,14 +96,18 @@ const [SEGMENT, TRACKS, ENTRY, TYPE, CODEC] = [0x18538067, 0x1654ae6b, 0xae, 0x8
 const SOUND = 2
 
 function changeOfTrackEntry(header: Buffer, index: number): Change | undefined {
-  const within = (range: Range | undefined, id: number) =>
-    range ? [...elementsIn(header, range.start, range.end)].filter((element) => element.id === id) : []
-  const [segment] = within({ start: 0, end: header.length }, SEGMENT)
-  const [tracks] = within(segment, TRACKS)
-  const entry = within(tracks, ENTRY)[index]
-  const [type] = within(entry, TYPE)
-  const [codec] = within(entry, CODEC)
+  const find = (range: Range | undefined, id: number, nth = 0) =>
+    range && findNth(elementsIn(header, range.start, range.end), nth, (element) => element.id === id)
+  const entry = find(find(find({ start: 0, end: header.length }, SEGMENT), TRACKS), ENTRY, index)
+  const [type, codec] = [find(entry, TYPE), find(entry, CODEC)]
   if (!type || !codec || header[type.start] !== SOUND || codec.end > header.length) return undefined
   // `A_` says that it is sound; without it ffprobe would leave out the track, and count those after it otherwise.
   return { at: codec.start + 2, bytes: unknownName(Math.max(0, codec.end - codec.start - 2)) }
+}
+
+/** Counted from 0. Walks no further, because a header may be nothing but small parts. */
+function findNth<T>(parts: Iterable<T>, nth: number, matches: (part: T) => boolean): T | undefined {
+  let found = -1
+  for (const part of parts) if (matches(part) && ++found === nth) return part
+  return undefined
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { rm, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { copyFile, rm, stat } from 'node:fs/promises'
 import type { MediaTools } from '../transcode/binaries.ts'
 import { type FfprobeReport, refusedStreamIn, runFfprobe } from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
-import { copyWithoutCodec } from './hide-track.ts'
+import { findCodecToHide, writeChange } from './hide-track.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
 import type { GifInfo, MediaInfo } from './media-info.ts'
 import { demuxerOf, type MediaType, sniffFile } from './sniff.ts'
@@ -36,14 +37,15 @@ async function lookWithoutSound(
   work: { type: MediaType; error: unknown; look: (path: string) => Promise<FfprobeReport>; most: number },
 ): Promise<FfprobeReport> {
   const { type, look, most } = work
-  const hidden: string[] = []
+  const copy = `${path}.${randomUUID()}`
   let { error } = work
   try {
-    while (hidden.length < most) {
+    for (let hidden = 0; hidden < most; hidden++) {
       const index = refusedStreamIn(error)
-      const copy = `${path}.${randomUUID()}`
-      hidden.push(copy)
-      if (index === undefined || !(await copyWithoutCodec(hidden.at(-2) ?? path, copy, { type, index }))) break
+      const change = index === undefined ? undefined : await findCodecToHide(path, { type, index })
+      if (!change) break
+      if (hidden === 0) await copyFile(path, copy, constants.COPYFILE_FICLONE)
+      await writeChange(copy, change)
       const report = await look(copy).catch((next) => {
         error = next
       })
@@ -51,7 +53,7 @@ async function lookWithoutSound(
     }
     throw error
   } finally {
-    for (const copy of hidden) await rm(copy, { force: true })
+    await rm(copy, { force: true })
   }
 }
 
