@@ -6,7 +6,7 @@ import type { ErrorCode } from '../errors.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 
 /** Change it when the same bytes would come out differently: a clip uploaded again is then made again. */
-const PIPELINE_VERSION = 1
+const PIPELINE_VERSION = 2
 
 // Spelled out: PostgreSQL matches a partial index only with what it can read when it plans, never with a parameter.
 const notFailed = sql<boolean>`state <> 'failed'`

@@ -29,7 +29,10 @@ export const ResultShape = Type.Object({
     description: 'HTML of an iframe that shows the media, 960 x 640 pixels at most and never wider than its column.',
   }),
   meta: Type.Object({
-    duration: Type.String({ description: 'Seconds with the suffix s, as in 2.5s.' }),
+    duration: Type.String({
+      description:
+        'Length of the picture in seconds with the suffix s, as in 2.5s. A single picture lasts as long as its sound.',
+    }),
     frames: Type.String(),
     height: Type.String(),
     width: Type.String(),

@@ -6,7 +6,7 @@ import type { QueueJob } from '@services/common/queue'
 import type { Transaction } from 'kysely'
 import { keepFiles } from '../blobs/keep-files.ts'
 import { findRenditions, insertRenditions } from '../clips/renditions.store.ts'
-import { addExtras, findSource } from '../clips/sources.store.ts'
+import { addExtras, findSource, type Source } from '../clips/sources.store.ts'
 import type { DB, ExtraKind } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
@@ -41,7 +41,7 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
   const directory = await deps.work.newDirectory()
   try {
     const signal = AbortSignal.any([job.signal, nextClip])
-    const extras = await makeOf(deps, sourceId, directory, signal)
+    const extras = await makeOf(deps, source, directory, signal)
     if (extras) await storeExtras(deps, sourceId, extras)
   } catch (err) {
     if (job.signal.aborted) throw err
@@ -62,21 +62,31 @@ async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: E
 /** From the finished files: the original is gone by now. Undefined when they are too. */
 async function makeOf(
   deps: Deps,
-  sourceId: string,
+  { id, info }: Source,
   directory: string,
   signal: AbortSignal,
 ): Promise<Partial<Record<ExtraKind, Extra>> | undefined> {
-  const { mp4, jpg, webm } = await findRenditions(deps.db, sourceId)
+  const { mp4, jpg, webm } = await findRenditions(deps.db, id)
   if (!mp4 || !jpg || !webm) return undefined
-  const fetched = { mp4: workFiles.input, jpg: workFiles.jpg }
-  for (const [extension, file] of Object.entries(fetched) as ['mp4' | 'jpg', string][]) {
-    const sha256 = { mp4, jpg }[extension].sha256
+  const mayHaveAlpha = info.type === 'gif' ? info.mayBeTransparent : info.alpha
+  const fetched = [
+    { extension: 'mp4', sha256: mp4.sha256, file: workFiles.input },
+    { extension: 'jpg', sha256: jpg.sha256, file: workFiles.jpg },
+    ...(mayHaveAlpha ? [{ extension: 'webm', sha256: webm.sha256, file: workFiles.webm } as const] : []),
+  ] as const
+  for (const { extension, sha256, file } of fetched) {
     if (!(await deps.blobs.copyTo({ sha256, extension }, join(directory, file), signal))) return undefined
   }
   const { makeExtras } = await import('../transcode/make-extras.ts')
   const size = { width: mp4.width, height: mp4.height }
   // One that is larger than what it stands before would only cost its viewers something.
-  return makeExtras(deps.tools, { directory, size, mostBytes: Math.min(mp4.bytes, webm.bytes), signal })
+  return makeExtras(deps.tools, {
+    directory,
+    size,
+    durationSeconds: info.durationSeconds,
+    mostBytes: Math.min(mp4.bytes, webm.bytes),
+    signal,
+  })
 }
 
 async function storeExtras(deps: Deps, sourceId: string, extras: Partial<Record<ExtraKind, Extra>>): Promise<void> {

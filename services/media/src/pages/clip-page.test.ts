@@ -264,6 +264,16 @@ describe('policy', () => {
       expect(page({ ...clip, state: 'processing' })).not.toContain('data:image')
     },
   )
+
+  test('a clip that shows what is behind it stands on squares, dark in dark mode, and not on its own colours', () => {
+    const clip = clipWith({ placeholder: rgbaToThumbHash(2, 1, [255, 0, 0, 255, 0, 0, 255, 0]) })
+    for (const document of [clipPage(clip), embedPage(clip)]) {
+      const css = [...document.matchAll(/<style>(.*?)<\/style>/gs)][1]?.[1]
+      expect(css).toMatch(/^video { background: repeating-conic-gradient/)
+      expect(css).toContain('@media (prefers-color-scheme: dark) { video { background-image: repeating-conic-gradient')
+      expect(css).not.toContain('data:image')
+    }
+  })
 })
 
 function metaOf(clip: ClipView, kind: 'name' | 'property') {

@@ -19,7 +19,7 @@ interface Box {
 }
 
 /** The boxes between two offsets whose headers are there; a body may end beyond (ISO 14496-12, 4.2). */
-function* boxesIn(bytes: Buffer, from: number, to: number): Generator<Box> {
+export function* boxesIn(bytes: Buffer, from: number, to: number): Generator<Box> {
   let offset = from
   while (offset + 16 <= Math.min(to, bytes.length)) {
     const short = bytes.readUInt32BE(offset)
@@ -31,7 +31,7 @@ function* boxesIn(bytes: Buffer, from: number, to: number): Generator<Box> {
   }
 }
 
-function findBox(bytes: Buffer, within: { start: number; end: number }, type: string): Box | undefined {
+export function findBox(bytes: Buffer, within: { start: number; end: number }, type: string): Box | undefined {
   for (const box of boxesIn(bytes, within.start, within.end)) if (box.type === type) return box
   return undefined
 }
@@ -80,7 +80,11 @@ function durationOfWebm(bytes: Buffer): number | undefined {
 }
 
 /** EBML: an id and a size of 1 to 8 bytes each, whose first byte tells how many (RFC 8794 4, 5). */
-function* elementsIn(bytes: Buffer, from: number, to: number): Generator<{ id: number; start: number; end: number }> {
+export function* elementsIn(
+  bytes: Buffer,
+  from: number,
+  to: number,
+): Generator<{ id: number; start: number; end: number }> {
   let offset = from
   while (offset < Math.min(to, bytes.length)) {
     const idLength = Math.clz32(bytes[offset] ?? 0) - 23

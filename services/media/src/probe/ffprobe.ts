@@ -1,7 +1,14 @@
 import { dirname, resolve } from 'node:path'
+import { ApiError } from '@services/common/errors'
 import { apiError } from '../errors.ts'
 import type { MediaTools } from '../transcode/binaries.ts'
-import { hardenedGlobals, hardenedInput, refusedDecoder, refusedPicture } from '../transcode/hardening.ts'
+import {
+  hardenedGlobals,
+  hardenedInput,
+  refusedDecoder,
+  refusedPicture,
+  refusedStream,
+} from '../transcode/hardening.ts'
 import { busyAfterKill, wasKilled } from '../transcode/killed.ts'
 import { type RunLimits, runConfined } from '../transcode/run-confined.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './limits.ts'
@@ -36,6 +43,8 @@ export interface FfprobeStream {
   nb_frames?: string
   color_space?: string
   color_transfer?: string
+  /** `progressive`, `unknown`, or the order of two fields: `tt`, `bb`, `tb`, `bt`. */
+  field_order?: string
   disposition?: { attached_pic?: number }
   tags?: Record<string, string>
   side_data_list?: { rotation?: number }[]
@@ -44,7 +53,7 @@ export interface FfprobeStream {
 const streamEntries = [
   'format=start_time,duration',
   'stream=index,codec_type,codec_name,pix_fmt,width,height,sample_aspect_ratio,r_frame_rate,duration,nb_frames',
-  'stream=color_space,color_transfer',
+  'stream=color_space,color_transfer,field_order',
   'stream_tags=rotate,alpha_mode,DURATION',
   'stream_disposition=attached_pic',
   'stream_side_data=rotation',
@@ -69,7 +78,7 @@ export async function runFfprobe(
 ): Promise<FfprobeReport> {
   const absolutePath = resolve(path)
   const args = [
-    ...['-v', 'error', ...hardenedGlobals, ...hardenedInput(options.demuxer)],
+    ...['-v', 'warning', ...hardenedGlobals, ...hardenedInput(options.demuxer)],
     ...(options.packets ? ['-read_intervals', `%+${READ_SECONDS}`] : []),
     ...['-show_entries', [...streamEntries, ...(options.packets ? packetEntries : [])].join(':')],
     ...['-of', 'json=compact=1', '-i', absolutePath],
@@ -106,5 +115,11 @@ function refuseHugePicture(limits: ProbeLimits, stderr: string): void {
 export function refusalOf(stderr: string) {
   const codec = refusedDecoder.exec(stderr)?.[1]
   if (!codec) return apiError('corrupt_media', { cause: stderr })
-  return apiError('unsupported_media_type', { message: 'A codec is not supported.', details: { codec } })
+  return apiError('unsupported_media_type', { message: 'A codec is not supported.', details: { codec }, cause: stderr })
+}
+
+/** Number of the stream for whose codec `runFfprobe` refused the file. */
+export function refusedStreamIn(error: unknown): number | undefined {
+  const found = error instanceof ApiError && refusedStream.exec(String(error.cause))
+  return found ? Number(found[1]) : undefined
 }

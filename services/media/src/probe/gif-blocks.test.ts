@@ -43,6 +43,27 @@ describe('measuring', () => {
   })
 })
 
+describe('a gif may be transparent', () => {
+  const full = { delay: 5 }
+  test.each([
+    ['whose frames cover everything', [full, full], false],
+    ['whose later frames leave out what stays', [full, { ...full, transparent: 1 }, { ...full, width: 1 }], false],
+    ['whose first frame has a transparent colour', [{ ...full, transparent: 1 }, full], true],
+    ['whose first frame is smaller', [{ ...full, width: 1 }, full], true],
+    [
+      'whose frame is cleared before a smaller one',
+      [
+        { ...full, disposal: 2 },
+        { ...full, height: 1 },
+      ],
+      true,
+    ],
+    ['whose frame is cleared before a whole one', [{ ...full, disposal: 2 }, full], false],
+  ])('%s: %#', async (_, frames, mayBeTransparent) => {
+    expect(await measure(await file(gif(4, 4, frames)))).toMatchObject({ mayBeTransparent })
+  })
+})
+
 describe('refusing', () => {
   test('a file cut anywhere inside a block is corrupt', async () => {
     const whole = gif(2, 2, [{ delay: 5 }, { delay: 5 }])

@@ -12,6 +12,8 @@ export interface GifMeasures {
   loopCount: number | null
   /** False when a frame reaches over the canvas: such a file is not handed on as it is. */
   framesInsideCanvas: boolean
+  /** False only when every pixel of every frame is surely covered. */
+  mayBeTransparent: boolean
 }
 
 /** Browsers, and ffmpeg's demuxer, show frames with a delay of 0 or 1 cs for 10 cs. */
@@ -34,8 +36,11 @@ export async function measureGif(path: string, limits: ProbeLimits): Promise<Gif
     delaysCentiseconds: [],
     loopCount: null,
     framesInsideCanvas: true,
+    mayBeTransparent: false,
   }
   let nextDelay = 0
+  let hasTransparentColor = false
+  let [isClear, clearsCanvas] = [true, false]
   for await (const block of readGifBlocks(path)) {
     if (block.kind === 'screen') {
       if (block.width === 0 || block.height === 0) throw apiError('corrupt_media', { cause: 'gif: empty canvas' })
@@ -44,15 +49,23 @@ export async function measureGif(path: string, limits: ProbeLimits): Promise<Gif
       gif.height = block.height
     }
     if (block.kind === 'loop') gif.loopCount ??= block.loopCount
-    if (block.kind === 'graphic-control') nextDelay = block.delayCentiseconds
+    if (block.kind === 'graphic-control') {
+      nextDelay = block.delayCentiseconds
+      ;({ clearsCanvas, hasTransparentColor } = block)
+    }
     if (block.kind === 'text') nextDelay = 0
     if (block.kind !== 'image') continue
 
     const [right, bottom] = [block.left + block.width, block.top + block.height]
     refuseLargePicture(limits, right, bottom)
     gif.framesInsideCanvas &&= right <= gif.width && bottom <= gif.height && block.width > 0 && block.height > 0
+    const covers = !hasTransparentColor && block.left + block.top === 0 && right >= gif.width && bottom >= gif.height
+    gif.mayBeTransparent ||= isClear && !covers
+    isClear = clearsCanvas
     gif.delaysCentiseconds.push(shownDelay(nextDelay))
     nextDelay = 0
+    clearsCanvas = false
+    hasTransparentColor = false
     refuseManyFrames(frameLimits, gif.delaysCentiseconds.length, gif.width, gif.height)
   }
   const frames = gif.delaysCentiseconds.length

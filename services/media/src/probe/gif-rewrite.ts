@@ -23,6 +23,21 @@ export async function rewriteGif(sourcePath: string, targetPath: string): Promis
   }
 }
 
+/** Bits 2 to 4 of a graphic control's flags, and their value for "transparent afterwards". */
+const [DISPOSAL_BITS, RESTORE_TO_BACKGROUND] = [0x1c, 2 << 2]
+
+/** Makes every frame end with an empty canvas. ffmpeg of 2018 leaves each where the next one is transparent. */
+export async function clearAfterEachFrame(path: string): Promise<void> {
+  await using file = await open(path, 'r+')
+  for await (const block of readGifBlocks(path)) {
+    if (block.kind !== 'graphic-control') continue
+    const flags = Buffer.alloc(1)
+    await file.read(flags, 0, 1, block.start + 3)
+    flags[0] = ((flags[0] ?? 0) & ~DISPOSAL_BITS) | RESTORE_TO_BACKGROUND
+    await file.write(flags, 0, 1, block.start + 3)
+  }
+}
+
 async function piecesToKeep(path: string): Promise<Piece[]> {
   const pieces: Piece[] = []
   let control: GifBlock | undefined

@@ -9,7 +9,7 @@ export type MediaInfo = GifInfo | VideoInfo
 interface Picture {
   width: number
   height: number
-  /** Of the picture, not of a longer sound track. 1 for a GIF of one frame, which has no duration of its own. */
+  /** Length of the picture; a single picture lasts as long as its sound. 1 for a GIF of one frame, which has no duration of its own. */
   durationSeconds: number
   frames: number
   /** Frames divided by duration. */
@@ -23,6 +23,8 @@ export interface GifInfo extends Picture {
   tickCentiseconds: number
   /** 0 is for ever; null plays once. */
   loopCount: number | null
+  /** The blocks allow for pixels that show what is behind; only decoding finds out. Absent in old rows. */
+  mayBeTransparent?: boolean
   /** The file can be handed on as it is, without the blocks nobody needs. */
   rewritable: boolean
 }
@@ -34,7 +36,7 @@ export interface VideoInfo extends Picture {
   /** Indexes of ffmpeg's streams; a cover picture may come first. */
   videoStream: number
   audioStream: number | null
-  /** Too short to move in what is made of it: its first frame stands for STILL_SECONDS. Absent in rows of old. */
+  /** One picture, or too short to move in the outputs: the first frame stays for `durationSeconds`. Absent in old rows. */
   isStill?: boolean
   /** The first frame's time after the start of the file, where sound may begin earlier. */
   startSeconds: number
@@ -46,6 +48,8 @@ export interface VideoInfo extends Picture {
   keyframes: number
   hdr: 'pq' | 'hlg' | null
   alpha: boolean
+  /** Frames are made of two fields. Absent in old rows. */
+  isInterlaced?: boolean
   /** Matrix of the colours: `rgb` for files that hold no YUV, `unknown` when the file does not say. */
   colorSpace: 'rgb' | 'bt709' | 'unknown' | 'other'
 }

@@ -1,10 +1,13 @@
-import { stat } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { copyFile, rm, stat } from 'node:fs/promises'
 import type { MediaTools } from '../transcode/binaries.ts'
-import { runFfprobe } from './ffprobe.ts'
+import { type FfprobeReport, refusedStreamIn, runFfprobe } from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
+import { findCodecToHide, writeChange } from './hide-track.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
 import type { GifInfo, MediaInfo } from './media-info.ts'
-import { demuxerOf, sniffFile } from './sniff.ts'
+import { demuxerOf, type MediaType, sniffFile } from './sniff.ts'
 import { readVideoInfo } from './video-info.ts'
 
 /**
@@ -20,8 +23,38 @@ export async function probe(
   const { limits = defaultProbeLimits, signal } = options
   const type = await sniffFile(path)
   if (type === 'gif') return probeGif(path, limits)
-  const report = await runFfprobe(tools, path, { demuxer: demuxerOf[type], packets: true, limits, signal })
+  const look = (copy: string) => runFfprobe(tools, copy, { demuxer: demuxerOf[type], packets: true, limits, signal })
+  const report = await look(path).catch((error) => lookWithoutSound(path, { type, error, look, most: limits.streams }))
   return readVideoInfo(report, type, limits)
+}
+
+/**
+ * ffprobe refuses a whole file for one codec that is off its list. Sound in such a codec is hidden from it in a copy, one track
+ * after the other, so that no decoder is opened that no clip needs. Throws the refusal for anything but sound.
+ */
+async function lookWithoutSound(
+  path: string,
+  work: { type: MediaType; error: unknown; look: (path: string) => Promise<FfprobeReport>; most: number },
+): Promise<FfprobeReport> {
+  const { type, look, most } = work
+  const copy = `${path}.${randomUUID()}`
+  let { error } = work
+  try {
+    for (let hidden = 0; hidden < most; hidden++) {
+      const index = refusedStreamIn(error)
+      const change = index === undefined ? undefined : await findCodecToHide(path, { type, index })
+      if (!change) break
+      if (hidden === 0) await copyFile(path, copy, constants.COPYFILE_FICLONE)
+      await writeChange(copy, change)
+      const report = await look(copy).catch((next) => {
+        error = next
+      })
+      if (report) return report
+    }
+    throw error
+  } finally {
+    await rm(copy, { force: true })
+  }
 }
 
 /** Larger GIFs are made anew at 480 px: a hosted copy of 100 MB helps nobody (contract/media.md 5.9). */
@@ -45,6 +78,7 @@ async function probeGif(path: string, limits: ProbeLimits): Promise<GifInfo> {
     hasAudio: false,
     tickCentiseconds: commonTick(delays),
     loopCount: gif.loopCount,
+    mayBeTransparent: gif.mayBeTransparent,
     rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && gif.framesInsideCanvas,
   }
 }

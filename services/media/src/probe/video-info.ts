@@ -21,7 +21,7 @@ const STILL_SECONDS = 0.1
  */
 export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], limits: ProbeLimits): VideoInfo {
   const streams = report.streams ?? []
-  const video = streams.find((stream) => stream.codec_type === 'video' && !stream.disposition?.attached_pic)
+  const video = chooseVideo(streams)
   if (!video) throw apiError('no_video_stream')
   refuseStreams(streams, video, limits)
 
@@ -32,26 +32,26 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
 
   const packets = report.packets ?? []
   const shown = shownPackets(packets, video)
-  const timing = measureTiming(shown, video, report)
+  const audio = streams.find((stream) => stream.codec_type === 'audio' && audioCodecs.test(stream.codec_name ?? ''))
+  const heard = packets.filter((packet) => packet.stream_index === audio?.index)
+  const timing = holdToSound(measureTiming(shown, video, report), heard)
   refuseLongDuration(limits, wholeDuration(timing, video, report))
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
   refuseTruncated(packets, timing, video, report)
 
-  const isStill = timing.durationSeconds < SHORTEST_MOVING_SECONDS
-  const durationSeconds = isStill ? STILL_SECONDS : timing.durationSeconds
-  const audio = streams.find((stream) => stream.codec_type === 'audio' && audioCodecs.test(stream.codec_name ?? ''))
-  const heard = audio && packets.some((packet) => packet.stream_index === audio.index)
+  const isTooShort = timing.durationSeconds < SHORTEST_MOVING_SECONDS
+  const durationSeconds = isTooShort ? STILL_SECONDS : timing.durationSeconds
   return {
     type,
     ...displayed,
     durationSeconds,
     frames: timing.frames,
     fps: timing.frames / durationSeconds,
-    isStill,
-    hasAudio: Boolean(heard),
+    isStill: isTooShort || timing.isHeld,
+    hasAudio: heard.length > 0,
     codec: video.codec_name ?? '',
     videoStream: video.index,
-    audioStream: heard ? audio.index : null,
+    audioStream: heard[0]?.stream_index ?? null,
     startSeconds: Math.max(0, timing.startSeconds - seconds(report.format?.start_time, 0)),
     baseFps: readRatio(video.r_frame_rate) || timing.frames / durationSeconds,
     longestFrameSeconds: timing.longestFrameSeconds,
@@ -59,8 +59,15 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
     keyframes: shown.filter((packet) => packet.flags.includes('K')).length,
     hdr: transferOf[video.color_transfer ?? ''] ?? null,
     alpha: readTag(video, 'alpha_mode') === '1',
+    isInterlaced: /^[tb]{2}$/.test(video.field_order ?? ''),
     colorSpace: readColorSpace(video),
   }
+}
+
+/** The first that can be accepted; else the first, which is refused by its name. A cover may come before the clip. */
+function chooseVideo(streams: FfprobeStream[]): FfprobeStream | undefined {
+  const videos = streams.filter((stream) => stream.codec_type === 'video' && !stream.disposition?.attached_pic)
+  return videos.find((stream) => videoCodecs.has(stream.codec_name ?? '')) ?? videos[0]
 }
 
 const transferOf: Record<string, 'pq' | 'hlg'> = { smpte2084: 'pq', 'arib-std-b67': 'hlg' }
@@ -101,9 +108,11 @@ function shownPackets(packets: FfprobePacket[], video: FfprobeStream): FfprobePa
 }
 
 /** Of a clip that goes on behind what was read, what its header says: to be told how much is too much. */
-function wholeDuration({ durationSeconds }: Timing, video: FfprobeStream, report: FfprobeReport): number {
+function wholeDuration(timing: Timing & { isHeld: boolean }, video: FfprobeStream, report: FfprobeReport): number {
+  const { durationSeconds, isHeld } = timing
   if (durationSeconds < READ_SECONDS - 1) return durationSeconds
-  return Math.max(durationSeconds, seconds(video.duration, seconds(report.format?.duration, 0)))
+  const ofFile = seconds(report.format?.duration, 0)
+  return Math.max(durationSeconds, isHeld ? ofFile : seconds(video.duration, ofFile))
 }
 
 interface Timing {
@@ -113,6 +122,14 @@ interface Timing {
   longestFrameSeconds: number
   shortestFrameSeconds: number
   durationSeconds: number
+}
+
+/** A cover with a song: one picture stays until the sound ends. A picture that moves ends the clip. */
+function holdToSound(timing: Timing, heard: FfprobePacket[]): Timing & { isHeld: boolean } {
+  const ends = heard.map((packet) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0))
+  const soundSeconds = toMicroseconds(Math.max(...ends) - timing.startSeconds)
+  if (timing.frames > 1 || soundSeconds <= timing.durationSeconds) return { ...timing, isHeld: false }
+  return { ...timing, durationSeconds: soundSeconds, longestFrameSeconds: soundSeconds, isHeld: true }
 }
 
 /** From the packets: a header can lie, and a browser's recording has none. */
@@ -160,7 +177,7 @@ function readColorSpace(video: FfprobeStream): VideoInfo['colorSpace'] {
 }
 
 /** Matroska tags come in either case. */
-function readTag(stream: FfprobeStream, name: string): string | undefined {
+export function readTag(stream: FfprobeStream, name: string): string | undefined {
   return stream.tags?.[name] ?? stream.tags?.[name.toUpperCase()] ?? stream.tags?.[name.toLowerCase()]
 }
 

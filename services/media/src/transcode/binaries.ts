@@ -27,6 +27,7 @@ export interface Ffmpeg {
   av1Encoder: 'libsvtav1' | null
   /** zscale and tonemap are both there; without them HDR comes out pale. */
   canToneMap: boolean
+  deinterlacer: 'bwdif' | 'yadif'
 }
 
 export interface Ffprobe {
@@ -120,6 +121,7 @@ async function describeFfmpeg(path: string, origin: Origin): Promise<Ffmpeg> {
     webmAudioEncoder: firstOf('libopus', 'libvorbis'),
     av1Encoder: encoders.has('libsvtav1') ? 'libsvtav1' : null,
     canToneMap: filters.has('zscale') && filters.has('tonemap'),
+    deinterlacer: filters.has('bwdif') ? 'bwdif' : 'yadif',
   }
 }
 

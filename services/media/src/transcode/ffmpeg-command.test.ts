@@ -2,23 +2,33 @@ import { describe, expect, test } from 'vitest'
 import type { Ffmpeg } from './binaries.ts'
 import {
   av1Command,
+  clearPosterCommand,
   overviewCommand,
   posterCommand,
   renditionsCommand,
   smallerGifCommand,
+  transparencyCommand,
   workFiles,
 } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
 const ffmpeg: Ffmpeg = {
   ...{ path: '/usr/bin/ffmpeg', version: '5.1', origin: 'system', isOld: false, frameRateModeFlag: '-fps_mode' },
-  ...{ webmVideoEncoder: 'libvpx-vp9', webmAudioEncoder: 'libopus', canToneMap: true, av1Encoder: null },
+  ...{
+    webmVideoEncoder: 'libvpx-vp9',
+    webmAudioEncoder: 'libopus',
+    canToneMap: true,
+    av1Encoder: null,
+    deinterlacer: 'bwdif',
+  },
 }
 
 const sdr: RenditionPlan = {
   ...{ demuxer: 'mov', decoder: null, videoStream: 0, audioStream: 1, video: { width: 640, height: 360 } },
   ...{
     flattenOnWhite: false,
+    keepsAlpha: false,
+    deinterlacer: null,
     color: 'as-is',
     frameRate: null,
     isStill: false,
@@ -49,6 +59,8 @@ const still: RenditionPlan = {
   durationSeconds: 1,
 }
 const late: RenditionPlan = { ...sdr, startSeconds: 0.8 }
+const interlaced: RenditionPlan = { ...sdr, deinterlacer: 'bwdif' }
+const clear: RenditionPlan = { ...alpha, keepsAlpha: true }
 const fast: RenditionPlan = { ...sdr, frameRate: { rate: '30', dropsFrames: true } }
 
 const tag = 'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709'
@@ -63,8 +75,8 @@ test.each([
   [
     'hdr',
     hdr,
-    '[0:0]scale=640:360:flags=bicubic,setparams=color_primaries=bt2020:color_trc=arib-std-b67:colorspace=bt2020nc,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=100,' +
-      'format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv,' +
+    '[0:0]scale=640:360:flags=bicubic,setparams=color_primaries=bt2020:color_trc=arib-std-b67:colorspace=bt2020nc,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=203,' +
+      'format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=mobius:param=0.6:peak=4.926:desat=0,zscale=t=iec61966-2-1:m=bt709:r=tv,' +
       `format=yuv420p,${tag},setsar=1`,
   ],
   ['alpha', alpha, `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1`],
@@ -72,6 +84,11 @@ test.each([
     'gif',
     gif,
     `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1,tpad=stop_mode=clone:stop=-1,fps=100/5,trim=end=1.450`,
+  ],
+  [
+    'interlaced',
+    interlaced,
+    '[0:0]bwdif=mode=send_frame:deint=interlaced,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
   ],
   ['late', late, '[0:0]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1,setpts=PTS-0.800000/TB'],
   ['fast', fast, '[0:0]fps=30,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1'],
@@ -155,7 +172,7 @@ describe('the overview', () => {
 })
 
 /** The rules of contract/media.md 4.7, for every command there is. */
-describe.each(Object.entries({ sdr, bt709, hdr, alpha, gif, still, fast }))(
+describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, still, fast }))(
   'safety of every command for %s',
   (_, plan) => {
     test.each([
@@ -163,8 +180,10 @@ describe.each(Object.entries({ sdr, bt709, hdr, alpha, gif, still, fast }))(
       ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'palette-file', poster: true })],
       ['plain', renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'palette-inside', poster: true })],
       ['poster', posterCommand(plan, 1)],
-      ['smaller gif', smallerGifCommand(plan, 1)],
+      ['smaller gif', smallerGifCommand(ffmpeg, plan, 1)],
       ['AV1', av1Command(ffmpeg)],
+      ['transparency', transparencyCommand(plan)],
+      ['clear poster', clearPosterCommand(ffmpeg, workFiles.webm, 1)],
     ])('%s', (_, command) => {
       expect(command).toContain('-nostdin')
       expect(value(command, '-max_alloc')).toBe('536870912')

@@ -9,9 +9,11 @@ import {
   posterCandidates,
   posterFilters,
   seconds,
+  sharedFrames,
   size,
   soundFilters,
   typicalFrame,
+  wholeFrames,
 } from './filter-graph.ts'
 import { hardenedGlobals, hardenedInput } from './hardening.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
@@ -32,6 +34,8 @@ export const workFiles = {
   brighterJpg: 'brighter.jpg',
   av1: 'out.av1.mp4',
   webp: 'out.webp',
+  transparency: 'transparency.gray',
+  clearPoster: 'poster.rgba',
 } as const
 
 /** One cheap pass over the keyframes: palette of the GIF, poster as raw RGB, and how loud the sound ever gets. */
@@ -39,7 +43,7 @@ export function overviewCommand(plan: RenditionPlan, threads: number): string[] 
   const gifSize = plan.gif.from === 'frames' ? plan.gif.size : plan.video
   const sampled = plan.overview === 'sampled' ? 'fps=2:round=up,' : ''
   const graph = [
-    `[0:${plan.videoStream}]${sampled}${pictureFilters(inItsOwnTime(plan))},split[a][b]`,
+    `[0:${plan.videoStream}]${wholeFrames(plan)}${sampled}${pictureFilters(inItsOwnTime(plan))},split[a][b]`,
     `[a]scale=${size(gifSize)}:flags=lanczos,${denoise},${palettegen}[palette]`,
     `[b]${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`,
   ]
@@ -74,10 +78,12 @@ export function renditionsCommand(
   options: { threads: number; gif: GifSource; poster: boolean },
 ): string[] {
   const { threads, gif, poster } = options
-  const branches = ['mp4', 'webm', ...(gif === 'none' ? [] : ['frames']), ...(poster ? ['still'] : [])]
-  const labels = branches.map((branch) => `[${branch}]`).join('')
   const graph = [
-    `[0:${plan.videoStream}]${pictureFilters(plan)},split=${branches.length}${labels}`,
+    ...sharedFrames(plan, [
+      ...(['mp4', 'webm'] as const),
+      ...(gif === 'none' ? [] : ['frames' as const]),
+      ...(poster ? ['still' as const] : []),
+    ]),
     ...gifFilters(plan, gif),
     ...(poster ? [`[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`] : []),
   ]
@@ -97,20 +103,44 @@ export function renditionsCommand(
 /** The frame at a given time, for when the typical one turned out too dark. */
 export function posterCommand(plan: RenditionPlan, atSeconds: number): string[] {
   const filters = pictureFilters(inItsOwnTime(plan))
-  const graph = [`[0:${plan.videoStream}]trim=start=${seconds(atSeconds)},${filters},${posterFilters(plan)}[poster]`]
+  const graph = [
+    `[0:${plan.videoStream}]trim=start=${seconds(atSeconds)},${wholeFrames(plan)}${filters},${posterFilters(plan)}[poster]`,
+  ]
   return [...start('error'), ...input(plan, 1), ...filterGraph(graph, 1), ...posterOutput()]
 }
 
-/** A smaller GIF from the finished mp4, with the palette that is there already. */
-export function smallerGifCommand(plan: RenditionPlan, threads: number): string[] {
-  const fromMp4 = { ...plan, demuxer: 'mov' as const, decoder: null, videoStream: 0 }
+/** A smaller GIF from the finished mp4, or from the webm that keeps alpha, with the palette that is there already. */
+export function smallerGifCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+  const made = plan.keepsAlpha
+    ? { demuxer: 'matroska' as const, decoder: ffmpeg.webmVideoEncoder, file: workFiles.webm }
+    : { demuxer: 'mov' as const, decoder: null, file: workFiles.mp4 }
   const graph = ['[0:0]null[frames]', ...gifFilters(plan, 'palette-file')]
   return [
     ...start('error'),
-    ...input(fromMp4, threads, workFiles.mp4),
+    ...input({ ...plan, ...made }, threads, made.file),
     ...paletteInput(),
     ...filterGraph(graph, threads),
     ...gifOutput(plan),
+  ]
+}
+
+/** Ends after the first frame of a GIF with a pixel that shows what is behind; the file stays empty where there is none. */
+export function transparencyCommand(plan: RenditionPlan): string[] {
+  // A build of 2018 selects every frame that has no metadata at all: `blackframe` gives each one some.
+  const isClear = 'blackframe=amount=0,negate,bbox=min_val=127,metadata=select:key=lavfi.bbox.x1'
+  return [
+    ...[...start('error'), ...input(plan, 1), '-map', `0:${plan.videoStream}`],
+    ...['-vf', `format=rgba,alphaextract,format=gray,${isClear},scale=2:2`, '-frames:v', '1', '-pix_fmt', 'gray'],
+    ...['-f', 'rawvideo', workFiles.transparency],
+  ]
+}
+
+/** One picture of a webm with its alpha: of the middle, where the clip is longer than its first impression. */
+export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
+  const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder } as const
+  return [
+    ...[...start('error'), ...input(webm, 1, file), '-map', '0:v:0', '-ss', seconds(atSeconds), '-frames:v', '1'],
+    ...['-vf', 'format=rgba', '-f', 'rawvideo', workFiles.clearPoster],
   ]
 }
 
@@ -131,7 +161,11 @@ function start(logLevel: 'error' | 'info'): string[] {
   return ['-nostdin', ...hardenedGlobals, '-loglevel', logLevel, '-nostats', '-y']
 }
 
-function input(plan: RenditionPlan, threads: number, file: string = workFiles.input): string[] {
+function input(
+  plan: Pick<RenditionPlan, 'decoder' | 'demuxer'>,
+  threads: number,
+  file: string = workFiles.input,
+): string[] {
   const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
   return ['-threads', String(threads), ...decoder, ...hardenedInput(plan.demuxer), '-i', file]
 }
@@ -169,6 +203,8 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
     ...['-map', '[webm]', ...audioMap(plan), ...variableRate(ffmpeg)],
     ...['-c:v', ffmpeg.webmVideoEncoder, '-deadline', 'realtime', ...quality],
     ...['-g', '120', '-threads', String(threads), ...colorTags(plan)],
+    // Frames that are never shown have no place for an alpha plane.
+    ...(plan.keepsAlpha ? ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-metadata:s:v:0', 'alpha_mode=1'] : []),
     ...audioCodec(plan, ffmpeg.webmAudioEncoder, '96k'),
     ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'webm', workFiles.webm],
   ]
@@ -177,7 +213,9 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
 function gifOutput(plan: RenditionPlan): string[] {
   // ffmpeg's -1 is no loop block at all.
   const loop = plan.gif.from === 'frames' ? (plan.gif.loopCount ?? -1) : 0
-  return ['-map', '[gif]', '-loop', String(loop), '-t', seconds(plan.cutSeconds), '-f', 'gif', workFiles.gif]
+  // Whole frames, as `clearAfterEachFrame` needs them.
+  const whole = plan.keepsAlpha ? ['-gifflags', '0'] : []
+  return ['-map', '[gif]', ...whole, '-loop', String(loop), '-t', seconds(plan.cutSeconds), '-f', 'gif', workFiles.gif]
 }
 
 /** Titles, places, chapters and the encoder's name stay behind; the same input gives the same bytes. */

@@ -14,10 +14,35 @@ export const posterCandidates = 8
 
 /** From decoded frames to upright, opaque, square-pixel yuv420p at the right times: what every output starts from. */
 export function pictureFilters(plan: RenditionPlan): string {
-  const pixels = [...sizeAndColor(plan), 'setsar=1']
+  return atTheirTimes(plan, sizeAndColor(plan))
+}
+
+type Output = 'mp4' | 'webm' | 'frames' | 'still'
+
+/** The frames of the source under one label per output, decoded once. */
+export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
+  const source = `[0:${plan.videoStream}]`
+  const split = (names: string[]) => `split=${names.length}${names.map((name) => `[${name}]`).join('')}`
+  if (!plan.keepsAlpha) return [`${source}${pictureFilters(plan)},${split(labels)}`]
+  const opaque = labels.filter((label) => label === 'mp4' || label === 'still')
+  const clear = labels.filter((label) => label === 'webm' || label === 'frames')
+  const sized = atTheirTimes(plan, [`${scaled(plan)},format=rgba`])
+  return [
+    `${source}${sized},${split(['opaque', ...clear.map((label) => `${label}-rgba`)])}`,
+    `[opaque]${[onWhite, ...toBt709('yuv420p')].join(',')},${split(opaque)}`,
+    ...clear.map((label) => `[${label}-rgba]${label === 'webm' ? toBt709('yuva420p').join(',') : 'null'}[${label}]`),
+  ]
+}
+
+/** Makes whole those frames that are marked as two fields, before a line is scaled or a neighbour is dropped. */
+export const wholeFrames = ({ deinterlacer }: RenditionPlan): string =>
+  deinterlacer ? `${deinterlacer}=mode=send_frame:deint=interlaced,` : ''
+
+function atTheirTimes(plan: RenditionPlan, sizeAndColor: string[]): string {
+  const pixels = [...sizeAndColor, 'setsar=1']
   const times = frameTimes(plan)
   // Repeating a frame is free after scaling, and dear before; dropping one is the other way round.
-  return (plan.frameRate?.dropsFrames ? [...times, ...pixels] : [...pixels, ...times]).join(',')
+  return wholeFrames(plan) + (plan.frameRate?.dropsFrames ? [...times, ...pixels] : [...pixels, ...times]).join(',')
 }
 
 /**
@@ -45,11 +70,19 @@ const fromStart = ({ startSeconds }: RenditionPlan): string[] =>
 export const soundFilters = ({ startSeconds }: RenditionPlan): string[] =>
   startSeconds > 0 ? ['-af', `atrim=start=${startSeconds.toFixed(6)},asetpts=PTS-${startSeconds.toFixed(6)}/TB`] : []
 
+const tagged = 'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709'
+
+const scaled = (plan: RenditionPlan): string => `scale=${size(plan.video)}:flags=bicubic`
+
+const toBt709 = (pixels: 'yuv420p' | 'yuva420p'): string[] => [
+  `scale=out_color_matrix=bt709:out_range=tv,format=${pixels}`,
+  tagged,
+]
+
 function sizeAndColor(plan: RenditionPlan): string[] {
-  const scale = `scale=${size(plan.video)}:flags=bicubic`
+  const scale = scaled(plan)
   const toYuv = 'out_range=tv,format=yuv420p'
-  const tagged = 'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709'
-  if (plan.flattenOnWhite) return [scale, onWhite, `scale=out_color_matrix=bt709:${toYuv}`, tagged]
+  if (plan.flattenOnWhite) return [scale, onWhite, ...toBt709('yuv420p')]
   switch (plan.color) {
     case 'pq':
     case 'hlg':
@@ -67,6 +100,16 @@ function sizeAndColor(plan: RenditionPlan): string[] {
 const onWhite =
   'format=rgba,split[picture][copy];[copy]lutrgb=r=255:g=255:b=255:a=255[white];[white][picture]overlay=format=auto'
 
+/** Light of a white page in HDR10 and HLG, in cd/m2 (ITU-R BT.2408, 2.1). It becomes 1.0 in linear light. */
+const REFERENCE_WHITE = 203
+/** Light of the brightest highlights that keep their shape; graded HDR seldom goes beyond. */
+const BRIGHTEST = 1000
+/**
+ * Dark and middle tones stay, from this linear light on everything is pressed together: reference white lands at 232 of 255, and
+ * highlights have what is left above it. A lower value darkens faces, a higher one leaves highlights nothing.
+ */
+const SHOULDER = 0.6
+
 /**
  * After scaling down: the linear light is computed in floats. Input properties are spelt out, also on the frames: files often
  * omit them, and what the first step does not know the second one finds no way from.
@@ -79,11 +122,12 @@ const toneMap = {
 function toneMapFrom(transfer: string): string[] {
   return [
     `setparams=color_primaries=bt2020:color_trc=${transfer}:colorspace=bt2020nc`,
-    `zscale=tin=${transfer}:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=100`,
+    `zscale=tin=${transfer}:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=${REFERENCE_WHITE}`,
     'format=gbrpf32le',
     'zscale=p=bt709',
-    'tonemap=tonemap=hable:desat=0',
-    'zscale=t=bt709:m=bt709:r=tv',
+    `tonemap=tonemap=mobius:param=${SHOULDER}:peak=${(BRIGHTEST / REFERENCE_WHITE).toFixed(3)}:desat=0`,
+    // Screens show BT.709 by about this curve; its own one, made for cameras, would come out brighter in the middle.
+    'zscale=t=iec61966-2-1:m=bt709:r=tv',
   ]
 }
 
@@ -91,7 +135,9 @@ export function gifFilters(plan: RenditionPlan, source: GifSource): string[] {
   if (source === 'none' || plan.gif.from !== 'frames') return []
   const { size: gifSize, delayCentiseconds } = plan.gif
   const frames = `[frames]fps=100/${delayCentiseconds},scale=${size(gifSize)}:flags=lanczos`
-  if (source === 'palette-file') return [`${frames},${denoise}[small]`, `[small][1:v]${dither}[gif]`]
+  // The denoiser knows no alpha.
+  const calm = plan.keepsAlpha ? '' : `,${denoise}`
+  if (source === 'palette-file') return [`${frames}${calm}[small]`, `[small][1:v]${dither}[gif]`]
   return [`${frames},split[count][small]`, `[count]${palettegen}[palette]`, `[small][palette]${dither}[gif]`]
 }
 
@@ -105,9 +151,9 @@ export function posterFilters(plan: RenditionPlan): string {
   return `scale=${size(plan.video)},format=rgb24`
 }
 
-/** For single pictures: neither repeated nor dropped nor held. */
+/** For single pictures: neither repeated nor dropped nor held, and whole already. */
 export function inItsOwnTime(plan: RenditionPlan): RenditionPlan {
-  return { ...plan, frameRate: null, holdsLastFrame: false, startSeconds: 0 }
+  return { ...plan, frameRate: null, holdsLastFrame: false, startSeconds: 0, deinterlacer: null }
 }
 
 export function size({ width, height }: Size): string {

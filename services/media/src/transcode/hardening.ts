@@ -15,6 +15,9 @@ const decoders = [
 /** What both programs print about a stream whose decoder is not on the list. */
 export const refusedDecoder = /Codec \(([\w-]+)\) not on whitelist/
 
+/** What ffprobe prints next about it. */
+export const refusedStream = /Could not open codec for input stream (\d+)/
+
 /** No limit for the pictures of sources may be larger: a square of this side is all a decoder allocates for. */
 export const LARGEST_SIDE = 5760
 

@@ -1,18 +1,22 @@
+import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { hashFile } from '../blobs/measure.ts'
 import type { ExtraKind } from '../db/tables.ts'
+import { runFfprobe } from '../probe/ffprobe.ts'
+import { readTag } from '../probe/video-info.ts'
 import type { MediaTools } from './binaries.ts'
-import { av1Command, workFiles } from './ffmpeg-command.ts'
+import { av1Command, clearPosterCommand, workFiles } from './ffmpeg-command.ts'
 import type { Size } from './geometry.ts'
-import { makeWebp } from './poster.ts'
+import { type ClearPoster, makeWebp, posterTime } from './poster.ts'
 import { runConfined } from './run-confined.ts'
 import { type Rendition, verifyVideo } from './verify-renditions.ts'
 
 export type Extra = Rendition
 
 interface ExtrasWork {
-  /** Holds the finished mp4 as `in.bin`, and the poster. */
+  /** Holds the finished mp4 as `in.bin`, and the poster; the webm, too, where that may have alpha. */
   directory: string
+  durationSeconds: number
   size: Size
   /** An AV1 copy that is not smaller is none. */
   mostBytes: number
@@ -25,13 +29,34 @@ const SMALLEST_SIDE = 64
 /** 30 s of 1080p take two minutes of one core; below everything else on the machine it may take a while. */
 const LIMITS = { wallSeconds: 900, cpuSeconds: 600, memoryBytes: 4 * 1024 ** 3, fileBytes: 64 * 1024 ** 2 }
 
-/** An AV1 copy, where this ffmpeg can make one, and a WebP poster. Rejects with the signal's reason when aborted. */
+/** An AV1 copy of an opaque clip, where this ffmpeg can make one, and a WebP poster. Rejects with the signal's reason when aborted. */
 export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<Partial<Record<ExtraKind, Extra>>> {
   const { directory, size } = work
-  const [jpg, webp] = [resolve(directory, workFiles.jpg), resolve(directory, workFiles.webp)]
-  await makeWebp(jpg, webp)
-  const av1 = await makeAv1(tools, work)
+  const webp = resolve(directory, workFiles.webp)
+  const clear = await takeClearPoster(tools, work)
+  await makeWebp(clear ?? resolve(directory, workFiles.jpg), webp)
+  // Pages would show it before the webm, and what shows through there would be white.
+  const av1 = clear ? undefined : await makeAv1(tools, work)
   return { webp: { ...(await hashFile(webp)), ...size }, ...(av1 && { av1 }) }
+}
+
+/** Undefined for an opaque clip, as most are. */
+async function takeClearPoster(tools: MediaTools, work: ExtrasWork): Promise<ClearPoster | undefined> {
+  const { directory, size, durationSeconds, signal } = work
+  const path = resolve(directory, workFiles.webm)
+  if (!(await hasAlpha(tools, path, signal))) return undefined
+  const run = { limits: LIMITS, limiters: tools.limiters, cwd: directory, niceness: 19, signal }
+  const command = clearPosterCommand(tools.ffmpeg, workFiles.webm, posterTime(durationSeconds))
+  const outcome = await runConfined(tools.ffmpeg.path, command, run)
+  if (outcome.state !== 'done') throw new Error('ffmpeg made no poster', { cause: outcome })
+  return { path: resolve(directory, workFiles.clearPoster), ...size }
+}
+
+async function hasAlpha(tools: MediaTools, path: string, signal: AbortSignal): Promise<boolean> {
+  if (!(await stat(path).catch(() => undefined))) return false
+  const verifying = { ...tools, ffprobe: tools.verifier }
+  const { streams } = await runFfprobe(verifying, path, { demuxer: 'matroska', packets: false, signal })
+  return streams?.some((stream) => readTag(stream, 'alpha_mode') === '1') ?? false
 }
 
 async function makeAv1(

@@ -1,13 +1,21 @@
 import { rename, rm, stat, symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { hashFile } from '../blobs/measure.ts'
-import { rewriteGif } from '../probe/gif-rewrite.ts'
+import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
 import type { MediaTools } from './binaries.ts'
 import { refuseFullDisk } from './disk-full.ts'
 import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob, UnusableOutput } from './encode.ts'
-import { overviewCommand, posterCommand, renditionsCommand, smallerGifCommand, workFiles } from './ffmpeg-command.ts'
-import { isWholePoster, makePlaceholder, makePoster } from './poster.ts'
+import {
+  clearPosterCommand,
+  overviewCommand,
+  posterCommand,
+  renditionsCommand,
+  smallerGifCommand,
+  transparencyCommand,
+  workFiles,
+} from './ffmpeg-command.ts'
+import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
 import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
 import { type Rendition, verifyGif, verifyVideos } from './verify-renditions.ts'
 
@@ -46,7 +54,7 @@ export async function makeRenditions(
 ): Promise<Renditions> {
   const job: TranscodeJob = { tools, info: source.info, ...options, onProgress: rising(options.onProgress) }
   await linkInput(job, source.path)
-  const plan = planRenditions(job.info, tools.ffmpeg)
+  const plan = await keepAlphaInUse(job, planRenditions(job.info, tools.ffmpeg))
   const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(job, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
   const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
@@ -57,6 +65,18 @@ export async function makeRenditions(
   } catch (error) {
     if (!mayTryAgain(job, error)) throw error
     return encodeSimply(job, heard, [error.message])
+  }
+}
+
+/** Most GIFs only may be transparent, because frames leave out what stays: an alpha plane for those would double their webm's cost. */
+async function keepAlphaInUse(job: TranscodeJob, plan: RenditionPlan): Promise<RenditionPlan> {
+  if (plan.demuxer !== 'gif' || !plan.keepsAlpha) return plan
+  try {
+    await encode(job, transparencyCommand(plan))
+    return { ...plan, keepsAlpha: await exists(inWork(job, 'transparency')) }
+  } catch (error) {
+    if (!mayTryAgain(job, error)) throw error
+    return { ...plan, keepsAlpha: false }
   }
 }
 
@@ -112,7 +132,7 @@ async function collect(
   const [seconds, gif, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
     verifyVideos(tools, { directory, plan, info, signal }),
     collectGif(job, plan),
-    poster.then(() => collectPoster(job)),
+    poster.then(() => collectPoster(job, plan)),
     hashFile(inWork(job, 'mp4')),
     hashFile(inWork(job, 'webm')),
   )
@@ -134,13 +154,20 @@ async function collect(
 async function collectGif(job: TranscodeJob, plan: RenditionPlan): Promise<Rendition> {
   const path = inWork(job, 'gif')
   if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), path)
+  else if (plan.keepsAlpha) await clearAfterEachFrame(path)
   return { ...(await verifyGif(path)), ...(await hashFile(path)) }
 }
 
-async function collectPoster(job: TranscodeJob) {
+async function collectPoster(job: TranscodeJob, plan: RenditionPlan) {
   const path = inWork(job, 'jpg')
-  const [placeholder, jpg] = await allToTheirEnd(makePlaceholder(path), hashFile(path))
+  const picture = plan.keepsAlpha ? takeClearPoster(job, plan) : path
+  const [placeholder, jpg] = await allToTheirEnd(Promise.resolve(picture).then(makePlaceholder), hashFile(path))
   return { jpg, placeholder }
+}
+
+async function takeClearPoster(job: TranscodeJob, { video, durationSeconds }: RenditionPlan): Promise<ClearPoster> {
+  await encode(job, clearPosterCommand(job.tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
+  return { path: inWork(job, 'clearPoster'), ...video }
 }
 
 /** A clip that begins black gets the frame at a third of its length, unless that one is darker still. */
@@ -171,7 +198,7 @@ async function shrinkGif(job: TranscodeJob, plan: RenditionPlan): Promise<void> 
     const { size } = await stat(inWork(job, 'gif'))
     if (size <= GIF_BUDGET_BYTES) return
     const smaller = { ...plan, gif: planGif(job.info, longSide, Math.max(usual, delayCentiseconds)) }
-    await encode(job, smallerGifCommand(smaller, job.threads))
+    await encode(job, smallerGifCommand(job.tools.ffmpeg, smaller, job.threads))
   }
 }
 

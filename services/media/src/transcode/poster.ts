@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
-import sharp from 'sharp'
+import sharp, { type Sharp } from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'
 import type { Size } from './geometry.ts'
 
@@ -37,13 +37,27 @@ export async function makePoster(
   return { luma, dark: luma < DARK_LUMA || stats.entropy < EMPTY_ENTROPY }
 }
 
+/** Raw RGBA, of a clip that shows what is behind it. */
+export interface ClearPoster extends Size {
+  path: string
+}
+
+/** A third of the clip, or its first frame where it is short. */
+export const posterTime = (durationSeconds: number): number => (durationSeconds <= 1 ? 0 : durationSeconds / 3)
+
+async function open(picture: string | ClearPoster): Promise<Sharp> {
+  if (typeof picture === 'string') return sharp(picture)
+  const { path, width, height } = picture
+  return sharp(await readFile(path), { raw: { width, height, channels: 4 } })
+}
+
 /** A picture of 25 bytes or so (thumbhash), shown until the poster is there. It takes pictures of up to 100 pixels a side. */
-export async function makePlaceholder(jpegPath: string): Promise<Buffer> {
-  const small = sharp(jpegPath).resize(100, 100, { fit: 'inside', withoutEnlargement: true }).ensureAlpha()
+export async function makePlaceholder(picture: string | ClearPoster): Promise<Buffer> {
+  const small = (await open(picture)).resize(100, 100, { fit: 'inside', withoutEnlargement: true }).ensureAlpha()
   const { data, info } = await small.raw().toBuffer({ resolveWithObject: true })
   return Buffer.from(rgbaToThumbHash(info.width, info.height, data))
 }
 
-export async function makeWebp(jpegPath: string, webpPath: string): Promise<void> {
-  await sharp(jpegPath).webp(WEBP).toFile(webpPath)
+export async function makeWebp(picture: string | ClearPoster, webpPath: string): Promise<void> {
+  await (await open(picture)).webp(WEBP).toFile(webpPath)
 }

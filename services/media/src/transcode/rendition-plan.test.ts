@@ -22,7 +22,8 @@ const gif: GifInfo = {
 
 const every = (seconds: number) => ({ longestFrameSeconds: seconds, shortestFrameSeconds: seconds })
 
-const plan = (changes: Partial<VideoInfo> = {}) => planRenditions({ ...video, ...changes }, { canToneMap: true })
+const plan = (changes: Partial<VideoInfo> = {}) =>
+  planRenditions({ ...video, ...changes }, { canToneMap: true, deinterlacer: 'bwdif' })
 
 describe('frame rate', () => {
   test.each([
@@ -72,11 +73,13 @@ describe('the gif', () => {
   })
 
   test('of a gif is the gif itself, or made of its frames when that cannot be handed on', () => {
-    expect(planRenditions(gif, { canToneMap: true })).toMatchObject({
+    expect(planRenditions(gif, { canToneMap: true, deinterlacer: 'bwdif' })).toMatchObject({
       ...{ gif: { from: 'rewrite' }, frameRate: { rate: '100/5' }, holdsLastFrame: true, cutSeconds: 2 },
       ...{ flattenOnWhite: true, h264Crf: 20, webmCrf: 30 },
     })
-    expect(planRenditions({ ...gif, rewritable: false }, { canToneMap: true }).gif).toMatchObject({ from: 'frames' })
+    expect(
+      planRenditions({ ...gif, rewritable: false }, { canToneMap: true, deinterlacer: 'bwdif' }).gif,
+    ).toMatchObject({ from: 'frames' })
   })
 })
 
@@ -96,7 +99,7 @@ describe('colour', () => {
 
   test('without tone mapping HDR is only scaled', () => {
     const info = { ...video, hdr: 'pq', colorSpace: 'other' } as const
-    expect(planRenditions(info, { canToneMap: false }).color).toBe('as-is')
+    expect(planRenditions(info, { canToneMap: false, deinterlacer: 'bwdif' }).color).toBe('as-is')
   })
 })
 

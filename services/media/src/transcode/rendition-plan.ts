@@ -1,5 +1,6 @@
 import type { GifInfo, MediaInfo, VideoInfo } from '../probe/media-info.ts'
 import { type Demuxer, demuxerOf } from '../probe/sniff.ts'
+import type { Ffmpeg } from './binaries.ts'
 import { fitGif, fitVideo, type Size } from './geometry.ts'
 import type { RunLimits } from './run-confined.ts'
 
@@ -12,11 +13,15 @@ export interface RenditionPlan {
   audioStream: number | null
   video: Size
   flattenOnWhite: boolean
+  /** What shows through in the source shows through in webm and gif; mp4 and jpg have white behind it. */
+  keepsAlpha: boolean
+  /** The filter that makes whole pictures of frames that are made of two fields. */
+  deinterlacer: Ffmpeg['deinterlacer'] | null
   /** What the pixels are before they become yuv420p; all but `as-is` come out as BT.709 and say so. */
   color: 'rgb' | 'bt709' | 'pq' | 'hlg' | 'as-is'
   /** Frames per second as ffmpeg reads it, before scaling when it drops frames; null keeps the source's own times. */
   frameRate: { rate: string; dropsFrames: boolean } | null
-  /** The clip is too short to move: its first frame is shown instead. */
+  /** The first frame is shown all the time: there is one, or the clip is too short to move. */
   isStill: boolean
   /** When the picture begins in the source. What is heard before it is left out; every output begins with it. */
   startSeconds: number
@@ -44,27 +49,32 @@ const FAST_PIXELS = 1280 * 720
 /** 59.94 and 60 are the same rate to this rule, and so is a clip that measures 30.02. */
 const FPS_TOLERANCE = 1.02
 
-/** Dropping frames first, because all but one are dropped. */
-const STILL_RATE = { rate: String(USUAL_FPS), dropsFrames: true }
-
 /** Frames that keep their times last about one step of the source's grid each, and no longer than half a second. */
 const KEPT_FRAME = { leastSteps: 0.5, mostSteps: 1.5, mostSeconds: 0.5 }
 /** Regular frames are at most a tenth of a second apart, so that no picture is shown much too late. */
 const SLOWEST_FPS = 10
+
+/** Dropping frames first, because all but one are dropped. A tenth of a second needs more than one frame. */
+const stillRate = ({ durationSeconds }: VideoInfo) => ({
+  rate: String(durationSeconds < 1 ? USUAL_FPS : SLOWEST_FPS),
+  dropsFrames: true,
+})
 
 const GIF_LONG_SIDE = 480
 const ROUNDED_CENTISECONDS = 0.1
 /** Bigger than any cut would show: a frame at the very end must not be lost to rounding. */
 const CUT_MARGIN_SECONDS = 0.001
 
-/** `canToneMap` is about the ffmpeg at hand: without it HDR is only scaled, and comes out pale. */
-export function planRenditions(info: MediaInfo, { canToneMap }: { canToneMap: boolean }): RenditionPlan {
-  return info.type === 'gif' ? planFromGif(info) : planFromVideo(info, canToneMap)
+type Abilities = Pick<Ffmpeg, 'canToneMap' | 'deinterlacer'>
+
+/** Abilities are those of the ffmpeg at hand: without tone mapping HDR is only scaled, and comes out pale. */
+export function planRenditions(info: MediaInfo, abilities: Abilities): RenditionPlan {
+  return info.type === 'gif' ? planFromGif(info) : planFromVideo(info, abilities)
 }
 
-function planFromVideo(info: VideoInfo, canToneMap: boolean): RenditionPlan {
+function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities): RenditionPlan {
   const video = fitVideo(info)
-  const frameRate = info.isStill ? STILL_RATE : videoFrameRate(info, video)
+  const frameRate = info.isStill ? stillRate(info) : videoFrameRate(info, video)
   return {
     demuxer: demuxerOf[info.type],
     decoder: info.alpha ? alphaDecoder(info.codec) : null,
@@ -72,6 +82,8 @@ function planFromVideo(info: VideoInfo, canToneMap: boolean): RenditionPlan {
     audioStream: info.audioStream,
     video,
     flattenOnWhite: info.alpha,
+    keepsAlpha: info.alpha,
+    deinterlacer: info.isInterlaced ? deinterlacer : null,
     color: info.alpha ? 'rgb' : (canToneMap && info.hdr) || sdrColor(info),
     frameRate,
     isStill: Boolean(info.isStill),
@@ -95,6 +107,8 @@ function planFromGif(info: GifInfo): RenditionPlan {
     audioStream: null,
     video: fitVideo(info),
     flattenOnWhite: true,
+    keepsAlpha: Boolean(info.mayBeTransparent),
+    deinterlacer: null,
     color: 'rgb',
     isStill: false,
     startSeconds: 0,
@@ -117,10 +131,10 @@ function alphaDecoder(codec: string): RenditionPlan['decoder'] {
 
 /**
  * These decoders skip to keyframes cheaply; AV1's and libvpx decode everything first, so fewer pictures must do. A clip that
- * was cut without encoding may begin after its only keyframe.
+ * was cut without encoding may begin after its only keyframe; frames of two fields need their neighbours.
  */
 function overviewOf(info: VideoInfo): RenditionPlan['overview'] {
-  return info.alpha || info.codec === 'av1' || info.keyframes === 0 ? 'sampled' : 'keyframes'
+  return info.alpha || info.isInterlaced || info.codec === 'av1' || info.keyframes === 0 ? 'sampled' : 'keyframes'
 }
 
 /** A file that does not say is taken as players take it: BT.709 from 720 lines on; smaller ones stay untagged. */

@@ -1,0 +1,113 @@
+import { open } from 'node:fs/promises'
+import { boxesIn, elementsIn, findBox } from './declared-duration.ts'
+import type { MediaType } from './sniff.ts'
+
+/** The index of half a minute takes some hundred kilobytes, a cover in it a few megabytes. More boxes would hold up other requests. */
+const LARGEST_HEADER_BYTES = 8 * 1024 ** 2
+/** The tracks of a webm come before its pictures. */
+const WEBM_HEADER_BYTES = 1024 ** 2
+/** Boxes before the index; a file of nothing but small ones would take minutes. */
+const MOST_BOXES = 1000
+
+/** A codec that no program knows. */
+const unknownName = (length: number): Buffer => Buffer.alloc(length, 'x')
+
+/** Bytes for a place in a file. */
+export interface Change {
+  at: number
+  bytes: Buffer
+}
+
+/**
+ * What to write into a file so that its sound track of this number has a codec that no program knows, and so none opens a decoder
+ * for it. All else stays in its place. Undefined where that stream is not sound.
+ */
+export async function findCodecToHide(
+  path: string,
+  { type, index }: { type: MediaType; index: number },
+): Promise<Change | undefined> {
+  const header = await readHeader(path, type)
+  const change = header && (type === 'mp4' ? changeOfTrak : changeOfTrackEntry)(header.bytes, index)
+  return change && { at: header.start + change.at, bytes: change.bytes }
+}
+
+export async function writeChange(path: string, { at, bytes }: Change): Promise<void> {
+  await using file = await open(path, 'r+')
+  await file.write(bytes, 0, undefined, at)
+}
+
+interface Range {
+  start: number
+  end: number
+}
+
+/** The `moov` of an mp4, wherever it is; the beginning of a webm. */
+async function readHeader(path: string, type: MediaType): Promise<{ start: number; bytes: Buffer } | undefined> {
+  await using file = await open(path)
+  const { size } = await file.stat()
+  const read = async (start: number, length: number) =>
+    (await file.read(Buffer.alloc(Math.min(length, size - start)), 0, undefined, start)).buffer
+  if (type !== 'mp4') return { start: 0, bytes: await read(0, WEBM_HEADER_BYTES) }
+  for (let start = 0, boxes = 0; start + 16 <= size && boxes < MOST_BOXES; boxes++) {
+    const head = await read(start, 16)
+    const short = head.readUInt32BE(0)
+    const length = short === 1 ? Number(head.readBigUInt64BE(8)) : short || size - start
+    if (length < 8) return undefined
+    if (head.toString('latin1', 4, 8) === 'moov') {
+      return length > LARGEST_HEADER_BYTES ? undefined : { start, bytes: await read(start, length) }
+    }
+    start += length
+  }
+  return undefined
+}
+
+/** A sample entry of sound is this long without its boxes, in the plainest version (ISO 14496-12, 12.2.3). */
+const SOUND_ENTRY_BYTES = 36
+
+function changeOfTrak(header: Buffer, index: number): Change | undefined {
+  const moov = findBox(header, { start: 0, end: header.length }, 'moov')
+  const trak = moov && findNth(boxesIn(header, moov.start, moov.end), index, ({ type }) => type === 'trak')
+  const mdia = trak && findBox(header, trak, 'mdia')
+  const hdlr = mdia && findBox(header, mdia, 'hdlr')
+  if (!hdlr || header.toString('latin1', hdlr.start + 8, hdlr.start + 12) !== 'soun') return undefined
+  const minf = findBox(header, mdia, 'minf')
+  const stbl = minf && findBox(header, minf, 'stbl')
+  const stsd = stbl && findBox(header, stbl, 'stsd')
+  // Version, flags and the number of entries come first.
+  const [at, end] = [(stsd?.start ?? 0) + 8, stsd?.end ?? 0]
+  if (!stsd || end - at < SOUND_ENTRY_BYTES || end > header.length) return undefined
+  return { at, bytes: withoutCodec(header.subarray(at, end)) }
+}
+
+/** One entry for all, without the boxes, one of which may name the codec again. */
+function withoutCodec(entries: Buffer): Buffer {
+  const entry = Buffer.from(entries)
+  entry.writeUInt32BE(entry.length, 0)
+  unknownName(4).copy(entry, 4)
+  entry.writeUInt16BE(0, 16)
+  if (entry.length < SOUND_ENTRY_BYTES + 8) return entry
+  entry.writeUInt32BE(entry.length - SOUND_ENTRY_BYTES, SOUND_ENTRY_BYTES)
+  entry.write('free', SOUND_ENTRY_BYTES + 4, 'latin1')
+  return entry
+}
+
+/** Element ids of Matroska (RFC 9559, 5.1) that lead to the codec of a track. */
+const [SEGMENT, TRACKS, ENTRY, TYPE, CODEC] = [0x18538067, 0x1654ae6b, 0xae, 0x83, 0x86]
+const SOUND = 2
+
+function changeOfTrackEntry(header: Buffer, index: number): Change | undefined {
+  const find = (range: Range | undefined, id: number, nth = 0) =>
+    range && findNth(elementsIn(header, range.start, range.end), nth, (element) => element.id === id)
+  const entry = find(find(find({ start: 0, end: header.length }, SEGMENT), TRACKS), ENTRY, index)
+  const [type, codec] = [find(entry, TYPE), find(entry, CODEC)]
+  if (!type || !codec || header[type.start] !== SOUND || codec.end > header.length) return undefined
+  // `A_` says that it is sound; without it ffprobe would leave out the track, and count those after it otherwise.
+  return { at: codec.start + 2, bytes: unknownName(Math.max(0, codec.end - codec.start - 2)) }
+}
+
+/** Counted from 0. Walks no further, because a header may be nothing but small parts. */
+function findNth<T>(parts: Iterable<T>, nth: number, matches: (part: T) => boolean): T | undefined {
+  let found = -1
+  for (const part of parts) if (matches(part) && ++found === nth) return part
+  return undefined
+}
