@@ -18,7 +18,7 @@ const BESIDE_PICTURES = { bytes: 100_000, perSecond: 60_000 }
  * keep more, by film grain or noise that is computed while a small file is decoded.
  */
 export function mostRenditionBytes(info: MediaInfo, sourceBytes: number): number {
-  const { video, frameRate, gif, durationSeconds } = planRenditions(info, { canToneMap: false })
+  const { video, frameRate, gif, durationSeconds } = planRenditions(info, { canToneMap: false, deinterlacer: 'yadif' })
   const pixels = video.width * video.height
   const frames = frameRate ? Math.ceil(durationSeconds * toNumber(frameRate.rate)) + 1 : info.frames
   const webm = Math.min(MOST_PER_PIXEL.webm * pixels * frames, LARGEST_FILE_BYTES)
