@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CommonFailure, ErrorAnswers } from './error-handler.ts'
 import { secureHeadersOf } from './http-shell.ts'
+import { endUnreadable, isReadToItsEnd } from './unread-body.ts'
 
 const FAILURE_BY_PARSER_CODE: Record<string, CommonFailure> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'too_slow',
@@ -17,11 +18,21 @@ const FAILURE_BY_PARSER_CODE: Record<string, CommonFailure> = {
 export const answerClientErrors =
   (answers: ErrorAnswers) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
-    // A connection that broke has nobody to read, and half an answer may be on its way already.
-    if (error.code !== 'ECONNRESET' && socket.writable && !hasBegunToAnswer(socket)) {
-      socket.write(rawAnswer(answers, FAILURE_BY_PARSER_CODE[error.code ?? ''] ?? 'invalid_request'))
+    if (isReadToItsEnd(socket)) {
+      socket.destroy()
+      return
     }
-    socket.destroySoon()
+    // A connection that broke has nobody to read, and half an answer may be on its way already.
+    if (error.code === 'ECONNRESET' || !socket.writable || hasBegunToAnswer(socket)) {
+      socket.destroySoon()
+      return
+    }
+    const answer = rawAnswer(answers, FAILURE_BY_PARSER_CODE[error.code ?? ''] ?? 'invalid_request')
+    // A client that is too slow has nothing under way.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+      socket.write(answer)
+      socket.destroySoon()
+    } else endUnreadable(socket, answer)
   }
 
 /** CONNECT asks for a tunnel. Node hands it to nobody and ends the connection without a word. */

@@ -5,8 +5,19 @@ import { readFile } from 'node:fs/promises'
  * process that is gone, and everywhere but on Linux.
  */
 export async function processBirth(pid: number | 'self'): Promise<string | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The name in brackets may hold blanks and brackets; after it come the state and, as the 20th field, the start (proc_pid_stat(5)).
-  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, ...fields] = await readStat(pid)
   return state === 'Z' ? undefined : fields[18]
+}
+
+/** True for a process that has ended and whose parent has not asked how. False where that cannot be told. */
+export async function isZombie(pid: number): Promise<boolean> {
+  const [state] = await readStat(pid)
+  return state === 'Z'
+}
+
+/** State and what follows it; the start is the 20th field from there (proc_pid_stat(5)). */
+async function readStat(pid: number | 'self'): Promise<(string | undefined)[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // The name in brackets may hold blanks and brackets.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

@@ -18,6 +18,7 @@ import {
 } from '@services/common/http-shell'
 import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
+import { endUnreadBodies } from '@services/common/unread-body'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { ownSessionsRoutes } from './account/sessions.routes.ts'
 import { userRoutes } from './account/user.routes.ts'
@@ -99,6 +100,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     done()
   })
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))
+  endUnreadBodies(app)
   acceptJsonBodies(app)
   // Rights come in a header that the application adds itself: a page of any site can do what its token allows.
   await app.register(cors, {

@@ -1,4 +1,4 @@
-import { say } from '@services/common/testing/raw-http'
+import { say, sayAllThenListen } from '@services/common/testing/raw-http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startImpatient, startTestService, type TestService } from './service.ts'
 
@@ -61,6 +61,17 @@ test('requests sent ahead are answered, but for a connection that sends more tha
   const last = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
   expect((await say(port, ask.repeat(16) + last)).answers).toBe(17)
   expect((await say(port, ask.repeat(1_000))).answers).toBeLessThan(17)
+})
+
+test.each([
+  ['too large', 'POST', '/signup', 413],
+  ['of a caller without a token', 'PUT', '/user', 401],
+])('a body %s costs nobody the answer, though all of it is sent', async (_, method, path, status) => {
+  const body = Buffer.alloc(24_000_000)
+  const head = `${method} ${path} HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+  const { text, failures } = await sayAllThenListen(port, head, body)
+  expect([text.slice(0, 13), failures]).toEqual([`HTTP/1.1 ${status} `, []])
+  expect(text).toMatch(/\r\n\r\n\{.*\}$/)
 })
 
 test('OPTIONS outside a preflight is no error', async () => {

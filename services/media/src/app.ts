@@ -18,6 +18,7 @@ import {
 } from '@services/common/http-shell'
 import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
+import { endUnreadBodies } from '@services/common/unread-body'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { apiDocs } from './api-docs.ts'
 import { clipRoutes } from './clips/clip.routes.ts'
@@ -33,7 +34,6 @@ import { acceptEmptyDeletes } from './http/json-body.ts'
 import { answerProblems } from './http/problem-json.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './http/tus-headers.ts'
-import { endUnreadBodies } from './http/unread-body.ts'
 import { importRoutes } from './imports/import.routes.ts'
 import { ERRORS_PATH } from './pages/errors-page.ts'
 import { oembedRoutes } from './pages/oembed.routes.ts'
@@ -86,7 +86,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   secureHeaders(app, config.site.baseUrl)
   app.addHook('onRequest', async (_request, reply) => void reply.header('api-version', API_VERSION))
   requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
-  endUnreadBodies(app, patience.unreadBodyMs)
+  endUnreadBodies(app, { ms: patience.unreadBodyMs })
   endStalledAnswers(app, patience.stalledAnswerMs)
   endSlowBodies(app, patience.slowBodyMs, () => apiError('request_too_slow'))
   announceTus(app, config.source)

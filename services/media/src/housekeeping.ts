@@ -47,13 +47,16 @@ type HousekeepingDeps = Pick<Deps, 'config' | 'db' | 'blobs' | 'queue' | 'result
  * Rescues clips that lost their jobs and deletes what nothing refers to any more, soon after the start and then every few
  * minutes; replicas may do it at once, each does what the others left. The returned function waits for what is in hand.
  */
-export function startHousekeeping(deps: HousekeepingDeps & Pick<Deps, 'patience'>): () => Promise<void> {
+export function startHousekeeping(
+  deps: HousekeepingDeps & Pick<Deps, 'patience'>,
+  clean: (deps: HousekeepingDeps, stopping: AbortSignal) => Promise<void> = cleanUp,
+): () => Promise<void> {
   const { firstHousekeepingMs, housekeepingEveryMs } = deps.patience
   const stopping = new AbortController()
   let round = Promise.resolve()
   let timer = setTimeout(begin, firstHousekeepingMs).unref()
   function begin() {
-    round = cleanUp(deps, stopping.signal)
+    round = clean(deps, stopping.signal)
       .catch((err) => deps.log.warn({ err }, 'housekeeping failed, will be tried again'))
       .then(() => {
         if (!stopping.signal.aborted) timer = setTimeout(begin, housekeepingEveryMs).unref()
@@ -109,7 +112,16 @@ export async function cleanUp(deps: HousekeepingDeps, stopping?: AbortSignal): P
   const oldestDelivery = olderThan(KEEP_DELIVERIES_MS).before
   while (!stopping?.aborted && (await deleteDeliveriesBefore(db, oldestDelivery, BATCH)) === BATCH);
   if (stopping?.aborted) return
-  for (const sweep of [() => sweepUploads(deps), deps.work.sweep, deps.blobs.sweep]) {
+  await sweepWorkDirectory(deps)
+  await sweepAll(log, [deps.blobs.sweep])
+}
+
+/** The round of a process without workers: its work directory may be on a disk that no worker sees. */
+export const sweepWorkDirectory = (deps: HousekeepingDeps): Promise<void> =>
+  sweepAll(deps.log, [() => sweepUploads(deps), deps.work.sweep])
+
+async function sweepAll(log: Deps['log'], sweeps: (() => Promise<void>)[]): Promise<void> {
+  for (const sweep of sweeps) {
     await sweep().catch((err) => log.warn({ err }, 'not all leftovers could be removed, will be tried again'))
   }
 }

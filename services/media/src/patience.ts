@@ -5,7 +5,7 @@
 export interface Patience {
   /** JSON bodies are small: half a minute is for a line that barely works, not for one that holds us up. */
   slowBodyMs: number
-  /** A client that is still sending gets this long to notice the answer; closing at once could cost it the answer. */
+  /** Time in which a client that is still sending notices its answer; many read it only when all is sent. */
   unreadBodyMs: number
   /** An upload is measured over this long, and given up when it was too slow. */
   uploadWindowMs: number
@@ -32,7 +32,7 @@ export interface Patience {
 
 export const PATIENCE: Patience = {
   slowBodyMs: 30_000,
-  unreadBodyMs: 5_000,
+  unreadBodyMs: 30_000,
   uploadWindowMs: 30_000,
   uploadMs: 3_600_000,
   stalledAnswerMs: 30_000,

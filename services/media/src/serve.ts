@@ -8,6 +8,7 @@ import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { type Deps, openDeps } from './deps.ts'
 import { apiError } from './errors.ts'
+import { startHousekeeping, sweepWorkDirectory } from './housekeeping.ts'
 import { ensureBootstrapToken } from './tokens/bootstrap-token.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
@@ -42,9 +43,9 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     // Here and nowhere else: workers and commands are often run without the variable, which must not end the token.
     await ensureBootstrapToken(deps, config.bootstrapToken)
     const app = await createApp(deps)
-    const stopWorker = config.worker.enabled ? await startWorker(deps) : undefined
+    const stopWorker = config.worker.enabled ? await startWorker(deps) : startHousekeeping(deps, sweepWorkDirectory)
     // At once, because both may take their time and whoever stops us has little.
-    opened.push(() => Promise.all([app.close(), stopWorker?.()]))
+    opened.push(() => Promise.all([app.close(), stopWorker()]))
     await app.ready()
     // V8 counts the buffers of uploads as growth of its heap: without, it marks all of that for every 16 MiB that come in.
     setFlagsFromString('--heap-growing-percent=100')

@@ -1,21 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { findFreePort } from '@services/common/dev/dev-ports'
-import { findProgram } from '@services/common/testing/needs'
 import { expect, onTestFinished, test } from 'vitest'
 import { clip } from './clips.ts'
-import { idIn, startTestService, type TestService } from './service.ts'
-
-const NGINX = findProgram('nginx') ?? 'nginx'
+import { locationsOfReadme, startNginx } from './nginx.ts'
+import { idIn, startTestService } from './service.ts'
 
 test('the nginx of the README serves files, parts, conditions and deletions', { tags: 'nginx' }, async () => {
   const service = await startTestService({ MEDIA_ACCEL_PREFIX: '/blobs' })
   onTestFinished(() => service.close())
   const id = idIn(await service.upload(await clip('plain.mp4'), [['title', 'Grüße']]))
-  const front = await startNginx(service)
+  const front = await startNginx(await locationsOfReadme(service))
   const whole = await fromNginx(front, `/f/${id}.mp4`)
   const { bytes } = whole
   expect(whole.status).toBe(200)
@@ -49,49 +41,4 @@ test('the nginx of the README serves files, parts, conditions and deletions', { 
 async function fromNginx(base: string, path: string, headers: Record<string, string> = {}) {
   const answer = await fetch(base + path, { headers })
   return { status: answer.status, headers: answer.headers, bytes: Buffer.from(await answer.arrayBuffer()) }
-}
-
-/** With the two locations of the README. */
-async function startNginx(service: TestService): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'media-nginx-'))
-  const port = await findFreePort()
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-  await mkdir(join(home, 'temporary'))
-  await writeFile(
-    join(home, 'nginx.conf'),
-    `daemon off; worker_processes 1; pid ${home}/pid; ${process.getuid?.() === 0 ? 'user root;' : ''}
-events {}
-http {
-  access_log off; ${temporary.map((name) => `${name}_temp_path ${home}/temporary/${name};`).join(' ')}
-  server {
-    listen 127.0.0.1:${port};
-    location / { proxy_pass ${service.url}; proxy_set_header Host $host; }
-    location /blobs/ {
-      internal;
-      alias ${service.blobsDir}/;
-      add_header Content-Security-Policy $upstream_http_content_security_policy;
-      add_header Cross-Origin-Resource-Policy $upstream_http_cross_origin_resource_policy;
-      add_header X-Content-Type-Options $upstream_http_x_content_type_options;
-      add_header Strict-Transport-Security $upstream_http_strict_transport_security;
-      add_header Access-Control-Allow-Origin $upstream_http_access_control_allow_origin;
-      add_header Access-Control-Expose-Headers $upstream_http_access_control_expose_headers;
-    }
-  }
-}
-`,
-  )
-  const child = spawn(NGINX, ['-p', home, '-e', `${home}/error.log`, '-c', `${home}/nginx.conf`], { stdio: 'ignore' })
-  onTestFinished(async () => {
-    child.kill('SIGTERM')
-    await once(child, 'exit')
-    await rm(home, { recursive: true, force: true })
-  })
-  const base = `http://127.0.0.1:${port}`
-  const answers = () =>
-    fetch(`${base}/health/live`).then(
-      ({ status }) => status,
-      () => 0,
-    )
-  await expect.poll(answers, { interval: 20 }).toBe(200)
-  return base
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { countLockWaits } from '@services/common/testing/lock-waits'
 import { expect } from 'vitest'
 import { type BlobName, blobKey } from '../src/blobs/blob-storage.ts'
-import { cleanUp } from '../src/housekeeping.ts'
+import { cleanUp, startHousekeeping, sweepWorkDirectory } from '../src/housekeeping.ts'
 import { startWorker } from '../src/worker.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService, test } from './service.ts'
@@ -32,6 +32,22 @@ test('a worker tidies up by itself, soon after its start and again and again', a
     service.clock.advance({ seconds: 601 })
     await expect.poll(() => service.listFiles()).toEqual([])
   }
+  await service.close()
+})
+
+test('a process without workers tidies up its work directory, again and again', async () => {
+  const service = await startTestService(noWorkers, often)
+  const stop = startHousekeeping(service.deps, sweepWorkDirectory)
+  // Of another container, so that only its silence tells.
+  for (const name of ['000000000000_1_0123abcd', '000000000000_2_0123abcd']) {
+    const left = join(service.blobsDir, 'work', name)
+    await mkdir(left)
+    await writeFile(join(left, 'half-written'), 'x')
+    const silentSince = Date.now() / 1000 - 61 * 60
+    await utimes(left, silentSince, silentSince)
+    await expect.poll(() => service.listFiles()).toEqual([])
+  }
+  await stop()
   await service.close()
 })
 

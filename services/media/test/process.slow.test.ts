@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -96,6 +96,15 @@ test.concurrent('a stopped service answers who waits, refuses what does not come
   }
   expect(await service.ended).toBe(0)
   expect((await api.listFiles()).filter(isTemporary)).toEqual([])
+})
+
+test.concurrent('a process without workers clears away what a killed one left', async () => {
+  const { environment, blobsDir } = await startApi()
+  const left = join(blobsDir, 'work', '000000000000_1_0123abcd')
+  killedAtTheEnd(await startServe({ ...environment, MEDIA_WORKERS_ENABLED: 'false' }))
+  await mkdir(left, { recursive: true })
+  await utimes(left, 1, 1)
+  await eventually(() => stat(left).catch(() => 'gone'), 'gone')
 })
 
 test('a download that stands still does not outlast what `docker stop` waits for', async () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createLogger } from '@services/common/logger'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { BlobStorage } from '../src/blobs/blob-storage.ts'
+import { checkBlobs } from '../src/check/check-blobs.ts'
 import { readConfig } from '../src/config.ts'
 import { openBlobs } from '../src/deps.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
@@ -211,6 +212,7 @@ describe('a start says what is wrong with the bucket:', () => {
       { status: 403, code: 'SignatureDoesNotMatch' },
       /MEDIA_S3_SECRET_ACCESS_KEY.*SignatureDoesNotMatch/,
     ],
+    ['no name for one', { status: 400, code: 'InvalidBucketName' }, /MEDIA_S3_BUCKET is not .*InvalidBucketName/],
     ['wrong region', { status: 301, code: 'PermanentRedirect' }, /MEDIA_S3_REGION or MEDIA_S3_ENDPOINT is not/],
     ['it hangs', 'hang', /MEDIA_S3_ENDPOINT does not answer/],
   ])('%s', async (_, fault, expected) => {
@@ -227,6 +229,34 @@ describe('a start says what is wrong with the bucket:', () => {
     await isAway
     await s3.comeBack()
     await (await opening).close()
+  })
+})
+
+describe('a bucket whose server lists no uploads in parts', () => {
+  const listingIs = (fault: Fault) => {
+    s3.fault = ({ method, url = '' }) => (method === 'GET' && /[?&]uploads/.test(url) ? fault : undefined)
+  }
+  const check = () => checkBlobs(service.deps, { deep: false, fix: false, report: () => {} })
+
+  test.each<[string, Fault]>([
+    ['knows no such list', { status: 501, code: 'NotImplemented' }],
+    ['does not allow it', { status: 405, code: 'MethodNotAllowed' }],
+    ['has none yet', { status: 404, code: 'NoSuchUpload' }],
+  ])('and %s is checked and tidied up all the same', async (_, fault) => {
+    listingIs(fault)
+    expect((await check()).files).toBeGreaterThan(0)
+    await service.deps.blobs.sweep()
+    s3.fault = () => undefined
+  })
+
+  test.each<Fault>([
+    { status: 404, code: 'NoSuchBucket' },
+    { status: 403, code: 'AccessDenied' },
+  ])('for another reason is told: %o', async (fault) => {
+    listingIs(fault)
+    await expect(check()).rejects.toThrow('ListMultipartUploads')
+    await expect(service.deps.blobs.sweep()).rejects.toThrow('ListMultipartUploads')
+    s3.fault = () => undefined
   })
 })
 

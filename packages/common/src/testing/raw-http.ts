@@ -42,3 +42,29 @@ export async function say(port: number, bytes: string): Promise<RawAnswer> {
     answers: [...text.matchAll(/HTTP\/1\.1 \d{3} [^\r\n]*\r\n/g)].length,
   }
 }
+
+/**
+ * Sends a head and a body, and listens only then, as the simplest clients do: what resets the connection meanwhile is a
+ * failure, and its message is among them. `text` is what came until the connection ended.
+ */
+export async function sayAllThenListen(
+  port: number,
+  head: string,
+  body: Uint8Array,
+): Promise<{ text: string; failures: string[] }> {
+  const socket = connect(port, '127.0.0.1')
+  const failures: string[] = []
+  let text = ''
+  socket.on('error', ({ message }) => failures.push(message))
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
+  socket.on('close', () => resolve())
+  socket.pause()
+  socket.write(head)
+  await new Promise<void>((done) => socket.write(body, () => done()))
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  socket.resume()
+  await ended
+  return { text, failures }
+}

@@ -226,7 +226,7 @@ async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
     })
     page = await ask('ListMultipartUploads', s3.answerMs, (options) =>
       client.send(command, options).catch((error) => {
-        if (statusOf(error) === 501) return undefined
+        if (cannotList(error)) return undefined
         throw error
       }),
     )
@@ -235,6 +235,12 @@ async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
       if (isOurs && UploadId && Initiated) yield { key: Key, uploadId: UploadId, startedAt: Initiated }
     }
   } while (page?.IsTruncated)
+}
+
+/** Said by servers that know no such list: as not implemented, not allowed, or not there (rclone, before its first upload in parts). */
+const cannotList = (error: unknown) => {
+  const status = statusOf(error)
+  return status === 501 || status === 405 || (status === 404 && (error as Error).name === 'NoSuchUpload')
 }
 
 async function abortUpload({ client, bucket, answerMs }: Bucket, { key, uploadId }: UnfinishedUpload): Promise<void> {

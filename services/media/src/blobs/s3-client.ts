@@ -114,6 +114,8 @@ const isCredentialsError = (error: unknown) => error instanceof Error && error.n
 
 function explain(error: unknown, status: number): string {
   const said = describe(error)
+  const isName = error instanceof Error && error.name === 'InvalidBucketName'
+  if (isName) return `MEDIA_S3_BUCKET is not the name of a bucket (${said})`
   if (status === 404) return `MEDIA_S3_BUCKET does not exist there (${said})`
   if (status === 403 || status === 401) {
     return `MEDIA_S3_ACCESS_KEY_ID and MEDIA_S3_SECRET_ACCESS_KEY, or the role in their place, may not list the bucket (${said})`

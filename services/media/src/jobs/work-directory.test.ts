@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isZombie } from '@services/common/process-birth'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openWorkDirectory } from './work-directory.ts'
 
@@ -48,6 +49,25 @@ test('what dead processes left goes, what living ones and other machines use sta
   for (const gone of [dead, ...predecessors, silent]) expect(left).not.toContain(gone)
   await work.close()
   expect(await readdir(root)).toHaveLength(3)
+})
+
+test('what a process killed a moment ago left goes, though its number is still taken', { tags: 'linux' }, async () => {
+  const here = await processSpace()
+  // `sleep` asks for no exit of the children that the shell before it had.
+  const parent = spawn('sh', ['-c', 'cat <&0 & echo $!; exec sleep 1000'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const [line] = await once(parent.stdout, 'data')
+  const zombie = Number(line)
+  await expect.poll(() => readFile(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n')
+  parent.stdin.end()
+  await expect.poll(() => isZombie(zombie)).toBe(true)
+  const killed = await leave(here, zombie)
+  // Its number is another process's by now.
+  const replaced = await leave(here, Number(parent.pid), 0, '0123abcd4567cdef')
+  const work = await openWorkDirectory(root)
+  const left = await readdir(root)
+  for (const gone of [killed, replaced]) expect(left).not.toContain(gone)
+  await work.close()
+  parent.kill('SIGKILL')
 })
 
 test('what cannot be removed stops no start, is told, and keeps nothing else from being removed', async () => {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm, rmdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { processBirth } from '@services/common/process-birth'
+import { isZombie, processBirth } from '@services/common/process-birth'
 import { apiError } from '../errors.ts'
 
 /**
@@ -123,7 +123,9 @@ async function isLeftover(
   const [, space, pid, lives] = /^(.+)_(\d+)_([0-9a-f]{8})?[0-9a-f]{8}$/.exec(entry) ?? []
   if (!space) return false
   // A process that we could see needs no wait for its silence; our own number may have been a predecessor's.
-  if (space === processes && (Number(pid) === process.pid ? lives !== life : !isAlive(Number(pid)))) return true
+  if (space === processes && (Number(pid) === process.pid ? lives !== life : !(await isAlive(Number(pid), lives)))) {
+    return true
+  }
   const found = await stat(join(root, entry)).catch(() => undefined)
   return found !== undefined && now - found.mtimeMs > DEAD_AFTER_MS
 }
@@ -144,15 +146,20 @@ async function readProcessSpace(): Promise<string> {
  * as in tests, leave each other's directories alone by it. Where it cannot be told it is random.
  */
 async function readOwnLife(): Promise<string> {
-  const began = (await processBirth('self')) ?? randomUUID()
-  return createHash('sha256').update(began).digest('hex').slice(0, 8)
+  return lifeOf((await processBirth('self')) ?? randomUUID())
 }
 
-function isAlive(pid: number): boolean {
+const lifeOf = (birth: string) => createHash('sha256').update(birth).digest('hex').slice(0, 8)
+
+/** Whether the process of that number lives and, where both births are known, is the one that is meant. */
+async function isAlive(pid: number, life: string | undefined): Promise<boolean> {
   try {
     process.kill(pid, 0)
-    return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
+  // A killed process keeps its number until its parent has asked for its exit.
+  if (await isZombie(pid)) return false
+  const birth = await processBirth(pid)
+  return birth === undefined || life === undefined || lifeOf(birth) === life
 }

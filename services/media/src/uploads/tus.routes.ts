@@ -10,14 +10,12 @@ import { requireToken } from '../http/authenticate.ts'
 import { errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
 import { TUS_VERSION } from '../http/tus-headers.ts'
 import { begin, end, goOn, PIECE, tell, type WithId } from '../http/tus-requests.ts'
-import { sweepUploads } from './resumable-uploads.ts'
 import { createUploadLocks } from './upload-locks.ts'
 
 const Params = Type.Object({ id: Type.String() })
 
 export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const flow = { ...deps, locks: createUploadLocks() }
-  const sweep = sweepNowAndThen(deps)
 
   // Bodies are read by the handlers; those of other types are not read at all.
   app.removeAllContentTypeParsers()
@@ -55,12 +53,10 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       },
       onRequest: [refuseWhenFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
     },
-    (request, reply) => {
-      sweep()
-      return deps.limits.unlessSentAway(request, reply, 'upload', () =>
+    (request, reply) =>
+      deps.limits.unlessSentAway(request, reply, 'upload', () =>
         inSlot(deps, request, () => begin(flow, request, reply)),
-      )
-    },
+      ),
   )
 
   app.route<WithId>({
@@ -134,13 +130,3 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
 
 const inSlot = <T>(deps: Deps, request: FastifyRequest, work: () => Promise<T>): Promise<T> =>
   deps.uploads.run(work, { key: deps.limits.keyOf(request) })
-
-/** On the way past, at most every few minutes: there may be no worker that sees this disk. */
-function sweepNowAndThen(deps: Deps): () => void {
-  let lastAt = 0
-  return () => {
-    if (Date.now() - lastAt < deps.patience.housekeepingEveryMs) return
-    lastAt = Date.now()
-    sweepUploads(deps).catch((err) => deps.log.warn({ err }, 'old uploads could not be tidied up, will be tried again'))
-  }
-}
