@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CommonFailure, ErrorAnswers } from './error-handler.ts'
 import { secureHeadersOf } from './http-shell.ts'
-import { endUnreadable, isReadToItsEnd } from './unread-body.ts'
+import type { UnreadBodies } from './unread-body.ts'
 
 const FAILURE_BY_PARSER_CODE: Record<string, CommonFailure> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'too_slow',
@@ -16,9 +16,9 @@ const FAILURE_BY_PARSER_CODE: Record<string, CommonFailure> = {
 
 /** Fastify's `clientErrorHandler`: bytes that are no HTTP, headers that are too long or take too long. */
 export const answerClientErrors =
-  (answers: ErrorAnswers) =>
+  (answers: ErrorAnswers, unreadBodies: UnreadBodies) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
-    if (isReadToItsEnd(socket)) {
+    if (unreadBodies.isReadToItsEnd(socket)) {
       socket.destroy()
       return
     }
@@ -32,7 +32,7 @@ export const answerClientErrors =
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
       socket.write(answer)
       socket.destroySoon()
-    } else endUnreadable(socket, answer)
+    } else unreadBodies.endUnreadable(socket, answer)
   }
 
 /** CONNECT asks for a tunnel. Node hands it to nobody and ends the connection without a word. */

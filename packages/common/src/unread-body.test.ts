@@ -8,7 +8,7 @@ import { type ErrorAnswers, installErrorHandler } from './error-handler.ts'
 import { ApiError } from './errors.ts'
 import { PATIENCE_MS } from './testing/patience.ts'
 import { sayAllThenListen } from './testing/raw-http.ts'
-import { endUnreadBodies, type UnreadBodyBounds } from './unread-body.ts'
+import { openUnreadBodies, type UnreadBodyBounds } from './unread-body.ts'
 
 const answers: ErrorAnswers = {
   common: (failure, _detail, cause) => new ApiError(failure, 400, failure, { cause }),
@@ -17,9 +17,10 @@ const answers: ErrorAnswers = {
 
 /** Refuses each POST before its body is read, and answers the rest. */
 async function refusingServer(bounds: Partial<UnreadBodyBounds> = {}): Promise<{ app: FastifyInstance; port: number }> {
-  const app = Fastify({ clientErrorHandler: answerClientErrors(answers), bodyLimit: 1_000_000 })
+  const unreadBodies = openUnreadBodies(bounds)
+  const app = Fastify({ clientErrorHandler: answerClientErrors(answers, unreadBodies), bodyLimit: 1_000_000 })
   installErrorHandler(app, answers)
-  endUnreadBodies(app, bounds)
+  unreadBodies.watch(app)
   const refuse = async () => {
     throw new ApiError('refused', 401, 'refused', {})
   }

@@ -18,7 +18,7 @@ import {
 } from '@services/common/http-shell'
 import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
-import { endUnreadBodies } from '@services/common/unread-body'
+import { openUnreadBodies } from '@services/common/unread-body'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { ownSessionsRoutes } from './account/sessions.routes.ts'
 import { userRoutes } from './account/user.routes.ts'
@@ -70,12 +70,13 @@ const MAX_HEADER_BYTES = 64 * 1024
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
   const basePath = withoutBasePath(config.server.externalUrl)
+  const unreadBodies = openUnreadBodies()
   const app = Fastify({
     rewriteUrl: basePath.rewriteUrl,
     loggerInstance: deps.log as FastifyBaseLogger,
     bodyLimit: MAX_BODY_BYTES,
     http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
-    clientErrorHandler: answerClientErrors(errorAnswers),
+    clientErrorHandler: answerClientErrors(errorAnswers, unreadBodies),
     frameworkErrors: answerUnreadableAddress(errorAnswers, config.server.externalUrl),
     requestTimeout: config.server.maxRequestSeconds * 1000,
     genReqId: requestId(config.server.requestIdHeader),
@@ -100,7 +101,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     done()
   })
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))
-  endUnreadBodies(app)
+  unreadBodies.watch(app)
   acceptJsonBodies(app)
   // Rights come in a header that the application adds itself: a page of any site can do what its token allows.
   await app.register(cors, {

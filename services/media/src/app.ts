@@ -18,7 +18,7 @@ import {
 } from '@services/common/http-shell'
 import { sharedCompilers } from '@services/common/shared-compilers'
 import { telemetryPlugin } from '@services/common/telemetry'
-import { endUnreadBodies } from '@services/common/unread-body'
+import { openUnreadBodies } from '@services/common/unread-body'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { apiDocs } from './api-docs.ts'
 import { clipRoutes } from './clips/clip.routes.ts'
@@ -56,6 +56,7 @@ const HEADERS_WITHIN_MS = 15_000
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config, patience } = deps
   const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
+  const unreadBodies = openUnreadBodies({ ms: patience.unreadBodyMs })
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -63,7 +64,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     http: { headersTimeout: HEADERS_WITHIN_MS, requireHostHeader: false },
     requestTimeout: 0,
     genReqId: requestId(config.server.requestIdHeader),
-    clientErrorHandler: answerClientErrors(answers),
+    clientErrorHandler: answerClientErrors(answers, unreadBodies),
     frameworkErrors: answerUnreadableAddress(answers, config.site.baseUrl),
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
@@ -86,7 +87,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   secureHeaders(app, config.site.baseUrl)
   app.addHook('onRequest', async (_request, reply) => void reply.header('api-version', API_VERSION))
   requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
-  endUnreadBodies(app, { ms: patience.unreadBodyMs })
+  unreadBodies.watch(app)
   endStalledAnswers(app, patience.stalledAnswerMs)
   endSlowBodies(app, patience.slowBodyMs, () => apiError('request_too_slow'))
   announceTus(app, config.source)
