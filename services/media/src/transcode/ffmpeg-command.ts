@@ -88,7 +88,8 @@ export function renditionsCommand(
     ...(poster ? [`[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`] : []),
   ]
   return [
-    ...start('error'),
+    // What is held hides what is lost, so the log has to tell how much was decoded.
+    ...start(plan.holdsLastFrame ? 'verbose' : 'error'),
     ...input(plan, threads),
     ...(gif === 'palette-file' ? paletteInput() : []),
     ...filterGraph(graph, threads),
@@ -157,7 +158,7 @@ export function av1Command(ffmpeg: Ffmpeg): string[] {
   ]
 }
 
-function start(logLevel: 'error' | 'info'): string[] {
+function start(logLevel: 'error' | 'info' | 'verbose'): string[] {
   return ['-nostdin', ...hardenedGlobals, '-loglevel', logLevel, '-nostats', '-y']
 }
 

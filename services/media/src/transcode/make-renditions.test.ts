@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { clip, embeddedTools, written } from '../../test/clips.ts'
+import { clip, clipOf, embeddedTools, written } from '../../test/clips.ts'
 import { inspect } from '../../test/inspect.ts'
 import { expectSound, make, renditionTests, workDirectory } from '../../test/rendition-tests.ts'
 import { probe } from '../probe/probe.ts'
@@ -37,6 +37,25 @@ describe('a damaged file', () => {
     bytes.fill(0, bytes.length / 2)
     const path = await written('half-zero.mp4', bytes)
     await expect(make(embeddedTools, path)).rejects.toMatchObject({ code: 'corrupt_media' })
+  })
+
+  test('is so, too, where frames come at odd times and the last one would be held to the end', async () => {
+    const odd = ['-f', 'lavfi', '-i', `testsrc2=s=128x96:r=30:d=2,select='not(between(n,20,24)+between(n,54,57))'`]
+    const path = await clipOf('odd-times.mp4', [
+      ...odd,
+      '-vsync',
+      'vfr',
+      '-pix_fmt',
+      'yuv420p',
+      '-movflags',
+      '+faststart',
+    ])
+    const bytes = Buffer.from(await readFile(path))
+    bytes.fill(0, (bytes.indexOf('mdat') + bytes.length) / 2)
+    await expect(make(embeddedTools, await written('odd-times-half.mp4', bytes))).rejects.toMatchObject({
+      code: 'corrupt_media',
+    })
+    await expect(make(embeddedTools, path)).resolves.toMatchObject({ warnings: [] })
   })
 
   test('that decodes to nothing is corrupt', async () => {

@@ -17,7 +17,7 @@ import {
 } from './ffmpeg-command.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
 import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
-import { type Rendition, verifyGif, verifyVideos } from './verify-renditions.ts'
+import { type Rendition, requireDecoded, verifyGif, verifyVideos } from './verify-renditions.ts'
 
 export interface Renditions {
   gif: Rendition
@@ -96,8 +96,7 @@ async function takeOverview(job: TranscodeJob, plan: RenditionPlan): Promise<{ a
 async function encodeUsually(job: TranscodeJob, plan: RenditionPlan): Promise<Renditions> {
   const keepsGif = plan.gif.from === 'rewrite'
   const gif = keepsGif ? 'none' : 'palette-file'
-  const main = () =>
-    encode(job, renditionsCommand(job.tools.ffmpeg, plan, { threads: job.threads, gif, poster: keepsGif }))
+  const main = () => encodeAll(job, plan, { threads: job.threads, gif, poster: keepsGif })
   if (keepsGif) {
     await main()
     return collect(job, plan, [], choosePoster(job, plan))
@@ -113,12 +112,17 @@ async function encodeSimply(job: TranscodeJob, usual: RenditionPlan, warnings: s
   const plan = simplerPlan(usual, job.info)
   const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
   try {
-    await encode(simple, renditionsCommand(job.tools.ffmpeg, plan, { threads: 1, gif, poster: true }))
+    await encodeAll(simple, plan, { threads: 1, gif, poster: true })
     return await collect(simple, plan, warnings, choosePoster(simple, plan))
   } catch (error) {
     if (error instanceof UnusableOutput) await refuseFullDisk(job.workDirectory)
     throw refuseAsCorrupt(error)
   }
+}
+
+async function encodeAll(job: TranscodeJob, plan: RenditionPlan, how: Parameters<typeof renditionsCommand>[2]) {
+  const log = await encode(job, renditionsCommand(job.tools.ffmpeg, plan, how))
+  requireDecoded(log, plan, job.info)
 }
 
 /** Looks at all files and hashes them meanwhile; `poster`, when given, is still being made. */

@@ -23,6 +23,20 @@ export interface Rendition extends Size {
 /** A shorter clip loses its last frame's duration to rounding; nobody sees a tenth of a second. */
 const DURATION_TOLERANCE_SECONDS = 0.1
 
+/** A fifth of a VP8 file's frames may be references that nobody sees. */
+const SMALLEST_DECODED_PART = 0.75
+
+/**
+ * Throws corrupt_media when the log of a command tells that much of the source could not be decoded. Where the last frame is held
+ * to the end, files are as long as planned all the same.
+ */
+export function requireDecoded(log: string, { videoStream, holdsLastFrame, isStill }: RenditionPlan, info: MediaInfo) {
+  if (!holdsLastFrame || isStill || info.type === 'gif') return
+  const [, decoded] = new RegExp(`#0:${videoStream} \\(video\\):.*; (\\d+) frames decoded`).exec(log) ?? []
+  if (decoded === undefined || Number(decoded) >= info.frames * SMALLEST_DECODED_PART) return
+  throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames could be decoded` })
+}
+
 /**
  * Looks at what ffmpeg wrote, whose exit code 0 promises nothing. Returns the clip's length as decoded.
  * Throws corrupt_media when much of the source could not be decoded, and UnusableOutput when a file is not what was planned.
