@@ -32,6 +32,8 @@ test('housekeeping deletes what expired more than two days ago and nothing else'
   const service = await startTestService({ AUTH_SESSIONS_TIMEBOX: '1h' })
   await service.signedIn('keeper@example.com')
   await service.post('/signup', { email: 'pending@example.com', password: 'correct horse' })
+  // A link lives from when its mail leaves.
+  await service.settled()
   const { deleteExpired } = await import('../src/housekeeping.ts')
   const count = async () => {
     const { rows } = await service.deps.pool.query(`
