@@ -142,7 +142,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         const results = await Promise.all(
           jobs.map((job) => settle(job, handle, log.child({ queue: name, jobId: job.id }))),
         )
-        // A slot that has done its job would sleep until the next notification, however many jobs are waiting.
+        // A slot that has done its job would sleep until the next notification, however many jobs are waiting. All are woken,
+        // because a handler does not learn which one it is.
         for (const slot of boss.getWipData()) if (slot.name === name) boss.notifyWorker(slot.id)
         return results
       })

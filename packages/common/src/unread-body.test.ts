@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -108,10 +108,15 @@ describe('a client that never ends its body, nor its side of the connection, is 
   const piece = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536), Buffer.from('\r\n')])
 
   /** A connection that has its refusal. */
-  async function openEndless(port: number): Promise<Socket> {
+  function beginEndless(port: number): Socket {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
     onTestFinished(() => void socket.destroy())
     socket.write(ENDLESS)
+    return socket
+  }
+
+  async function openEndless(port: number): Promise<Socket> {
+    const socket = beginEndless(port)
     await once(socket, 'data')
     return socket
   }
@@ -152,6 +157,20 @@ describe('a client that never ends its body, nor its side of the connection, is 
       while (!socket.destroyed) await new Promise((resolve) => socket.write(piece, resolve))
     }
     expect(await countOpen(app)()).toBe(3)
+  })
+
+  test('however many come in the same moment', async () => {
+    const arrived: Socket[] = []
+    const server = createServer((socket) => arrived.push(socket.on('error', () => {})))
+    onTestFinished(() => void server.close())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    for (let n = 0; n < 5; n++) beginEndless(port)
+    await expect.poll(() => arrived.length).toBe(5)
+    const { endUnreadable, isReadToItsEnd } = openUnreadBodies({ ms: 3_600_000, connections: 2 })
+    for (const socket of arrived) endUnreadable(socket, 'bye')
+    expect(arrived.map(isReadToItsEnd)).toEqual([false, false, false, true, true])
+    expect(arrived.map(({ destroyed }) => destroyed)).toEqual([true, true, true, false, false])
   })
 
   test('soon, when the service stops', async () => {

@@ -58,7 +58,12 @@ export function openUnreadBodies(bounds: Partial<UnreadBodyBounds> = {}): Unread
    * is one: Node does not read on from a socket that its parser paused and others listen to.
    */
   function discard(source: Readable, socket: Socket): () => void {
-    if (readOn.size >= limits.connections) readOn.values().next().value?.destroy()
+    const [oldest] = readOn
+    if (oldest && readOn.size >= limits.connections) {
+      oldest.destroy()
+      // It ends a moment later, and others may come in that.
+      readOn.delete(oldest)
+    }
     const before = socket.bytesRead
     const end = () => socket.destroy()
     const count = () => {

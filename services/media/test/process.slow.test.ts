@@ -101,8 +101,9 @@ test.concurrent('a stopped service answers who waits, refuses what does not come
 test.concurrent('a process without workers clears away what a killed one left', async () => {
   const { environment, blobsDir } = await startApi()
   const left = join(blobsDir, 'work', '000000000000_1_0123abcd')
-  killedAtTheEnd(await startServe({ ...environment, MEDIA_WORKERS_ENABLED: 'false' }))
+  // Young enough to be left by the sweep at the start.
   await mkdir(left, { recursive: true })
+  killedAtTheEnd(await startServe({ ...environment, MEDIA_WORKERS_ENABLED: 'false' }))
   await utimes(left, 1, 1)
   await eventually(() => stat(left).catch(() => 'gone'), 'gone')
 })

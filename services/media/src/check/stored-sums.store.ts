@@ -18,8 +18,8 @@ export async function listWrongSums(db: Kysely<DB>): Promise<StoredSum[]> {
     .leftJoin(countStored(db).as('counted'), 'counted.token_id', 'api_tokens.id')
     .select([
       'api_tokens.id as tokenId',
-      sql<number>`coalesce(noted.bytes, 0)`.as('noted'),
-      sql<number>`coalesce(counted.bytes, 0)`.as('counted'),
+      sql<number>`coalesce(noted.bytes + noted.reserved_bytes, 0)`.as('noted'),
+      sql<number>`coalesce(counted.bytes + counted.reserved, 0)`.as('counted'),
     ])
     .where(isWrong)
     .orderBy('api_tokens.id')

@@ -163,7 +163,10 @@ const notInStore = ({ id, kind }: Wanted) => new Error(`the ${kind} of clip ${id
 
 function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted) {
   // The bytes are for ever, the title they are saved under is not.
-  const save = { 'cache-control': 'public, no-cache', 'content-disposition': saveAs(file.title ?? id, { id, ending }) }
+  const save = () => ({
+    'cache-control': 'public, no-cache',
+    'content-disposition': saveAs(file.title ?? id, { id, ending }),
+  })
   reply.headers({
     'content-type': type,
     'cache-control': 'public, max-age=31536000, immutable',
@@ -171,7 +174,7 @@ function describeFile(reply: FastifyReply, { id, ending, type, file, download }:
     'last-modified': file.readyAt.toUTCString(),
     'accept-ranges': 'bytes',
     'content-disposition': `inline; filename="${id}.${ending}"`,
-    ...(download && save),
+    ...(download && save()),
     'content-security-policy': FILE_POLICY,
     'cross-origin-resource-policy': 'cross-origin',
   })

@@ -18,10 +18,13 @@ interface Box {
   end: number
 }
 
+/** An index has some dozens; a hostile one could have a million, and be walked for a second. */
+const MOST_PARTS = 10_000
+
 /** The boxes between two offsets whose headers are there; a body may end beyond (ISO 14496-12, 4.2). */
 export function* boxesIn(bytes: Buffer, from: number, to: number): Generator<Box> {
   let offset = from
-  while (offset + 16 <= Math.min(to, bytes.length)) {
+  for (let count = 0; count < MOST_PARTS && offset + 16 <= Math.min(to, bytes.length); count++) {
     const short = bytes.readUInt32BE(offset)
     const size = short === 1 ? Number(bytes.readBigUInt64BE(offset + 8)) : short || to - offset
     if (size < 8) return
@@ -86,7 +89,7 @@ export function* elementsIn(
   to: number,
 ): Generator<{ id: number; start: number; end: number }> {
   let offset = from
-  while (offset < Math.min(to, bytes.length)) {
+  for (let count = 0; count < MOST_PARTS && offset < Math.min(to, bytes.length); count++) {
     const idLength = Math.clz32(bytes[offset] ?? 0) - 23
     const sizeAt = offset + idLength
     const sizeLength = Math.clz32(bytes[sizeAt] ?? 0) - 23

@@ -58,6 +58,14 @@ describe('a gif may be transparent', () => {
       ],
       true,
     ],
+    [
+      'whose frame gives way to the empty canvas before a smaller one',
+      [
+        { ...full, disposal: 3 },
+        { ...full, height: 1 },
+      ],
+      true,
+    ],
     ['whose frame is cleared before a whole one', [{ ...full, disposal: 2 }, full], false],
   ])('%s: %#', async (_, frames, mayBeTransparent) => {
     expect(await measure(await file(gif(4, 4, frames)))).toMatchObject({ mayBeTransparent })

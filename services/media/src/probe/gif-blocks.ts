@@ -7,7 +7,7 @@ import { apiError } from '../errors.ts'
  */
 export type GifBlock = { start: number; end: number } & (
   | { kind: 'screen'; width: number; height: number }
-  | { kind: 'graphic-control'; delayCentiseconds: number; clearsCanvas: boolean; hasTransparentColor: boolean }
+  | { kind: 'graphic-control'; delayCentiseconds: number; disposal: number; hasTransparentColor: boolean }
   | { kind: 'image'; left: number; top: number; width: number; height: number }
   | { kind: 'loop'; loopCount: number }
   | { kind: 'text' }
@@ -26,8 +26,8 @@ const TRAILER = 0x3b
 const PLAIN_TEXT = 0x01
 const GRAPHIC_CONTROL = 0xf9
 const APPLICATION = 0xff
-/** Disposal method 2: the frame's area becomes transparent after it was shown. */
-const RESTORE_TO_BACKGROUND = 2
+/** What becomes of a frame's area after it was shown: it is transparent, or what it was before. */
+export const DISPOSAL = { toBackground: 2, toPrevious: 3 }
 
 /**
  * Walks the blocks in file order and ends after the trailer: what follows it is never looked at. A missing trailer is
@@ -82,10 +82,10 @@ async function readExtension(bytes: ByteReader, start: number): Promise<GifBlock
     await bytes.skipSubBlocks()
     const delayCentiseconds = first.readUInt16LE(1)
     const flags = first.readUInt8(0)
-    const [clearsCanvas, hasTransparentColor] = [((flags >> 2) & 7) === RESTORE_TO_BACKGROUND, (flags & 1) === 1]
+    const [disposal, hasTransparentColor] = [(flags >> 2) & 7, (flags & 1) === 1]
     return {
       ...{ kind: 'graphic-control', start, end: bytes.position(), delayCentiseconds },
-      ...{ clearsCanvas, hasTransparentColor },
+      ...{ disposal, hasTransparentColor },
     }
   }
   if (label === APPLICATION && /^(NETSCAPE2\.0|ANIMEXTS1\.0)$/.test(first.toString('latin1'))) {

@@ -1,5 +1,5 @@
 import { apiError } from '../errors.ts'
-import { readGifBlocks } from './gif-blocks.ts'
+import { DISPOSAL, readGifBlocks } from './gif-blocks.ts'
 import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './limits.ts'
 
 /** A GIF measured from its blocks alone: exact delays, no pixel decoded. */
@@ -40,7 +40,7 @@ export async function measureGif(path: string, limits: ProbeLimits): Promise<Gif
   }
   let nextDelay = 0
   let hasTransparentColor = false
-  let [isClear, clearsCanvas] = [true, false]
+  let [isClear, disposal] = [true, 0]
   for await (const block of readGifBlocks(path)) {
     if (block.kind === 'screen') {
       if (block.width === 0 || block.height === 0) throw apiError('corrupt_media', { cause: 'gif: empty canvas' })
@@ -51,7 +51,7 @@ export async function measureGif(path: string, limits: ProbeLimits): Promise<Gif
     if (block.kind === 'loop') gif.loopCount ??= block.loopCount
     if (block.kind === 'graphic-control') {
       nextDelay = block.delayCentiseconds
-      ;({ clearsCanvas, hasTransparentColor } = block)
+      ;({ disposal, hasTransparentColor } = block)
     }
     if (block.kind === 'text') nextDelay = 0
     if (block.kind !== 'image') continue
@@ -61,10 +61,10 @@ export async function measureGif(path: string, limits: ProbeLimits): Promise<Gif
     gif.framesInsideCanvas &&= right <= gif.width && bottom <= gif.height && block.width > 0 && block.height > 0
     const covers = !hasTransparentColor && block.left + block.top === 0 && right >= gif.width && bottom >= gif.height
     gif.mayBeTransparent ||= isClear && !covers
-    isClear = clearsCanvas
+    isClear = disposal === DISPOSAL.toBackground || (disposal === DISPOSAL.toPrevious && isClear)
     gif.delaysCentiseconds.push(shownDelay(nextDelay))
     nextDelay = 0
-    clearsCanvas = false
+    disposal = 0
     hasTransparentColor = false
     refuseManyFrames(frameLimits, gif.delaysCentiseconds.length, gif.width, gif.height)
   }

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { type GifBlock, readGifBlocks } from './gif-blocks.ts'
+import { DISPOSAL, type GifBlock, readGifBlocks } from './gif-blocks.ts'
 
 /** Either bytes of our own or a range of the source. */
 type Piece = Buffer | { start: number; end: number }
@@ -23,8 +23,8 @@ export async function rewriteGif(sourcePath: string, targetPath: string): Promis
   }
 }
 
-/** Bits 2 to 4 of a graphic control's flags, and their value for "transparent afterwards". */
-const [DISPOSAL_BITS, RESTORE_TO_BACKGROUND] = [0x1c, 2 << 2]
+/** Bits 2 to 4 of a graphic control's flags. */
+const DISPOSAL_BITS = 0x1c
 
 /** Makes every frame end with an empty canvas. ffmpeg of 2018 leaves each where the next one is transparent. */
 export async function clearAfterEachFrame(path: string): Promise<void> {
@@ -33,7 +33,7 @@ export async function clearAfterEachFrame(path: string): Promise<void> {
     if (block.kind !== 'graphic-control') continue
     const flags = Buffer.alloc(1)
     await file.read(flags, 0, 1, block.start + 3)
-    flags[0] = ((flags[0] ?? 0) & ~DISPOSAL_BITS) | RESTORE_TO_BACKGROUND
+    flags[0] = ((flags[0] ?? 0) & ~DISPOSAL_BITS) | (DISPOSAL.toBackground << 2)
     await file.write(flags, 0, 1, block.start + 3)
   }
 }

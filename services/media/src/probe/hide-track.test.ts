@@ -1,7 +1,7 @@
 import { copyFile, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { clip, embeddedTools, written } from '../../test/clips.ts'
 import { runFfprobe } from './ffprobe.ts'
 import { type Change, findCodecToHide, writeChange } from './hide-track.ts'
@@ -46,9 +46,23 @@ test('a header with any byte changed has a place to write to within the file, or
   }
 })
 
-test('a file of small boxes alone is given up soon', async () => {
-  const box = Buffer.from('\0\0\0\x08free', 'latin1')
-  const boxes = Buffer.concat(Array.from({ length: 1001 }, () => box))
-  const source = await written('small-boxes.mp4', Buffer.concat([boxes, await readFile(await clip('sound.mp4'))]))
-  expect(await findCodecToHide(source, { type: 'mp4', index: 1 })).toBeUndefined()
+describe('of small boxes alone a file is given up soon:', () => {
+  const small = (count: number) => Buffer.from('\0\0\0\x08free'.repeat(count), 'latin1')
+
+  test('before its index', async () => {
+    const bytes = Buffer.concat([small(1001), await readFile(await clip('sound.mp4'))])
+    expect(await findCodecToHide(await written('boxes-before.mp4', bytes), { type: 'mp4', index: 1 })).toBeUndefined()
+  })
+
+  test('in its index', async () => {
+    const whole = await readFile(await clip('sound.mp4'))
+    const at = whole.indexOf('moov')
+    const withBoxes = async (count: number) => {
+      const bytes = Buffer.concat([whole.subarray(0, at + 4), small(count), whole.subarray(at + 4)])
+      bytes.writeUInt32BE(whole.readUInt32BE(at - 4) + 8 * count, at - 4)
+      return findCodecToHide(await written(`boxes-${count}.mp4`, bytes), { type: 'mp4', index: 1 })
+    }
+    expect(await withBoxes(100)).toBeDefined()
+    expect(await withBoxes(10_000)).toBeUndefined()
+  })
 })

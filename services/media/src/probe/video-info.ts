@@ -126,9 +126,11 @@ interface Timing {
 
 /** A cover with a song: one picture stays until the sound ends. A picture that moves ends the clip. */
 function holdToSound(timing: Timing, heard: FfprobePacket[]): Timing & { isHeld: boolean } {
-  const ends = heard.map((packet) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0))
-  const soundSeconds = toMicroseconds(Math.max(...ends) - timing.startSeconds)
-  if (timing.frames > 1 || soundSeconds <= timing.durationSeconds) return { ...timing, isHeld: false }
+  if (timing.frames > 1) return { ...timing, isHeld: false }
+  const endOf = (packet: FfprobePacket) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0)
+  const end = heard.reduce((latest, packet) => Math.max(latest, endOf(packet)), 0)
+  const soundSeconds = toMicroseconds(end - timing.startSeconds)
+  if (soundSeconds <= timing.durationSeconds) return { ...timing, isHeld: false }
   return { ...timing, durationSeconds: soundSeconds, longestFrameSeconds: soundSeconds, isHeld: true }
 }
 

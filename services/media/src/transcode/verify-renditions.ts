@@ -33,7 +33,9 @@ const SMALLEST_DECODED_PART = 0.75
 export function requireDecoded(log: string, { videoStream, holdsLastFrame, isStill }: RenditionPlan, info: MediaInfo) {
   if (!holdsLastFrame || isStill || info.type === 'gif') return
   const [, decoded] = new RegExp(`#0:${videoStream} \\(video\\):.*; (\\d+) frames decoded`).exec(log) ?? []
-  if (decoded === undefined || Number(decoded) >= info.frames * SMALLEST_DECODED_PART) return
+  // Two packets may be the two fields of one frame.
+  const frames = info.isInterlaced ? info.frames / 2 : info.frames
+  if (decoded === undefined || Number(decoded) >= frames * SMALLEST_DECODED_PART) return
   throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames could be decoded` })
 }
 
