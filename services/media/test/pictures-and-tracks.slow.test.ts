@@ -119,10 +119,14 @@ async function patchesIn(path: string): Promise<Record<keyof typeof patches, num
 /** Bars that move by four pixels with each field. */
 const bars = "nullsrc=s=160x120:r=50:d=1,geq=lum='if(lt(mod(X-4*N\\,40)\\,20)\\,200\\,40)':cb=128:cr=128"
 const progressive = () => clipOf('bars.mp4', [...lavfi(`${bars},fps=25`), ...x264])
-const interlaced = () =>
-  clipOf('bars-interlaced.mp4', [
-    ...[...lavfi(`${bars},tinterlace=interleave_top,setfield=tff`), '-c:v', 'libx264', '-preset', 'fast'],
-    ...['-pix_fmt', 'yuv420p', '-flags', '+ildct+ilme', '-x264-params', 'tff=1'],
+const coders = {
+  h264: ['-c:v', 'libx264', '-preset', 'fast', '-x264-params', 'tff=1'],
+  mpeg4: ['-c:v', 'mpeg4', '-q:v', '2', '-top', '1'],
+}
+const interlaced = (codec: keyof typeof coders) =>
+  clipOf(`bars-interlaced-${codec}.mp4`, [
+    ...lavfi(`${bars},tinterlace=interleave_top,setfield=tff`),
+    ...[...coders[codec], '-pix_fmt', 'yuv420p', '-flags', '+ildct+ilme'],
   ])
 
 /** Share of the pixels that differ much from the lines above and below in the same direction. */
@@ -179,6 +183,33 @@ async function clearShares(path: string, decoder: string[] = []): Promise<number
 
 const vp9 = ['-c:v', 'libvpx-vp9']
 
+/** A second of one size and a second of another, as in a call whose line gets better. */
+async function resized(sizes: [string, string]): Promise<string> {
+  const parts = await Promise.all(
+    sizes.map((size, n) =>
+      clipOf(`part-${n}-${size}.webm`, [
+        ...[...lavfi(`testsrc2=s=${size}:r=25:d=1`), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
+      ]),
+    ),
+  )
+  const list = await written(`parts-${sizes.join('-')}.txt`, parts.map((path) => `file '${path}'\n`).join(''))
+  return clipOf(`resized-${sizes.join('-')}.webm`, ['-f', 'concat', '-safe', '0', '-i', list, '-c', 'copy'])
+}
+
+/** Its first frame of 200 ms has pixels that no decoder reads. */
+const unreadableFirst = () => {
+  const bytes = Buffer.from(
+    gif(
+      40,
+      20,
+      Array.from({ length: 5 }, (_, n) => ({ delay: 20, color: n % 2 ? 1 : 0 })),
+    ),
+  )
+  const pixels = bytes.indexOf(0x2c, 13 + 6 + 19) + 10
+  bytes[pixels] = 13
+  return bytes
+}
+
 describe.for([
   ['of the machine', tools],
   ['of 2018', embeddedTools],
@@ -215,21 +246,50 @@ describe.for([
     },
   )
 
-  test('interlaced frames become whole ones in every file, at their own times', async () => {
-    const source = await interlaced()
-    expect(await combsIn(source)).toBeGreaterThan(0.05)
-    const answer = await upload(source)
-    const reference = await upload(await progressive())
-    for (const file of ['mp4', 'webm', 'jpg', 'gif']) {
-      const [combs, usual] = await Promise.all(
-        [answer, reference].map(async (made) => combsIn(await fileOf(service, made, file))),
-      )
-      expect(combs, file).toBeLessThan((usual ?? 0) + 0.01)
-    }
-    const { streams } = await inspect(await fileOf(service, answer, 'mp4'))
-    expect(streams[0]).toMatchObject({ nb_read_frames: '25' })
-    expect(Number(streams[0]?.duration)).toBeCloseTo(1, 2)
+  const lengths = (answer: Answer) =>
+    Promise.all(
+      ['mp4', 'webm', 'gif'].map(async (file) =>
+        Number((await inspect(await fileOf(service, answer, file))).format.duration),
+      ),
+    )
+
+  test.for<[string, string]>([
+    ['320x180', '640x360'],
+    ['320x180', '180x320'],
+  ])('a picture that changes its size from %s to %s is whole in every file', async (sizes) => {
+    for (const seconds of await lengths(await upload(await resized(sizes)))) expect(seconds).toBeCloseTo(2, 0.7)
   })
+
+  test('a gif whose first frame cannot be read is as long as it says', async () => {
+    for (const seconds of await lengths(await upload(unreadableFirst()))) expect(seconds).toBeCloseTo(1, 1)
+  })
+
+  test('a picture that begins empty has another frame as its poster', async () => {
+    const answer = await upload(
+      gif(40, 20, [{ delay: 20 }, ...Array.from({ length: 8 }, () => ({ delay: 10, color: 1 as const, width: 20 }))]),
+    )
+    expect((await sharp(await fileOf(service, answer, 'jpg')).stats()).channels[0]?.min).toBeLessThan(20)
+  })
+
+  // MPEG-4 part 2 says of frames alone what H.264 says of the stream.
+  test.for(['h264', 'mpeg4'] as const)(
+    'interlaced frames of %s become whole ones in every file, at their own times',
+    async (codec) => {
+      const source = await interlaced(codec)
+      expect(await combsIn(source)).toBeGreaterThan(0.05)
+      const answer = await upload(source)
+      const reference = await upload(await progressive())
+      for (const file of ['mp4', 'webm', 'jpg', 'gif']) {
+        const [combs, usual] = await Promise.all(
+          [answer, reference].map(async (made) => combsIn(await fileOf(service, made, file))),
+        )
+        expect(combs, file).toBeLessThan((usual ?? 0) + 0.01)
+      }
+      const { streams } = await inspect(await fileOf(service, answer, 'mp4'))
+      expect(streams[0]).toMatchObject({ nb_read_frames: '25' })
+      expect(Number(streams[0]?.duration)).toBeCloseTo(1, 2)
+    },
+  )
 
   test.for([
     ['webm', 1 - (20 * 20) / (80 * 60)],

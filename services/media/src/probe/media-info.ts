@@ -48,7 +48,7 @@ export interface VideoInfo extends Picture {
   keyframes: number
   hdr: 'pq' | 'hlg' | null
   alpha: boolean
-  /** Frames are made of two fields. Absent in old rows. */
+  /** Frames may be made of two fields. Absent in old rows. */
   isInterlaced?: boolean
   /** Matrix of the colours: `rgb` for files that hold no YUV, `unknown` when the file does not say. */
   colorSpace: 'rgb' | 'bt709' | 'unknown' | 'other'

@@ -59,7 +59,8 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
     keyframes: shown.filter((packet) => packet.flags.includes('K')).length,
     hdr: transferOf[video.color_transfer ?? ''] ?? null,
     alpha: readTag(video, 'alpha_mode') === '1',
-    isInterlaced: /^[tb]{2}$/.test(video.field_order ?? ''),
+    // MPEG-4 part 2 says it of frames alone.
+    isInterlaced: /^[tb]{2}$/.test(video.field_order ?? '') || video.codec_name === 'mpeg4',
     colorSpace: readColorSpace(video),
   }
 }

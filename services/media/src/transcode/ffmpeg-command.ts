@@ -138,7 +138,7 @@ export function transparencyCommand(plan: RenditionPlan): string[] {
 
 /** One picture of a webm with its alpha: of the middle, where the clip is longer than its first impression. */
 export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
-  const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder } as const
+  const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder, deinterlacer: null } as const
   return [
     ...[...start('error'), ...input(webm, 1, file), '-map', '0:v:0', '-ss', seconds(atSeconds), '-frames:v', '1'],
     ...['-vf', 'format=rgba', '-f', 'rawvideo', workFiles.clearPoster],
@@ -163,12 +163,15 @@ function start(logLevel: 'error' | 'info' | 'verbose'): string[] {
 }
 
 function input(
-  plan: Pick<RenditionPlan, 'decoder' | 'demuxer'>,
+  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'deinterlacer'>,
   threads: number,
   file: string = workFiles.input,
 ): string[] {
   const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
-  return ['-threads', String(threads), ...decoder, ...hardenedInput(plan.demuxer), '-i', file]
+  // Where the picture's size changes, as in calls, ffmpeg would begin with new filters and lose what the old ones held. Ours
+  // scale first, which takes any size; deinterlacers take one.
+  const filters = plan.deinterlacer ? [] : ['-reinit_filter:v', '0']
+  return ['-threads', String(threads), ...decoder, ...filters, ...hardenedInput(plan.demuxer), '-i', file]
 }
 
 function paletteInput(): string[] {

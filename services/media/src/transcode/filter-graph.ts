@@ -52,7 +52,8 @@ function atTheirTimes(plan: RenditionPlan, sizeAndColor: string[]): string {
 function frameTimes(plan: RenditionPlan): string[] {
   const { holdsLastFrame, frameRate, cutSeconds, isStill } = plan
   if (!frameRate) return fromStart(plan)
-  const rate = `fps=${frameRate.rate}`
+  // A GIF's first frames may be damaged: then the next one stands for them.
+  const rate = `fps=${frameRate.rate}${plan.demuxer === 'gif' ? ':start_time=0' : ''}`
   if (isStill) {
     const frames = Math.round(Number(frameRate.rate) * plan.durationSeconds)
     // Counted, not timed: the steps of such a clip may be a millionth of a second. One more, because `fps` may lose it.

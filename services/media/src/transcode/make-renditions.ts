@@ -17,7 +17,7 @@ import {
 } from './ffmpeg-command.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
 import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
-import { type Rendition, requireDecoded, verifyGif, verifyVideos } from './verify-renditions.ts'
+import { type Rendition, requireDecoded, requireSameLength, verifyGif, verifyVideos } from './verify-renditions.ts'
 
 export interface Renditions {
   gif: Rendition
@@ -133,13 +133,14 @@ async function collect(
   poster: Promise<void> = Promise.resolve(),
 ): Promise<Renditions> {
   const { tools, info, signal, workDirectory: directory } = job
-  const [seconds, gif, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
+  const [seconds, { seconds: gifSeconds, ...gif }, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
     verifyVideos(tools, { directory, plan, info, signal }),
     collectGif(job, plan),
     poster.then(() => collectPoster(job, plan)),
     hashFile(inWork(job, 'mp4')),
     hashFile(inWork(job, 'webm')),
   )
+  requireSameLength(plan, gifSeconds, seconds)
   const missing = info.durationSeconds - seconds
   job.onProgress?.(1)
   const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
@@ -155,7 +156,7 @@ async function collect(
   }
 }
 
-async function collectGif(job: TranscodeJob, plan: RenditionPlan): Promise<Rendition> {
+async function collectGif(job: TranscodeJob, plan: RenditionPlan): Promise<Rendition & { seconds: number }> {
   const path = inWork(job, 'gif')
   if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), path)
   else if (plan.keepsAlpha) await clearAfterEachFrame(path)
@@ -174,18 +175,18 @@ async function takeClearPoster(job: TranscodeJob, { video, durationSeconds }: Re
   return { path: inWork(job, 'clearPoster'), ...video }
 }
 
-/** A clip that begins black gets the frame at a third of its length, unless that one is darker still. */
+/** A clip that begins black or empty gets the frame at a third of its length, unless that one is darker still. */
 async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
   const [raw, jpg] = [inWork(job, 'poster'), inWork(job, 'jpg')]
   if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
   const first = await makePoster(raw, jpg, plan.video)
-  if (!first.dark || plan.isStill) return
+  if (!(first.dark || first.isEmpty) || plan.isStill) return
 
   await rm(raw)
   await encode(job, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
   if (!(await isWholePoster(raw, plan.video))) return
   const second = await makePoster(raw, inWork(job, 'brighterJpg'), plan.video)
-  if (second.luma > first.luma) await rename(inWork(job, 'brighterJpg'), jpg)
+  if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(job, 'brighterJpg'), jpg)
 }
 
 /** A GIF over this is made again from the mp4, smaller and slower (contract/media.md 5.5). The last one stands. */

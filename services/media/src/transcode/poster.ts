@@ -24,17 +24,17 @@ export async function isWholePoster(path: string, { width, height }: Size): Prom
   return file?.size === width * height * 3
 }
 
-/** Raw RGB in, JPEG out. `luma` is the mean brightness; `dark` says that another frame would be a better poster. */
+/** Raw RGB in, JPEG out. `luma` is the mean brightness; where it is `dark` or `isEmpty` another frame may be a better poster. */
 export async function makePoster(
   rawPath: string,
   jpegPath: string,
   { width, height }: Size,
-): Promise<{ luma: number; dark: boolean }> {
+): Promise<{ luma: number; dark: boolean; isEmpty: boolean }> {
   const image = sharp(await readFile(rawPath), { raw: { width, height, channels: 3 } })
   const [stats] = await Promise.all([image.clone().stats(), image.clone().jpeg(JPEG).toFile(jpegPath)])
   const [red = 0, green = 0, blue = 0] = stats.channels.map((channel) => channel.mean)
   const luma = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-  return { luma, dark: luma < DARK_LUMA || stats.entropy < EMPTY_ENTROPY }
+  return { luma, dark: luma < DARK_LUMA, isEmpty: stats.entropy < EMPTY_ENTROPY }
 }
 
 /** Raw RGBA, of a clip that shows what is behind it. */

@@ -191,8 +191,8 @@ export function planGif(info: MediaInfo, longSide: number, minDelay: number): Gi
 export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {
   const gif = plan.gif.from === 'rewrite' ? plan.gif : planGif(info, 320, 10)
   if (info.type === 'gif') return { ...plan, gif }
-  // Even frames need no hold, which would make a file look whole whose end cannot be decoded.
-  return { ...plan, gif, frameRate: plan.frameRate ?? regularRate(info, plan.video) }
+  // Fields stay as they are, so that no filter minds another size. Even frames need no hold, which would make a file look whole whose end cannot be decoded.
+  return { ...plan, gif, deinterlacer: null, frameRate: plan.frameRate ?? regularRate(info, plan.video) }
 }
 
 /** CPU seconds per pixel for all renditions together, measured on one core of the reference machine (5.9). */

@@ -89,14 +89,21 @@ export async function verifyVideo(
   return Number.parseFloat(video.duration ?? report.format?.duration ?? '0') || 0
 }
 
-/** The GIF's size, from its blocks: how large it may be was for the source's probe to say. Throws UnusableOutput when it is not a whole GIF. */
-export async function verifyGif(path: string): Promise<Size> {
-  const { width, height } = await measureGif(path, { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }).catch(
-    (cause) => {
-      throw unreadable(path, cause)
-    },
-  )
-  return { width, height }
+/** Size and length, from its blocks: how large it may be was for the source's probe to say. Throws UnusableOutput when it is not a whole GIF. */
+export async function verifyGif(path: string): Promise<Size & { seconds: number }> {
+  const limits = { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }
+  const { width, height, delaysCentiseconds } = await measureGif(path, limits).catch((cause) => {
+    throw unreadable(path, cause)
+  })
+  return { width, height, seconds: delaysCentiseconds.reduce((sum, delay) => sum + delay, 0) / 100 }
+}
+
+/** Throws where a GIF that was made of the same frames as the videos has another length: it is not the file that is wrong. */
+export function requireSameLength({ gif }: RenditionPlan, gifSeconds: number, videoSeconds: number): void {
+  if (gif.from === 'rewrite') return
+  const tolerance = DURATION_TOLERANCE_SECONDS + gif.delayCentiseconds / 100
+  if (Math.abs(gifSeconds - videoSeconds) <= tolerance) return
+  throw new Error(`gif lasts ${gifSeconds} s and mp4 ${videoSeconds} s`)
 }
 
 /** Unless the reader itself was in trouble: killed, too slow, or kept from the file. */
