@@ -173,7 +173,9 @@ function collectRoutes(app: FastifyInstance): Route[] {
   return routes
 }
 
+/** Each path is read once, however hostile: what ends at a dot has none in it. */
 function patternOf(url: string): RegExp {
   const literal = url.replaceAll(/[.+^$()|[\]\\]/g, String.raw`\$&`)
-  return new RegExp(`^${literal.replaceAll(/:[A-Za-z_]+/g, '[^/]+').replaceAll('*', '.*')}$`)
+  const parameters = literal.replaceAll(/:[A-Za-z_]+(\\\.)?/g, (_, dot) => (dot ? String.raw`[^/.]+\.` : '[^/]+'))
+  return new RegExp(`^${parameters.replaceAll('*', '.*')}$`)
 }

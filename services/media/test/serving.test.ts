@@ -549,3 +549,10 @@ describe('every address', () => {
     for (const path of ['/health', '/health/live', '/health/ready']) expect((await service.get(path)).status).toBe(200)
   })
 })
+
+test('addresses of nothing but dots are answered as soon as any', async ({ service }) => {
+  // Read again for each dot, all of them would take minutes.
+  for (let request = 0; request < 400; request++) {
+    expect((await service.call('POST', `/f/${'.'.repeat(15_900)}/`)).status).toBe(404)
+  }
+})

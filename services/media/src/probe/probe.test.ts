@@ -6,6 +6,7 @@ import { clip, embeddedTools, lyingClip, rotatedClip, tools, trimmedClip, writte
 import { bomb, gif } from '../../test/gif-bytes.ts'
 import { defaultProbeLimits } from './limits.ts'
 import { probe } from './probe.ts'
+import { readVideoInfo } from './video-info.ts'
 
 describe.each([
   ['the ffprobe of this machine', tools],
@@ -185,4 +186,20 @@ test('a probe that is killed is tried once more, and then the service is busy an
   const path = await clip('plain.mp4')
   expect(await probe(await killedProbe(1), path)).toMatchObject({ type: 'mp4' })
   await expect(probe(await killedProbe(2), path)).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: 10 })
+})
+
+test('however many packets the sound has, or the picture, they are measured or refused', () => {
+  const streams = [
+    { index: 0, codec_type: 'video', codec_name: 'vp8', pix_fmt: 'yuv420p', width: 16, height: 16 },
+    { index: 1, codec_type: 'audio', codec_name: 'pcm_s16le' },
+  ]
+  const packet = (stream_index: number) => ({ stream_index, pts_time: '0.000', duration_time: '0.100', flags: 'K_' })
+  const read = (pictures: number, sounds: number) =>
+    readVideoInfo(
+      { streams, packets: [...Array(pictures).fill(packet(0)), ...Array(sounds).fill(packet(1))] },
+      'webm',
+      defaultProbeLimits,
+    )
+  expect(read(1, 500_000)).toMatchObject({ frames: 1, hasAudio: true })
+  expect(() => read(500_000, 1)).toThrow(expect.objectContaining({ code: 'too_many_frames' }))
 })

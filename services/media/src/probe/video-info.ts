@@ -149,8 +149,8 @@ function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: Ffp
     frames: shown.length,
     startSeconds,
     endSeconds,
-    longestFrameSeconds: Math.max(...lengths),
-    shortestFrameSeconds: Math.min(...lengths),
+    longestFrameSeconds: lengths.reduce((most, length) => Math.max(most, length), 0),
+    shortestFrameSeconds: lengths.reduce((least, length) => Math.min(least, length), Number.POSITIVE_INFINITY),
     durationSeconds: toMicroseconds(endSeconds - startSeconds),
   }
 }

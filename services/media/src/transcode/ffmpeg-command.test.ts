@@ -83,7 +83,7 @@ test.each([
   [
     'gif',
     gif,
-    `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1,tpad=stop_mode=clone:stop=-1,fps=100/5,trim=end=1.450`,
+    `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1,tpad=stop_mode=clone:stop=-1,fps=100/5:start_time=0,trim=end=1.450`,
   ],
   [
     'interlaced',

@@ -26,11 +26,16 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
   if (!plan.keepsAlpha) return [`${source}${pictureFilters(plan)},${split(labels)}`]
   const opaque = labels.filter((label) => label === 'mp4' || label === 'still')
   const clear = labels.filter((label) => label === 'webm' || label === 'frames')
-  const sized = atTheirTimes(plan, [`${scaled(plan)},format=rgba`])
+  const { first, last } = framesAround(plan)
+  const chain = (filters: string[]) => filters.join(',')
+  const sized = wholeFrames(plan) + chain([...first, scaled(plan), 'format=rgba', 'setsar=1'])
   return [
     `${source}${sized},${split(['opaque', ...clear.map((label) => `${label}-rgba`)])}`,
-    `[opaque]${[onWhite, ...toBt709('yuv420p')].join(',')},${split(opaque)}`,
-    ...clear.map((label) => `[${label}-rgba]${label === 'webm' ? toBt709('yuva420p').join(',') : 'null'}[${label}]`),
+    `[opaque]${chain([onWhite, ...toBt709('yuv420p'), ...last, split(opaque)])}`,
+    ...clear.map((label) => {
+      const pixels = label === 'webm' ? toBt709('yuva420p') : ['null']
+      return `[${label}-rgba]${chain([...pixels, ...last])}[${label}]`
+    }),
   ]
 }
 
@@ -39,10 +44,17 @@ export const wholeFrames = ({ deinterlacer }: RenditionPlan): string =>
   deinterlacer ? `${deinterlacer}=mode=send_frame:deint=interlaced,` : ''
 
 function atTheirTimes(plan: RenditionPlan, sizeAndColor: string[]): string {
-  const pixels = [...sizeAndColor, 'setsar=1']
+  const { first, last } = framesAround(plan)
+  return wholeFrames(plan) + [...first, ...sizeAndColor, 'setsar=1', ...last].join(',')
+}
+
+/**
+ * Repeating a frame is free once its pixels are as the encoder wants them, and before that costs time and memory for each; for
+ * dropping one it is the other way round.
+ */
+function framesAround(plan: RenditionPlan): { first: string[]; last: string[] } {
   const times = frameTimes(plan)
-  // Repeating a frame is free after scaling, and dear before; dropping one is the other way round.
-  return wholeFrames(plan) + (plan.frameRate?.dropsFrames ? [...times, ...pixels] : [...pixels, ...times]).join(',')
+  return plan.frameRate?.dropsFrames ? { first: times, last: [] } : { first: [], last: times }
 }
 
 /**

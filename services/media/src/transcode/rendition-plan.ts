@@ -112,7 +112,7 @@ function planFromGif(info: GifInfo): RenditionPlan {
     color: 'rgb',
     isStill: false,
     startSeconds: 0,
-    frameRate: { rate: `100/${info.tickCentiseconds}`, dropsFrames: false },
+    frameRate: gifFrameRate(info, fitVideo(info)),
     holdsLastFrame: true,
     cutSeconds: info.durationSeconds,
     durationSeconds: info.durationSeconds,
@@ -155,6 +155,13 @@ function videoFrameRate(info: VideoInfo, size: Size): RenditionPlan['frameRate']
     shortestFrameSeconds >= KEPT_FRAME.leastSteps / baseFps &&
     longestFrameSeconds <= Math.min(KEPT_FRAME.mostSteps / baseFps, KEPT_FRAME.mostSeconds)
   return isEven && baseFps <= highestFps(size) * FPS_TOLERANCE ? null : regularRate(info, size)
+}
+
+/** The grid of the GIF, so that no frame moves; a large one whose delays need a fine grid costs no more than a large video. */
+function gifFrameRate({ tickCentiseconds, fps }: GifInfo, size: Size): NonNullable<RenditionPlan['frameRate']> {
+  const highest = highestFps(size)
+  if (100 / tickCentiseconds <= highest * FPS_TOLERANCE) return { rate: `100/${tickCentiseconds}`, dropsFrames: false }
+  return { rate: String(highest), dropsFrames: fps > highest }
 }
 
 const highestFps = ({ width, height }: Size) => (width * height <= FAST_PIXELS ? FAST_FPS : USUAL_FPS)

@@ -59,6 +59,14 @@ export async function hostileFiles(): Promise<HostileFile[]> {
     ['mp4 of 2 GiB when unpacked', 'corrupt_media', Buffer.concat([ftyp, packedIndex()])],
     // Two things at once.
     ['gif with a page in a comment and after its end', 'accepted', gifWithPayload()],
+    [
+      'gif whose second frame stands for 8 s behind which something may show',
+      'accepted',
+      gif(1920, 1080, [
+        { delay: 7, transparent: 0, width: 1, height: 1 },
+        { delay: 800, width: 1, height: 1 },
+      ]),
+    ],
     ['gif and zip', 'accepted', Buffer.concat([small, Buffer.from('PK\x05\x06'), Buffer.alloc(18)])],
     ['mp4 with a page in a free box', 'accepted', Buffer.concat([mp4, box('free', Buffer.from(PAYLOAD))])],
     ['gif that is a script', 'corrupt_media', Buffer.from('GIF89a/*\0\0\0\0\0*/=1;alert(1)', 'latin1')],
