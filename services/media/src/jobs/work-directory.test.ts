@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isZombie } from '@services/common/process-birth'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { openWorkDirectory } from './work-directory.ts'
 
 let root: string
@@ -54,11 +54,12 @@ test('what dead processes left goes, what living ones and other machines use sta
 test('what a process killed a moment ago left goes, though its number is still taken', { tags: 'linux' }, async () => {
   const here = await processSpace()
   // `sleep` asks for no exit of the children that the shell before it had.
-  const parent = spawn('sh', ['-c', 'cat <&0 & echo $!; exec sleep 1000'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const parent = spawn('sh', ['-c', 'sleep 1000 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void parent.kill('SIGKILL'))
   const [line] = await once(parent.stdout, 'data')
   const zombie = Number(line)
   await expect.poll(() => readFile(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n')
-  parent.stdin.end()
+  process.kill(zombie, 'SIGKILL')
   await expect.poll(() => isZombie(zombie)).toBe(true)
   const killed = await leave(here, zombie)
   // Its number is another process's by now.
@@ -67,7 +68,6 @@ test('what a process killed a moment ago left goes, though its number is still t
   const left = await readdir(root)
   for (const gone of [killed, replaced]) expect(left).not.toContain(gone)
   await work.close()
-  parent.kill('SIGKILL')
 })
 
 test('what cannot be removed stops no start, is told, and keeps nothing else from being removed', async () => {
