@@ -51,8 +51,11 @@ test.each([
     MEDIA_WORKER_CONCURRENCY: String(concurrency),
     MEDIA_QUEUE_LIMIT: '100',
   }
-  const services = await Promise.all(Array.from({ length: processes }, () => startTestService(settings, { tools })))
-  const service = services[0] as TestService
+  const service = await startTestService(settings, { tools })
+  // Of one store, as of one database.
+  const shared = { ...settings, MEDIA_BLOBS_DIR: service.blobsDir, MEDIA_WORK_DIR: join(service.blobsDir, 'work') }
+  const others = Array.from({ length: processes - 1 }, () => startTestService(shared, { tools }))
+  const services = [...(await Promise.all(others)), service]
   const slow = await service.newToken()
   const bomb = (width: number) => {
     const bytes = picture(width)
