@@ -60,8 +60,8 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
   refuseMethodsOfLiterals(app, routes, answers)
   app.setNotFoundHandler((request, reply) => {
     const path = pathOf(request)
-    const allowed = (routes.find(({ url }) => url === path) ?? routes.find(({ pattern }) => pattern.test(path)))
-      ?.methods
+    const route = routes.get(path) ?? [...routes.values()].find(({ pattern }) => pattern.test(path))
+    const allowed = route?.methods
     // A route that took the request and then found nothing is no matter of methods.
     if (!allowed || allowed.has(request.method))
       return sendError(answers.common('not_found', undefined, undefined), request, reply, answers)
@@ -142,10 +142,9 @@ function describeValidation(error: FastifyError): string {
  * A router that finds no method of `/media/upload` takes it for a `/media/:id`. It is a path of its own, and every other
  * method is refused there.
  */
-function refuseMethodsOfLiterals(app: FastifyInstance, routes: readonly Route[], answers: ErrorAnswers): void {
+function refuseMethodsOfLiterals(app: FastifyInstance, routes: Routes, answers: ErrorAnswers): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const path = request.routeOptions.url?.includes(':') ? pathOf(request) : undefined
-    const literal = path === undefined ? undefined : routes.find(({ url }) => url === path)
+    const literal = request.routeOptions.url?.includes(':') && routes.get(pathOf(request))
     if (!literal) return done()
     reply.header('allow', [...literal.methods].join(', '))
     done(answers.common('method_not_allowed', undefined, undefined))
@@ -155,20 +154,22 @@ function refuseMethodsOfLiterals(app: FastifyInstance, routes: readonly Route[],
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string
 
 interface Route {
-  url: string
   pattern: RegExp
   methods: Set<string>
 }
 
+/** Keys are addresses as registered. */
+type Routes = ReadonlyMap<string, Route>
+
 /** Routes as they are registered; preflight answers (OPTIONS) exist for every path and say nothing about it. */
-function collectRoutes(app: FastifyInstance): Route[] {
-  const routes: Route[] = []
+function collectRoutes(app: FastifyInstance): Routes {
+  const routes = new Map<string, Route>()
   app.addHook('onRoute', (route) => {
     const methods = [route.method].flat().filter((method) => method !== 'OPTIONS')
     if (methods.length === 0) return
-    const known = routes.find(({ url }) => url === route.url)
+    const known = routes.get(route.url)
     for (const method of methods) known?.methods.add(method)
-    if (!known) routes.push({ url: route.url, pattern: patternOf(route.url), methods: new Set(methods) })
+    if (!known) routes.set(route.url, { pattern: patternOf(route.url), methods: new Set(methods) })
   })
   return routes
 }

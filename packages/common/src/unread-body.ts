@@ -5,11 +5,11 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 
-/** What is read of such a body at most. */
+/** Bounds on reading a body after its answer. */
 export interface UnreadBodyBounds {
   /** From the answer to the end of the connection; nginx lingers as long. */
   ms: number
-  /** Of one body: more than the largest upload by default. */
+  /** Largest body that is read to its end; more than the largest upload by default. */
   bytes: number
   /** Connections that are read on at once; one more ends the oldest of them. */
   connections: number
@@ -32,16 +32,16 @@ export interface UnreadBodies {
   isReadToItsEnd(socket: Socket): boolean
 }
 
-/** Of one server. */
+/** Watches one server. */
 export function openUnreadBodies(bounds: Partial<UnreadBodyBounds> = {}): UnreadBodies {
   const limits = { ...BOUNDS, ...bounds }
-  /** In the order of their answers. */
+  /** Oldest answer first. */
   const readOn = new Set<Socket>()
 
   function readRest(request: IncomingMessage): void {
     const { socket } = request
     const { destroySoon } = socket
-    // What Node calls next, where the answer ends the connection.
+    // Node calls this next where the answer ends the connection.
     socket.destroySoon = () => void socket.end()
     // A form's parser that stopped reading must not go on buffering.
     request.unpipe()

@@ -1,4 +1,4 @@
-// What the time after an answer tells an outsider: a worker makes and sends messages then, for a known address or for nobody.
+// Measures whether the time after an answer tells a known address from an unknown one: a worker makes and sends messages then.
 // Part of `pnpm bench`; alone: `node bench/telling.ts [DOOR...]`, where a door is a name in DOORS.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import { loadUsers } from './scale.ts'
 
 /** Requests right after an answer, by whose time it would be seen that the service still works at something. */
 const LOOKS = 12
-/** Of each kind; of 90, chance alone stays within 0.08 of 0.5 in 94 of 100 runs. */
+/** Probes of each kind; with 90, chance alone stays within 0.08 of 0.5 in 94 of 100 runs. */
 const PROBES = Number(process.env.BENCH_PROBES || 90)
 const WARM_UPS = 5
 const EACH = PROBES + WARM_UPS
@@ -40,8 +40,9 @@ const DOORS: Record<string, { path: string; channel: 'email' | 'phone'; body: ob
 export const USERS_TO_TELL = FIRST_USER + Object.keys(DOORS).length * EACH
 
 /**
- * How well the time of the requests right after an answer tells a confirmed account from nobody (0.5: not at all, 1: always),
- * and what the same measure finds between two kinds of nobody. In random order, each address once per question.
+ * Reports how well the time of the requests right after an answer tells a confirmed account from an unknown address (0.5: not at
+ * all, 1: always), and what the same measure finds between two kinds of unknown ones. Probes come in random order, each address once
+ * per question.
  */
 export async function measureTelling(
   report: ReturnType<typeof startReport>,

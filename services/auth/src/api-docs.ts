@@ -34,7 +34,7 @@ const EXAMPLES = {
   'PUT /admin/users/{user_id}/factors/{factor_id}': { friendly_name: 'Old phone' },
 }
 
-/** What /docs and /openapi.json say beside the schemas of the routes. */
+/** Content of /docs and /openapi.json that no route's schema has. */
 export const apiDocs = (baseUrl: string): ApiDocs => ({
   title: 'Auth',
   version: VERSION,

@@ -28,7 +28,7 @@ const KEEP_UNVERIFIED_SECONDS = 86_400
 /** Expired attempts to sign in at a provider, which strangers make: for as long, late browsers get an answer that says so. */
 const KEEP_ATTEMPT_SECONDS = 600
 
-/** Gaps, counters and rows for nobody, of which strangers make as many as they name addresses: expired ones, for clocks that differ. */
+/** Expired gaps, counters and rows of unknown addresses stay this long, for clocks that differ; strangers make one for each address they name. */
 const KEEP_EXPIRED_SECONDS = 600
 
 /** Refused sign-ins, which strangers make, where no time is set for audit entries: long enough to look into an attack. */

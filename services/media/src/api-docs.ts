@@ -21,7 +21,7 @@ const EXAMPLES = {
   'POST /tokens': { name: 'ci', scopes: ['write', 'read'], expires_in: 2_592_000 },
 }
 
-/** What /docs and /openapi.json say beside the schemas of the routes. */
+/** Content of /docs and /openapi.json that no route's schema has. */
 export const apiDocs = (baseUrl: string): ApiDocs => ({
   title: 'Media',
   version: VERSION,

@@ -181,8 +181,8 @@ async function changeRow(trx: Transaction<DB>, user: User, update: CheckedUpdate
     Object.assign(changes, { email_confirmed_at: now, email_assumed: false })
   if (update.phoneConfirm && (phone ?? user.phone))
     Object.assign(changes, { phone_confirmed_at: now, phone_assumed: false })
-  // A change the user had begun is over: its tokens end with the address they were sent for. Where a setting had confirmed the
-  // address before, nobody has proven the new one either.
+  // A change the user had begun is over: its tokens end with the address they were sent for. An address that replaces
+  // an assumed one is unproven too.
   if (email) Object.assign(changes, { email, email_vouched: true, ...NO_EMAIL_CHANGE })
   if (phone) Object.assign(changes, { phone, phone_vouched: true, ...NO_PHONE_CHANGE })
   if (changes.email_confirmed_at || changes.phone_confirmed_at) changes.is_anonymous = false

@@ -100,19 +100,20 @@ function planFromVideo(info: VideoInfo, { canToneMap, deinterlacer }: Abilities)
 
 /** Flat art shows artefacts sooner than film, hence the lower crf values. */
 function planFromGif(info: GifInfo): RenditionPlan {
+  const video = fitVideo(info)
   return {
     demuxer: 'gif',
     decoder: null,
     videoStream: 0,
     audioStream: null,
-    video: fitVideo(info),
+    video,
     flattenOnWhite: true,
     keepsAlpha: Boolean(info.mayBeTransparent),
     deinterlacer: null,
     color: 'rgb',
     isStill: false,
     startSeconds: 0,
-    frameRate: gifFrameRate(info, fitVideo(info)),
+    frameRate: gifFrameRate(info, video),
     holdsLastFrame: true,
     cutSeconds: info.durationSeconds,
     durationSeconds: info.durationSeconds,
@@ -198,7 +199,8 @@ export function planGif(info: MediaInfo, longSide: number, minDelay: number): Gi
 export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {
   const gif = plan.gif.from === 'rewrite' ? plan.gif : planGif(info, 320, 10)
   if (info.type === 'gif') return { ...plan, gif }
-  // Fields stay as they are, so that no filter minds another size. Even frames need no hold, which would make a file look whole whose end cannot be decoded.
+  // Fields stay as they are, because a deinterlacer takes one size. Even frames need no hold, which would make a file look whole
+  // whose end cannot be decoded.
   return { ...plan, gif, deinterlacer: null, frameRate: plan.frameRate ?? regularRate(info, plan.video) }
 }
 

@@ -85,9 +85,9 @@ test.each(sandboxes)(
 
 test('the words of bwrap: nothing shared, nothing writable but the work directory', () => {
   const bwrap = { kind: 'bwrap', path: '/usr/bin/bwrap' } as const
-  const words = sandboxArgs(bwrap, { cwd: '/work/clip', writable: ['/work/clip'] }).join(' ')
+  const words = sandboxArgs(bwrap, { cwd: '/srv/clip', writable: ['/srv/clip'] }).join(' ')
   expect(words).toContain('--unshare-all --die-with-parent --cap-drop ALL --ro-bind / /')
-  expect(words).toContain('--bind /work/clip /work/clip --chdir /work/clip --')
+  expect(words).toContain('--bind /srv/clip /srv/clip --chdir /srv/clip --')
 })
 
 test('low priority', { tags: 'nice' }, async () => {
