@@ -50,11 +50,13 @@ describe('in a browser', { tags: 'chromium' }, () => {
   test.each(['mp4', 'webm'])('the %s plays on page and player', async (kind) => {
     for (const path of ['gif', 'embed']) {
       const { page } = await openPage({ javaScriptEnabled: true })
-      await page.route(
-        (url) => /(mp4|webm)$/.test(url.pathname) && url.pathname !== `/f/${id}.${kind}`,
-        (route) => route.abort(),
-      )
       await page.goto(`${service.url}/${path}/${id}`)
+      // As in a browser that can play no other.
+      await page.evaluate(`{
+        const video = document.querySelector('video.moving')
+        video.querySelectorAll('source:not([src$="/f/${id}.${kind}"])').forEach((source) => source.remove())
+        video.load()
+      }`)
       await playing(page)
       const source = page
         .locator('video.moving')
@@ -378,6 +380,17 @@ async function startBlog(body: string): Promise<string> {
 /** Time passes in the clip. `evaluate` works without scripts of the page too. */
 async function playing(page: Page, { frame, video = 'video.moving' }: { frame?: string; video?: string } = {}) {
   const root = frame ? page.frameLocator(frame) : page
-  const time = () => root.locator(video).evaluate((video) => (video as unknown as { currentTime: number }).currentTime)
-  await expect.poll(time).toBeGreaterThan(0.2)
+  const state = () =>
+    root.locator(video).evaluate((each) => {
+      const { currentTime, currentSrc, readyState, networkState, paused } = each as unknown as Record<string, unknown>
+      return { currentTime, currentSrc, readyState, networkState, paused }
+    })
+  const time = async () => (await state()).currentTime
+  await expect
+    .poll(time)
+    .toBeGreaterThan(0.2)
+    .catch(async (error: Error) => {
+      error.message += `; the video is ${JSON.stringify(await state())}`
+      throw error
+    })
 }
