@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from './clips.ts'
+import { mediaHere } from './command-line.ts'
 import { gif } from './gif-bytes.ts'
 import { heldFfmpeg } from './held-ffmpeg.ts'
-import { type Answer, formOf, idIn, startTestService, type TestService } from './service.ts'
+import { type Answer, formOf, idIn, settingsOf, startTestService, type TestService } from './service.ts'
 import { tusOf } from './tus.ts'
 
 const noWorkers = { MEDIA_WORKERS_ENABLED: 'false', MEDIA_SYNC_WAIT: '0', MEDIA_PARALLEL_PER_TOKEN: '20' }
@@ -42,6 +43,10 @@ test('a quota keeps room for the files of clips that wait, however many uploads 
   const { used, reserved, ...details } = refused.body.error.details
   expect([details, used]).toEqual([{ limit }, accepted * SIZE])
   expect(used + reserved + SIZE).toBeGreaterThan(limit)
+  const usage = await mediaHere(['tokens', 'usage', '--json'], settingsOf(deps.config.database.url, service.blobsDir))
+  expect(JSON.parse(usage.stdout)).toContainEqual(
+    expect.objectContaining({ stored: { clips: accepted, bytes: used, reserved_bytes: reserved } }),
+  )
   expect([refused.headers.get('x-quota-limit'), left(refused, 'quota')]).toEqual([
     String(limit),
     String(Math.max(0, limit - used - reserved)),

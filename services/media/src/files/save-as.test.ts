@@ -14,6 +14,9 @@ test.each([
   ['half \ud800', `filename="half.gif"; filename*=UTF-8''half%20%EF%BF%BD.gif`],
   ['photo\u202egpj.exe', 'filename="photogpj.exe.gif"'],
   ['👩‍💻', `filename="aB3dE9xK.gif"; filename*=UTF-8''%F0%9F%91%A9%E2%80%8D%F0%9F%92%BB.gif`],
+  ['con', 'filename="aB3dE9xK.gif"'],
+  ['LPT1.final cut', 'filename="aB3dE9xK.gif"'],
+  ['Concert', 'filename="Concert.gif"'],
   ['???', 'filename="aB3dE9xK.gif"'],
   ['x'.repeat(200), `filename="${'x'.repeat(60)}.gif"`],
 ])('a clip called %j is saved by %s', (title, expected) => {

@@ -22,11 +22,15 @@ function nameFrom(title: string): string {
     .toWellFormed()
     .replaceAll(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
     .replaceAll(/[/\\:*?"<>|\s]+/g, ' ')
-  return [...plain.replace(/^[. ]+/, '')]
+  const name = [...plain.replace(/^[. ]+/, '')]
     .slice(0, MAX_NAME)
     .join('')
     .replace(/[. ]+$/, '')
+  return DEVICE.test(name) ? '' : name
 }
+
+/** Windows takes these for devices, whatever ending they have. */
+const DEVICE = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\.|$)/i
 
 /** RFC 8187 3.2.1: what `encodeURIComponent` leaves as it is and a header may not hold. */
 const encode = (name: string) =>

@@ -95,7 +95,8 @@ function toLine(token: ApiToken): string {
 }
 
 function toUsageLine({ id, name, stored, today, last_30_days: month }: TokenUsage): string {
-  const kept = `${stored.clips} clips of ${stored.bytes} bytes`
+  const reserved = stored.reserved_bytes > 0 ? ` and ${stored.reserved_bytes} reserved` : ''
+  const kept = `${stored.clips} clips of ${stored.bytes} bytes${reserved}`
   const did = (day: TokenUsage['today']) => `${day.requests} calls, ${day.clips} clips of ${day.bytes} bytes`
   return [id, `keeps ${kept}`, `today ${did(today)}`, `30 days ${did(month)}`, name].join('  ')
 }

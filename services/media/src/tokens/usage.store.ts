@@ -59,6 +59,8 @@ export async function bytesOfDay(db: Kysely<DB>, tokenId: string, day: string): 
 interface Stored {
   clips: number
   bytes: number
+  /** The most that files which are being made may add; a quota counts them too. */
+  reserved_bytes: number
 }
 
 /**
@@ -116,7 +118,7 @@ export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Dat
     )
     .leftJoin('token_storage', 'token_storage.token_id', 'api_tokens.id')
     .select(['id', 'name', 'requests_today', 'clips_today', 'bytes_today', 'requests', 'days.clips', 'days.bytes'])
-    .select(['token_storage.clips as stored_clips', 'token_storage.bytes as stored_bytes'])
+    .select(['token_storage.clips as stored_clips', 'token_storage.bytes as stored_bytes', 'reserved_bytes'])
     .$if(id !== undefined, (query) => query.where('id', '=', id as string))
     .orderBy('created_at')
     .orderBy('id')
@@ -124,7 +126,11 @@ export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Dat
   return rows.map((row) => ({
     id: row.id,
     name: row.name,
-    stored: { clips: row.stored_clips ?? 0, bytes: row.stored_bytes ?? 0 },
+    stored: {
+      clips: row.stored_clips ?? 0,
+      bytes: row.stored_bytes ?? 0,
+      reserved_bytes: row.reserved_bytes ?? 0,
+    },
     today: { requests: row.requests_today ?? 0, clips: row.clips_today ?? 0, bytes: row.bytes_today ?? 0 },
     last_30_days: { requests: row.requests ?? 0, clips: row.clips ?? 0, bytes: row.bytes ?? 0 },
   }))

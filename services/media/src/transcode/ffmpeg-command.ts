@@ -201,18 +201,28 @@ function mp4Output(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string
 function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
   const quality =
     ffmpeg.webmVideoEncoder === 'libvpx-vp9'
-      ? ['-cpu-used', '7', '-crf', String(plan.webmCrf), '-b:v', '0', '-row-mt', '1', '-tile-columns', '2']
+      ? [...['-cpu-used', '7', '-crf', String(plan.webmCrf), '-b:v', String(plan.webmBitRate)], ...rowsInThreads]
       : ['-cpu-used', '8', '-crf', '16', '-b:v', '2500k']
   return [
     ...['-map', '[webm]', ...audioMap(plan), ...variableRate(ffmpeg)],
     ...['-c:v', ffmpeg.webmVideoEncoder, '-deadline', 'realtime', ...quality],
     ...['-g', '120', '-threads', String(threads), ...colorTags(plan)],
-    // Frames that are never shown have no place for an alpha plane.
-    ...(plan.keepsAlpha ? ['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-metadata:s:v:0', 'alpha_mode=1'] : []),
+    ...(plan.keepsAlpha ? alphaPlane : []),
     ...audioCodec(plan, ffmpeg.webmAudioEncoder, '96k'),
     ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'webm', workFiles.webm],
   ]
 }
+
+const rowsInThreads = ['-row-mt', '1', '-tile-columns', '2']
+
+/**
+ * Frames that are never shown have no place for an alpha plane. The ffmpeg of 2018 loses frames when the encoders of the two planes
+ * look ahead by different distances.
+ */
+const alphaPlane = [
+  ...['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-lag-in-frames', '0'],
+  ...['-metadata:s:v:0', 'alpha_mode=1'],
+]
 
 function gifOutput(plan: RenditionPlan): string[] {
   // ffmpeg's -1 is no loop block at all.

@@ -16,7 +16,7 @@ import {
   workFiles,
 } from './ffmpeg-command.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
-import { planGif, planRenditions, type RenditionPlan, simplerPlan } from './rendition-plan.ts'
+import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
 import { type Rendition, requireDecoded, requireSameLength, verifyGif, verifyVideos } from './verify-renditions.ts'
 
 export interface Renditions {
@@ -189,21 +189,12 @@ async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<voi
   if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(job, 'brighterJpg'), jpg)
 }
 
-/** A GIF over this is made again from the mp4, smaller and slower (contract/media.md 5.5). The last one stands. */
-const GIF_BUDGET_BYTES = 8_000_000
-const smallerGifs = [
-  { longSide: 400, delayCentiseconds: 8 },
-  { longSide: 320, delayCentiseconds: 10 },
-]
-
 async function shrinkGif(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
   if (plan.gif.from === 'rewrite') return
-  const { delayCentiseconds: usual } = plan.gif
-  for (const { longSide, delayCentiseconds } of smallerGifs) {
+  for (const gif of smallerGifs(job.info, plan.gif)) {
     const { size } = await stat(inWork(job, 'gif'))
     if (size <= GIF_BUDGET_BYTES) return
-    const smaller = { ...plan, gif: planGif(job.info, longSide, Math.max(usual, delayCentiseconds)) }
-    await encode(job, smallerGifCommand(job.tools.ffmpeg, smaller, job.threads))
+    await encode(job, smallerGifCommand(job.tools.ffmpeg, { ...plan, gif }, job.threads))
   }
 }
 

@@ -12,11 +12,15 @@ const noise = (size: string, seconds: number) => {
   return ['-f', 'lavfi', '-i', picture, '-f', 'lavfi', '-i', `anoisesrc=d=${seconds}`]
 }
 const lossless = ['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '1', '-pix_fmt', 'yuv420p', '-c:a', 'aac']
+const seeThroughNoise =
+  'nullsrc=s=160x120:r=30:d=0.5,format=rgba,geq=random(1)*255:random(2)*255:random(3)*255:random(4)*255'
+const hardlyLossy = ['-c:v', 'libvpx', '-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-crf', '4', '-b:v', '50M']
 const grain = ['-f', 'lavfi', '-i', 'color=gray:s=160x120:r=10:d=1,noise=alls=100:allf=t']
 
 test.each([
   ['noise.mp4', [...noise('320x240', 0.5), ...lossless]],
   ['noise-16.mp4', [...noise('16x16', 1), ...lossless]],
+  ['see-through-noise.webm', ['-f', 'lavfi', '-i', seeThroughNoise, ...hardlyLossy]],
   ['grain.gif', grain],
   ['one-frame-of-noise.gif', [...grain, '-frames:v', '1']],
 ])('the files of %s take no more than is reserved for them', async (name, recipe) => {
