@@ -58,16 +58,18 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
 
   const routes = collectRoutes(app)
   refuseMethodsOfLiterals(app, routes, answers)
-  app.setNotFoundHandler((request, reply) => {
+  const refuseUnknown = (request: FastifyRequest, reply: FastifyReply): ApiError => {
     const path = pathOf(request)
     const route = routes.get(path) ?? [...routes.values()].find(({ pattern }) => pattern.test(path))
     const allowed = route?.methods
     // A route that took the request and then found nothing is no matter of methods.
-    if (!allowed || allowed.has(request.method))
-      return sendError(answers.common('not_found', undefined, undefined), request, reply, answers)
+    if (!allowed || allowed.has(request.method)) return answers.common('not_found', undefined, undefined)
     reply.header('allow', [...allowed].join(', '))
-    return sendError(answers.common('method_not_allowed', undefined, undefined), request, reply, answers)
-  })
+    return answers.common('method_not_allowed', undefined, undefined)
+  }
+  // Before the body is read: what is wrong with it is not the point.
+  app.addHook('onRequest', (request, reply, done) => (request.is404 ? done(refuseUnknown(request, reply)) : done()))
+  app.setNotFoundHandler((request, reply) => sendError(refuseUnknown(request, reply), request, reply, answers))
 }
 
 /** What a failure is answered with, logged at the level it deserves; for routes that answer by something else than an error. */

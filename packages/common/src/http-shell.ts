@@ -132,6 +132,27 @@ export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): v
   })
 }
 
+const COMPRESSED = /\b(gzip|deflate|compress|br|zstd)\b/i
+
+/**
+ * Bodies are read as they come, so a compressed one would be called broken (RFC 9110 8.4), and a transfer coding beside
+ * `chunked` be taken for a part of it. The latter is 400, not the 501 of RFC 9112 6.1: failures that a caller may cause at
+ * will are none of ours, and would raise alarms.
+ */
+export function refuseCodedBodies(
+  app: FastifyInstance,
+  refusal: (status: 400 | 415, message: string) => ApiError,
+): void {
+  app.addHook('onRequest', ({ headers }, reply, done) => {
+    if (COMPRESSED.test(headers['content-encoding'] ?? '')) {
+      reply.header('accept-encoding', 'identity')
+      return done(refusal(415, 'A body must not be compressed'))
+    }
+    const isCoded = COMPRESSED.test(headers['transfer-encoding'] ?? '')
+    done(isCoded ? refusal(400, 'A body has no transfer coding but chunked') : undefined)
+  })
+}
+
 /** Bodies that may take long, and watch their own speed: forms, and pieces of resumable uploads. */
 const LONG_BODIES = /^(multipart\/|application\/offset\+octet-stream)/i
 

@@ -11,6 +11,7 @@ import {
   closeConnectionsOnStop,
   ignoreExpectations,
   logRequests,
+  refuseCodedBodies,
   refuseWhileStopping,
   requestId,
   requireOneHost,
@@ -102,6 +103,9 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   })
   requireOneHost(app, () => apiError('validation_failed', { message: 'A request has one Host header' }))
   unreadBodies.watch(app)
+  refuseCodedBodies(app, (status, message) =>
+    apiError(status === 415 ? 'bad_json' : 'validation_failed', { status, message }),
+  )
   acceptJsonBodies(app)
   // Rights come in a header that the application adds itself: a page of any site can do what its token allows.
   await app.register(cors, {

@@ -11,7 +11,15 @@ describe('bodies', () => {
     ['nothing', '', 400, 'bad_json'],
     ['a list', '[]', 400, 'bad_json'],
     ['a string', '"hello"', 400, 'bad_json'],
-    ['prototype poison', '{"__proto__":{"a":1}}', 400, 'bad_json'],
+    ['a prototype', '{"__proto__":{"a":1}}', 400, 'validation_failed'],
+    ['a prototype in data', '{"data":{"constructor":{"prototype":{}}}}', 400, 'validation_failed'],
+    ['a broken prototype', '{"__proto__":', 400, 'bad_json'],
+    [
+      'a number beyond all numbers',
+      '{"email":"n@b.c","password":"correct horse","data":{"n":[1e999]}}',
+      422,
+      'validation_failed',
+    ],
     ['NUL in an address', '{"email":"a\\u0000@b.c","password":"correct horse"}', 400, 'validation_failed'],
     ['NUL in data', '{"email":"nul@b.c","password":"correct horse","data":{"a":"\\u0000"}}', 400, 'validation_failed'],
     [
@@ -91,6 +99,16 @@ describe('bodies', () => {
 })
 
 describe('addresses', () => {
+  test('an unknown one is 404, and one that lacks the method 405, whatever the body is', async ({ service }) => {
+    for (const [url, status] of [
+      ['/nothing/here', 404],
+      ['/settings', 405],
+    ] as const) {
+      const response = await service.app.inject({ method: 'POST', url, payload: '{"broken":' })
+      expect([url, response.statusCode]).toEqual([url, status])
+    }
+  })
+
   test('each documented one refuses the methods that it does not have, and names those it has', async ({ service }) => {
     const { body } = await service.get('/openapi.json')
     const id = '00000000-0000-4000-8000-000000000000'
@@ -145,6 +163,21 @@ describe('addresses', () => {
 })
 
 describe('errors', () => {
+  test('that ask for a token say which kind (RFC 9110 15.5.2), no other does', async ({ service }) => {
+    const answers = await Promise.all([
+      service.get('/user'),
+      service.get('/user', { authorization: 'Bearer nonsense' }),
+      service.get('/admin/users'),
+      service.post('/signup', {}),
+    ])
+    expect(answers.map(({ status, headers }) => [status, headers['www-authenticate']])).toEqual([
+      [401, 'Bearer'],
+      [403, undefined],
+      [401, 'Bearer'],
+      [422, undefined],
+    ])
+  })
+
   test('have the older form by default and the newer one on request, each with the code as a header', async ({
     service,
   }) => {

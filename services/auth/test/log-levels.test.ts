@@ -94,3 +94,14 @@ test.for([
   await expect.poll(() => log.lines('leaked passwords could not be looked up')).toMatchObject([{ level }])
   await service.close()
 })
+
+test('that POST /magiclink is deprecated is said once, and in each answer', async () => {
+  const log = logged('magiclink')
+  const service = await startTestService(log.settings)
+  const asked = ['ada@example.com', 'bob@example.com', ''].map((email) => service.post('/magiclink', { email }))
+  const answers = await Promise.all(asked)
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 422])
+  for (const { headers } of answers) expect(headers.deprecation).toMatch(/^@\d+$/)
+  await service.close()
+  expect(await log.lines('POST /magiclink is deprecated, use POST /otp; this is said once')).toHaveLength(1)
+})

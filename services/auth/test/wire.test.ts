@@ -42,6 +42,18 @@ test.for<[string, string, number, string]>([
     'validation_failed',
   ],
   [
+    'a compressed body',
+    'POST /signup HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}',
+    415,
+    'bad_json',
+  ],
+  [
+    'a transfer coding beside chunked',
+    'POST /signup HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    400,
+    'validation_failed',
+  ],
+  [
     'a body that never comes',
     'POST /signup HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{',
     408,

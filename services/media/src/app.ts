@@ -11,6 +11,7 @@ import {
   endSlowBodies,
   ignoreExpectations,
   logRequests,
+  refuseCodedBodies,
   refuseWhileStopping,
   requestId,
   requireOneHost,
@@ -30,7 +31,7 @@ import { fileRoutes } from './files/file.routes.ts'
 import { limitCalls, limitMisses } from './http/address-limits.ts'
 import { errorAnswers } from './http/error-bodies.ts'
 import { healthRoute } from './http/health.routes.ts'
-import { acceptEmptyDeletes } from './http/json-body.ts'
+import { acceptJsonBodies } from './http/json-body.ts'
 import { answerProblems } from './http/problem-json.ts'
 import { endStalledAnswers } from './http/stalled-answer.ts'
 import { announceTus, TUS_REQUEST_HEADERS, TUS_RESPONSE_HEADERS } from './http/tus-headers.ts'
@@ -74,7 +75,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   app.removeContentTypeParser('text/plain')
   // What comes beyond is closed by Node without a word: there is nothing left to read a request with.
   app.server.maxConnections = config.server.maxConnections
-  acceptEmptyDeletes(app)
+  acceptJsonBodies(app)
 
   answerInTurn(app)
   answerProblems(app)
@@ -88,6 +89,9 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   app.addHook('onRequest', async (_request, reply) => void reply.header('api-version', API_VERSION))
   requireOneHost(app, () => apiError('invalid_request', { message: 'A request has one Host header.' }))
   unreadBodies.watch(app)
+  refuseCodedBodies(app, (status, message) =>
+    apiError(status === 415 ? 'unsupported_media_type' : 'invalid_request', { message: `${message}.` }),
+  )
   endStalledAnswers(app, patience.stalledAnswerMs)
   endSlowBodies(app, patience.slowBodyMs, () => apiError('request_too_slow'))
   announceTus(app, config.source)

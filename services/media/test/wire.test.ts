@@ -1,6 +1,7 @@
 import { say } from '@services/common/testing/raw-http'
 import { expect } from 'vitest'
-import { type TestService, test } from './service.ts'
+import { gif } from './gif-bytes.ts'
+import { idIn, type TestService, test } from './service.ts'
 
 const portOf = ({ url }: TestService) => Number(new URL(url).port)
 
@@ -17,6 +18,18 @@ test.for<[string, string, number, string]>([
   ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'invalid_request'],
   ['two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
   ['two Hosts that agree', 'GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  [
+    'a compressed body',
+    'POST /media/import HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}',
+    415,
+    'unsupported_media_type',
+  ],
+  [
+    'a transfer coding beside chunked',
+    'POST /media/import HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    400,
+    'invalid_request',
+  ],
   ['an address that is none', 'GET /%E0%A4%A HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
 ])('%s is answered in the form of every other error', async ([, bytes, status, code], { service }) => {
   const answer = await say(portOf(service), bytes)
@@ -52,6 +65,29 @@ test('DELETE that names a type and sends no body has none, POST lacks one', asyn
   expect(await code('DELETE', '/media/00000000')).toBe('not_found')
   expect(await code('DELETE', '/media/00000000', '{')).toBe('invalid_json')
   expect(await code('POST', '/media/import', '')).toBe('invalid_json')
+})
+
+test('a body of JSON is UTF-8 that can be stored as it is', async ({ service }) => {
+  const id = idIn(await service.upload(gif(16, 16, [{ delay: 10 }])))
+  const headers = { token: service.token, 'content-type': 'application/json' }
+  const change = async (body: string | Buffer) => {
+    const answer = await service.call('PATCH', `/media/${id}`, { headers, body })
+    return [answer.status, answer.body.error?.code]
+  }
+  expect(await change(Buffer.from([...Buffer.from('{"title":"'), 0xff, 0xfe, ...Buffer.from('"}')]))).toEqual([
+    400,
+    'invalid_json',
+  ])
+  for (const body of ['{"title":"\\ud800"}', '{"tags":["a\\u0000b"]}', '{"__proto__":1,"title":"x"}']) {
+    expect([body, ...(await change(body))]).toEqual([body, 400, 'invalid_request'])
+  }
+  expect(await change('{"title":"größer 😀"}')).toEqual([200, undefined])
+})
+
+test('an unknown address is 404, and one that lacks the method 405, whatever the body is', async ({ service }) => {
+  const headers = { 'content-type': 'application/json' }
+  const status = async (path: string) => (await service.call('POST', path, { headers, body: '' })).status
+  expect([await status('/nothing/here'), await status('/oembed')]).toEqual([404, 405])
 })
 
 test('HTTP/1.0 needs no Host, and OPTIONS outside a preflight is no error', async ({ service }) => {

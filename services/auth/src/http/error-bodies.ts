@@ -39,11 +39,14 @@ export const errorAnswers: ErrorAnswers = {
       ...(detail ? { message: `Could not read the request: ${detail}` } : {}),
     }),
   form(error, requestId, sent) {
-    const headers = { 'x-sb-error-code': error.code }
+    const headers = { 'x-sb-error-code': error.code, ...(error.status === 401 ? CHALLENGE : {}) }
     if (!wantsNewForm(sent)) return { headers, body: oldForm(error, requestId) }
     return { headers: { ...headers, [API_VERSION_HEADER]: NEW_FORM_SINCE }, body: newForm(error) }
   },
 }
+
+/** RFC 9110 15.5.2, RFC 6750 3. */
+const CHALLENGE = { 'www-authenticate': 'Bearer' }
 
 const newForm = (error: ApiError) => ({ code: error.code, message: error.message, ...error.details })
 

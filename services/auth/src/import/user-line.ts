@@ -1,4 +1,4 @@
-import { isStorable } from '../db/storable.ts'
+import { isStorable } from '@services/common/storable'
 import type { Metadata } from '../db/tables.ts'
 import { UUID } from '../db/uuid.ts'
 import { isSupportedHash } from '../passwords/imported-hash.ts'

@@ -94,6 +94,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     },
   })
 
+  let toldOfMagicLink = false
   app.route({
     method: 'POST',
     url: '/magiclink',
@@ -106,14 +107,15 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       response: { 200: Empty, ...errorResponses(400, 413, 422, 429) },
     },
     handler: async (request, reply) => {
-      request.log.warn('POST /magiclink is deprecated, use POST /otp')
+      if (!toldOfMagicLink) request.log.warn('POST /magiclink is deprecated, use POST /otp; this is said once')
+      toldOfMagicLink = true
       // RFC 9745: the date it was deprecated on; RFC 8288: what to use instead.
       reply.header('deprecation', '@1763683200').header('link', '</otp>; rel="successor-version"')
       await limits.byAddress(request, 'magiclink')
       await deps.captcha.check(request)
       requireMagicLinks()
       if (!request.body.email) {
-        throw apiError('validation_failed', { status: 422, message: 'Password recovery requires an email' })
+        throw apiError('validation_failed', { status: 422, message: 'A sign-in link requires an email' })
       }
       await requestSignIn(request, request.body)
       return {}

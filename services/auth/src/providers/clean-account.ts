@@ -1,4 +1,4 @@
-import { isStorable } from '../db/storable.ts'
+import { isStorable } from '@services/common/storable'
 import type { Metadata } from '../db/tables.ts'
 import { isEmail } from '../users/email-address.ts'
 import type { ExternalAccount, ExternalEmail } from './provider.ts'
@@ -51,9 +51,9 @@ function cleanClaims(claims: Metadata): Metadata {
   return kept
 }
 
-/** PostgreSQL writes 1e308 with all its digits. */
+/** PostgreSQL writes 1e308 with all its digits; what is longer still, JSON writes as null. */
 const withoutLongNumbers = (_key: string, value: unknown) =>
-  typeof value === 'number' && /e/.test(String(value)) ? undefined : value
+  typeof value === 'number' && /e|Infinity/.test(String(value)) ? undefined : value
 
 /** The address that stands for the account: a verified one where there is one, of those the one the provider prefers. */
 export function primaryEmail({ emails }: Pick<CleanAccount, 'emails'>): ExternalEmail | undefined {

@@ -39,8 +39,9 @@ export const isModestMetadata = (metadata: Metadata): boolean => fits(JSON.strin
 
 const fits = (json: string) => Buffer.byteLength(json) <= MAX_METADATA_BYTES
 
-/** Characters of a number without an exponent. */
+/** Characters of a number without an exponent. What JSON writes as null was a number of hundreds of characters. */
 function plainLength(value: number): number {
+  if (!Number.isFinite(value)) return Number.POSITIVE_INFINITY
   const [mantissa = '', exponent] = String(value).split('e')
   if (exponent === undefined) return mantissa.length
   const digits = mantissa.replace(/[-.]/g, '').length
