@@ -37,7 +37,7 @@ const sdr: RenditionPlan = {
     cutSeconds: 5.001,
     durationSeconds: 5,
   },
-  ...{ h264Crf: 23, webmCrf: 32, webmBitRate: 1_728_000, overview: 'keyframes' },
+  ...{ h264Crf: 23, webmCrf: 32, webmBitRate: 3_456_000, overview: 'keyframes' },
   gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6, loopCount: 0 },
 }
 const bt709: RenditionPlan = { ...sdr, color: 'bt709' }

@@ -4,7 +4,7 @@ import { GIF_BUDGET_BYTES, type GifPlan, planRenditions, smallerGifs, toNumber }
 /** Bytes for each pixel of noise in every plane, the hardest thing to encode; 1.28 and 0.69 were measured. */
 const MOST_PER_PIXEL = { gif: 1.5, jpg: 1 }
 
-/** Bytes for each pixel of every frame of a webm that cannot be coarser, 0.12 and 0.2 were measured; and of the first one, which is better. */
+/** Bytes for each pixel of every frame of a webm that cannot be coarser, 0.13 and 0.22 were measured; and of the first one, which is better. */
 const WEBM_PER_PIXEL = { opaque: 0.2, transparent: 0.4, first: 2 }
 
 /** The mp4 has a `-maxrate` of 6 Mbit/s and a buffer of 12; a small one of noise stays below. */
