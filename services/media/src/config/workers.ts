@@ -56,8 +56,12 @@ const BYTES_LEFT_FREE = 1024 ** 3
  * As many clips at once as there are cores, with one thread each: 1.4 times what one clip on all cores gives. In memory
  * each process needs room for one more, because of its slot for other tokens (worker.ts).
  */
-function slotsOfProcess(processes: number): number {
-  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+export function slotsOfProcess(processes: number, { cores, memory } = machine()): number {
   const inMemory = Math.floor((memory - BYTES_LEFT_FREE) / BYTES_PER_CLIP) - processes
-  return Math.max(1, Math.floor(Math.min(availableParallelism(), inMemory) / processes))
+  return Math.max(1, Math.floor(Math.min(cores, inMemory) / processes))
 }
+
+const machine = () => ({
+  cores: availableParallelism(),
+  memory: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+})
