@@ -72,6 +72,7 @@ test(
 )
 
 test.for(SMUGGLED)('%s: the request is refused, and no second one is read out of it', async ([, bytes]) => {
-  const { status, answers } = await say(port, bytes)
+  // An address that reads bodies: others refuse the method first.
+  const { status, answers } = await say(port, bytes.replace('/health', '/signup'))
   expect([status, answers]).toEqual([400, 1])
 })
