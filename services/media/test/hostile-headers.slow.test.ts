@@ -89,6 +89,7 @@ test(
 )
 
 test.for(SMUGGLED)('%s: the request is refused, and no second one is read out of it', async ([, bytes]) => {
-  const { status, answers } = await say(port, bytes)
+  const start = `PATCH /media/00000000 HTTP/1.1\r\nHost: a\r\nToken: ${service.token}\r\nContent-Type: application/json`
+  const { status, answers } = await say(port, bytes(start))
   expect([status, answers]).toEqual([400, 1])
 })

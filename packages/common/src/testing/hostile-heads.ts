@@ -107,29 +107,30 @@ const bytesOf = (random: Random) =>
 
 /**
  * Framings that two readers may read differently. All of them hide a second request, which a proxy in front would take for
- * a body, or the other way round.
+ * a body, or the other way round. `start` is the beginning of a request whose body is read: its line and headers, without the
+ * last line end.
  */
-export const SMUGGLED: [name: string, bytes: string][] = (() => {
+export const SMUGGLED: [name: string, bytes: (start: string) => string][] = (() => {
   const hidden = 'GET /health HTTP/1.1\r\nHost: hidden\r\n\r\n'
-  const post = (headers: string, body: string) => `POST /health HTTP/1.1\r\nHost: a\r\n${headers}\r\n\r\n${body}`
+  const framed = (headers: string, body: string) => (start: string) => `${start}\r\n${headers}\r\n\r\n${body}`
   const length = Buffer.byteLength(hidden)
   const chunked = `0\r\n\r\n${hidden}`
   return [
-    ['a length and chunks', post(`Content-Length: ${chunked.length}\r\nTransfer-Encoding: chunked`, chunked)],
-    ['chunks and a length', post(`Transfer-Encoding: chunked\r\nContent-Length: ${chunked.length}`, chunked)],
-    ['two lengths', post(`Content-Length: 0\r\nContent-Length: ${length}`, hidden)],
-    ['two lengths in one', post(`Content-Length: 0, ${length}`, hidden)],
-    ['a length with a sign', post(`Content-Length: +${length}`, hidden)],
-    ['a length in hexadecimal', post(`Content-Length: 0x${length.toString(16)}`, hidden)],
-    ['a length before a colon', post(`Content-Length : ${length}`, hidden)],
-    ['a length on the next line', post(`Content-Length:\r\n ${length}`, hidden)],
-    ['chunks of a kind that is none', post('Transfer-Encoding: xchunked', chunked)],
-    ['chunks that are not the last coding', post('Transfer-Encoding: chunked, identity', chunked)],
-    ['chunks named after a tab in front of a colon', post('Transfer-Encoding\t: chunked', chunked)],
-    ['a line end that is half of one', post(`X: a\nContent-Length: ${length}`, hidden)],
-    ['a line end that is the other half', post(`X: a\rContent-Length: ${length}`, hidden)],
-    ['NUL in a name', post(`Content-Length\0: ${length}`, hidden)],
-    ['a chunk of a negative length', post('Transfer-Encoding: chunked', `-1\r\n\r\n${chunked}`)],
-    ['a chunk whose length has a line end of its own', post('Transfer-Encoding: chunked', `0;\n\r\n\r\n${hidden}`)],
+    ['a length and chunks', framed(`Content-Length: ${chunked.length}\r\nTransfer-Encoding: chunked`, chunked)],
+    ['chunks and a length', framed(`Transfer-Encoding: chunked\r\nContent-Length: ${chunked.length}`, chunked)],
+    ['two lengths', framed(`Content-Length: 0\r\nContent-Length: ${length}`, hidden)],
+    ['two lengths in one', framed(`Content-Length: 0, ${length}`, hidden)],
+    ['a length with a sign', framed(`Content-Length: +${length}`, hidden)],
+    ['a length in hexadecimal', framed(`Content-Length: 0x${length.toString(16)}`, hidden)],
+    ['a length before a colon', framed(`Content-Length : ${length}`, hidden)],
+    ['a length on the next line', framed(`Content-Length:\r\n ${length}`, hidden)],
+    ['chunks of a kind that is none', framed('Transfer-Encoding: xchunked', chunked)],
+    ['chunks that are not the last coding', framed('Transfer-Encoding: chunked, identity', chunked)],
+    ['chunks named after a tab in front of a colon', framed('Transfer-Encoding\t: chunked', chunked)],
+    ['a line end that is half of one', framed(`X: a\nContent-Length: ${length}`, hidden)],
+    ['a line end that is the other half', framed(`X: a\rContent-Length: ${length}`, hidden)],
+    ['NUL in a name', framed(`Content-Length\0: ${length}`, hidden)],
+    ['a chunk of a negative length', framed('Transfer-Encoding: chunked', `-1\r\n\r\n${chunked}`)],
+    ['a chunk whose length has a line end of its own', framed('Transfer-Encoding: chunked', `0;\n\r\n\r\n${hidden}`)],
   ]
 })()
