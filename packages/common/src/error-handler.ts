@@ -57,8 +57,7 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
   })
 
   const routes = collectRoutes(app)
-  refuseMethodsOfLiterals(app, routes, answers)
-  const refuseUnknown = (request: FastifyRequest, reply: FastifyReply): ApiError => {
+  const explainUnrouted = (request: FastifyRequest, reply: FastifyReply): ApiError => {
     const path = pathOf(request)
     const route = routes.get(path) ?? [...routes.values()].find(({ pattern }) => pattern.test(path))
     const allowed = route?.methods
@@ -67,9 +66,13 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
     reply.header('allow', [...allowed].join(', '))
     return answers.common('method_not_allowed', undefined, undefined)
   }
-  // Before the body is read: what is wrong with it is not the point.
-  app.addHook('onRequest', (request, reply, done) => (request.is404 ? done(refuseUnknown(request, reply)) : done()))
-  app.setNotFoundHandler((request, reply) => sendError(refuseUnknown(request, reply), request, reply, answers))
+  // Before the body is read: what is wrong with it is not the point. A router that finds no method of `/media/upload` takes it
+  // for a `/media/:id`; it is a path of its own, and every other method is refused there.
+  app.addHook('onRequest', (request, reply, done) => {
+    const isOther = request.routeOptions.url?.includes(':') && routes.has(pathOf(request))
+    done(request.is404 || isOther ? explainUnrouted(request, reply) : undefined)
+  })
+  app.setNotFoundHandler((request, reply) => sendError(explainUnrouted(request, reply), request, reply, answers))
 }
 
 /** What a failure is answered with, logged at the level it deserves; for routes that answer by something else than an error. */
@@ -138,19 +141,6 @@ function describeValidation(error: FastifyError): string {
   const first = error.validation?.[0]
   const field = first?.instancePath.slice(1).replaceAll('/', '.')
   return [field || error.validationContext, first?.message].filter(Boolean).join(' ')
-}
-
-/**
- * A router that finds no method of `/media/upload` takes it for a `/media/:id`. It is a path of its own, and every other
- * method is refused there.
- */
-function refuseMethodsOfLiterals(app: FastifyInstance, routes: Routes, answers: ErrorAnswers): void {
-  app.addHook('onRequest', (request, reply, done) => {
-    const literal = request.routeOptions.url?.includes(':') && routes.get(pathOf(request))
-    if (!literal) return done()
-    reply.header('allow', [...literal.methods].join(', '))
-    done(answers.common('method_not_allowed', undefined, undefined))
-  })
 }
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string

@@ -29,6 +29,13 @@ export function jsonParser(app: FastifyInstance, { broken, unacceptable }: JsonR
   }
 }
 
+/** Many clients write null for "not given"; no body at all is one without anything. */
+export function withoutNulls(body: unknown): unknown {
+  if (body === null || body === undefined) return {}
+  if (typeof body !== 'object' || Array.isArray(body)) return body
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+}
+
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)

@@ -51,7 +51,7 @@ describe('in a browser', { tags: 'chromium' }, () => {
     for (const path of ['gif', 'embed']) {
       const { page } = await openPage({ javaScriptEnabled: true })
       await page.goto(`${service.url}/${path}/${id}`)
-      // As in a browser that can play no other.
+      // A browser that plays one format alone chooses the same way.
       await page.evaluate(`{
         const video = document.querySelector('video.moving')
         video.querySelectorAll('source:not([src$="/f/${id}.${kind}"])').forEach((source) => source.remove())

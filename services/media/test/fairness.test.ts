@@ -52,7 +52,7 @@ test.each([
     MEDIA_QUEUE_LIMIT: '100',
   }
   const service = await startTestService(settings, { tools })
-  // Of one store, as of one database.
+  // Processes that share a database share its store.
   const shared = { ...settings, MEDIA_BLOBS_DIR: service.blobsDir, MEDIA_WORK_DIR: join(service.blobsDir, 'work') }
   const others = Array.from({ length: processes - 1 }, () => startTestService(shared, { tools }))
   const services = [...(await Promise.all(others)), service]

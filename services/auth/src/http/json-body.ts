@@ -1,4 +1,4 @@
-import { jsonParser } from '@services/common/json-body'
+import { jsonParser, withoutNulls } from '@services/common/json-body'
 import type { FastifyInstance } from 'fastify'
 import { apiError } from '../errors.ts'
 
@@ -24,10 +24,7 @@ export function acceptJsonBodies(app: FastifyInstance): void {
     parseJson(request, body as Buffer, (error, json) => {
       if (error) return done(error)
       if (typeof json !== 'object' || Array.isArray(json)) return done(apiError('bad_json'))
-      done(null, withoutNulls((json ?? {}) as Record<string, unknown>))
+      done(null, withoutNulls(json))
     })
   })
 }
-
-const withoutNulls = (body: Record<string, unknown>) =>
-  Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))

@@ -14,10 +14,3 @@ export function acceptJsonBodies(app: FastifyInstance): void {
     parseJson(request, body as Buffer, done)
   })
 }
-
-/** Many clients write null for "not given"; no body at all is one without anything. */
-export function withoutNulls(body: unknown): unknown {
-  if (body === null || body === undefined) return {}
-  if (typeof body !== 'object' || Array.isArray(body)) return body
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
-}

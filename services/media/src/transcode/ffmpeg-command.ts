@@ -201,7 +201,10 @@ function mp4Output(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string
 function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
   const quality =
     ffmpeg.webmVideoEncoder === 'libvpx-vp9'
-      ? [...['-cpu-used', '7', '-crf', String(plan.webmCrf), '-b:v', String(plan.webmBitRate)], ...rowsInThreads]
+      ? [
+          ...['-cpu-used', '7', '-crf', String(plan.webmCrf), '-b:v', String(plan.webmBitRate)],
+          ...['-row-mt', '1', '-tile-columns', '2'],
+        ]
       : ['-cpu-used', '8', '-crf', '16', '-b:v', '2500k']
   return [
     ...['-map', '[webm]', ...audioMap(plan), ...variableRate(ffmpeg)],
@@ -212,8 +215,6 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
     ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'webm', workFiles.webm],
   ]
 }
-
-const rowsInThreads = ['-row-mt', '1', '-tile-columns', '2']
 
 /**
  * Frames that are never shown have no place for an alpha plane. The ffmpeg of 2018 loses frames when the encoders of the two planes

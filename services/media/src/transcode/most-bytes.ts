@@ -35,6 +35,6 @@ function mostGifBytes(info: MediaInfo, gif: GifPlan & { from: 'frames' }): numbe
     const frames = Math.ceil((info.durationSeconds * 100) / delayCentiseconds) + 1
     return MOST_PER_PIXEL.gif * size.width * size.height * frames
   }
-  const last = smallerGifs(info, gif).at(-1) ?? gif
+  const [, last] = smallerGifs(info, gif)
   return Math.min(ofNoise(gif), Math.max(GIF_BUDGET_BYTES, ofNoise(last)))
 }

@@ -216,11 +216,9 @@ export function planGif(info: MediaInfo, longSide: number, minDelay: number): Gi
 /** A GIF over this is made again from the mp4, smaller and slower (contract/media.md 5.5). The last one stands. */
 export const GIF_BUDGET_BYTES = 8_000_000
 
-/** What is tried instead of a GIF that takes more, in this order. */
-export const smallerGifs = (info: MediaInfo, { delayCentiseconds }: { delayCentiseconds: number }) => [
-  planGif(info, 400, Math.max(delayCentiseconds, 8)),
-  planGif(info, 320, Math.max(delayCentiseconds, 10)),
-]
+/** Plans to try one after the other instead of a GIF that takes more. */
+export const smallerGifs = (info: MediaInfo, { delayCentiseconds }: { delayCentiseconds: number }) =>
+  [planGif(info, 400, Math.max(delayCentiseconds, 8)), planGif(info, 320, Math.max(delayCentiseconds, 10))] as const
 
 /** The same clip by the plainest means, for a second try after ffmpeg failed: regular frames, and a small slow GIF needs little memory. */
 export function simplerPlan(plan: RenditionPlan, info: MediaInfo): RenditionPlan {
