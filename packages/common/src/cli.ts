@@ -1,7 +1,7 @@
 // What the command lines of the services share: a list of commands becomes help, parsing and exit codes. Results go to
 // stdout and nothing else does. Commands that every service has: service-commands.ts.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { isDatabaseUnavailable, isMissingTable } from './database.ts'
+import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from './database.ts'
 import { nearest } from './nearest.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 
@@ -155,7 +155,8 @@ function fail(error: unknown): never {
 function explain(error: unknown): string | undefined {
   if (error instanceof CommandFailure) return error.message
   if (isMissingTable(error)) return `A table is missing: run \`migrate\` (${(error as Error).message})`
-  if (isDatabaseUnavailable(error)) return `the database cannot be reached: ${(error as Error).message}`
+  if (isDatabaseUnavailable(error) && !isDatabaseRefusal(error))
+    return `the database cannot be reached: ${(error as Error).message}`
   return explainStartFailure(error, {})
 }
 

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import { Kysely, OperationNodeTransformer, type RawBuilder, type SchemableIdentifierNode, sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { CommitDialect } from './after-commit.ts'
-import { currentDeadline } from './deadline.ts'
+import { currentDeadline, regardlessOfDeadline } from './deadline.ts'
 
 export interface DatabaseOptions {
   url: string
@@ -25,6 +26,12 @@ const CONNECT_WITHIN_MS = 5_000
 /** Ends a statement the server would otherwise run on after the caller gave up; no query of ours needs a second. */
 const STATEMENT_WITHIN_MS = 15_000
 
+/** Longest wait for the answer to a check: probes and idle connections cost nothing to give up. */
+const CHECK_WITHIN_MS = 2_000
+
+/** A pool reports refused connections once in this time, not for each request. */
+const REPORT_REFUSALS_EVERY_MS = 60_000
+
 export interface Database<DB> {
   db: Kysely<DB>
   pool: pg.Pool
@@ -35,7 +42,14 @@ export interface Database<DB> {
 /** A pool and its query builder. The pool replaces broken connections by itself, so a restarted server needs nothing. */
 export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   const { statementWithinMs = STATEMENT_WITHIN_MS, connectWithinMs = CONNECT_WITHIN_MS } = options
-  const names = new StatementNames()
+  const hooks: ClientHooks = {
+    names: new StatementNames(),
+    noteRefusal: onceIn(REPORT_REFUSALS_EVERY_MS, (err) => {
+      if (!pool.ending) options.log.warn({ err }, 'database connection failed')
+    }),
+    noteLostCancel: (err) => options.log.warn({ err }, 'a statement could not be cancelled'),
+    noteUseless: () => checkIdleConnections(options.url),
+  }
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.maxPoolSize || Number.POSITIVE_INFINITY,
@@ -49,7 +63,11 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser },
-    Client: PreparingClient,
+    Client: class extends PreparingClient {
+      constructor(config?: pg.ClientConfig) {
+        super(config, hooks)
+      }
+    },
   })
   // A connection that breaks fails the statement it runs, if any. Without a listener of its own a connection that is
   // checked out but between two statements of a transaction would end the process instead.
@@ -61,16 +79,22 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   pool.on('connect', (client) => {
     // The server's last words, and then the end of the connection, are two errors about one loss.
     client.once('error', noteLoss).on('error', () => {})
-    const preparing = client as unknown as PreparingClient
-    preparing.noteLostCancel = (err) => options.log.warn({ err }, 'a statement could not be cancelled')
-    preparing.names = names
   })
+  pool.on('release', (err, client) => {
+    if (!(client instanceof PreparingClient)) return
+    if (err) client.noteFailure(err)
+    // The pool keeps no connection that is ending.
+    if (client.isUseless) client.end().catch(() => {})
+  })
+  const siblings = openPools.get(options.url) ?? new Set()
+  openPools.set(options.url, siblings.add(pool))
   const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
   const db = new Kysely<DB>({ dialect: new CommitDialect({ pool }), plugins })
   return {
     db,
     pool,
     close: async () => {
+      siblings.delete(pool)
       await db.destroy()
       if (!pool.ending) await pool.end()
     },
@@ -103,10 +127,27 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
  * Query builders emit a bounded set of texts; past the bound (a list of varying length in a loop) it stays unnamed.
  */
 class PreparingClient extends pg.Client {
-  /** Told when a statement that was abandoned may run on, until its time limit. */
-  noteLostCancel: (err: Error) => void = () => {}
-  /** Shared by the connections of a pool. */
-  names: StatementNames | undefined
+  /** The server behind it takes no writes, or is silent: the pool does not get it back. */
+  isUseless = false
+  readonly hooks: ClientHooks
+
+  constructor(config: pg.ClientConfig | undefined, hooks: ClientHooks) {
+    super(config)
+    this.hooks = hooks
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a promise or a callback, which is how a pool asks
+  override connect(...args: any[]): any {
+    const [callback] = args
+    if (!callback) return super.connect()
+    super.connect((error: Error | undefined) => {
+      if (error) {
+        refusedConnections.add(error)
+        this.hooks.noteRefusal(error)
+      }
+      callback(error)
+    })
+  }
 
   // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, all of which must pass through
   override query(...args: any[]): any {
@@ -117,21 +158,116 @@ class PreparingClient extends pg.Client {
       if (args[0] === 'rollback') return this.send(...args)
       return Promise.reject(new Error('the request was over before this statement'))
     }
-    const abandon = () => abandonStatement(this)
+    const abandon = () => {
+      abandonStatement(this)
+      this.noteUseless()
+    }
     deadline.running.add(abandon)
     return this.send(...args).finally(() => deadline.running.delete(abandon))
   }
 
+  /** Decides by an error of its statement whether the connection can serve any more. */
+  noteFailure(error: unknown): void {
+    if (this.isUseless) return
+    const { code, message } = error as { code?: unknown; message?: unknown }
+    if (message === READ_TIMEOUT) abandonStatement(this)
+    else if (typeof code !== 'string' || !USELESS_STATES.test(code)) return
+    this.noteUseless()
+  }
+
+  private noteUseless(): void {
+    this.isUseless = true
+    this.hooks.noteUseless()
+  }
+
   // biome-ignore lint/suspicious/noExplicitAny: as above
   private send(...args: any[]): any {
+    const sent = this.sendNamed(...args)
+    // With a callback the pool hands the error back when it releases the connection.
+    if (sent instanceof Promise) sent.catch((error) => this.noteFailure(error))
+    return sent
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  private sendNamed(...args: any[]): any {
     const [query, values, ...rest] = args
     if (typeof query === 'string' && Array.isArray(values) && values.length > 0) {
-      const name = this.names?.of(query)
+      const name = this.hooks.names.of(query)
       // @ts-expect-error the overloads cannot be spelled for a pass-through
       if (name) return super.query({ name, text: query, values }, undefined, ...rest)
     }
     // @ts-expect-error as above
     return super.query(...args)
+  }
+}
+
+/** What the connections of a pool share, and report. */
+interface ClientHooks {
+  names: StatementNames
+  noteRefusal(err: Error): void
+  /** A statement that was abandoned may run on, until its time limit. */
+  noteLostCancel(err: Error): void
+  noteUseless(): void
+}
+
+/** What pg calls a statement whose answer did not come. */
+const READ_TIMEOUT = 'Query read timeout'
+
+/**
+ * SQLSTATE of a server that takes no writes (a primary that was replaced while its connections stayed open), is going down, or
+ * has lost its own connection, as a pooler does. The next connection may lead to another server.
+ */
+const USELESS_STATES = /^(25006|57P0[123]|08...)$/
+
+/** Open pools by address of their database. */
+const openPools = new Map<string, Set<pg.Pool>>()
+const poolsBeingChecked = new WeakSet<pg.Pool>()
+
+/**
+ * Gives up the idle connections to a database behind which no server answers or takes writes. Where one of them was found
+ * useless the others may be so too, and each would cost a request its whole time limit to find out.
+ */
+export function checkIdleConnections(url = ''): void {
+  for (const pool of openPools.get(url) ?? []) void regardlessOfDeadline(() => checkIdle(pool))
+}
+
+async function checkIdle(pool: pg.Pool): Promise<void> {
+  if (poolsBeingChecked.has(pool)) return
+  poolsBeingChecked.add(pool)
+  await Promise.allSettled(Array.from({ length: pool.idleCount }, () => checkConnection(pool)))
+  poolsBeingChecked.delete(pool)
+}
+
+/** Whether a connection of the pool leads to a server that takes writes; gives it up otherwise. Throws when there is none. */
+async function checkConnection(pool: pg.Pool): Promise<boolean> {
+  const client = await pool.connect()
+  const isUseful = await takesWrites(client, CHECK_WITHIN_MS).catch(() => false)
+  client.release(!isUseful)
+  return isUseful
+}
+
+/** Whether the database can be reached and takes writes. A connection that shows otherwise is given up, with all that are like it. */
+export async function isWritable(pool: pg.Pool): Promise<boolean> {
+  const isUseful = await checkConnection(pool).catch(() => undefined)
+  if (isUseful === false) checkIdleConnections(pool.options.connectionString)
+  return isUseful === true
+}
+
+/** Whether the server takes writes: not a standby, nor a primary that was made read-only. Throws when it does not answer. */
+export async function takesWrites(client: pg.ClientBase, withinMs: number): Promise<boolean> {
+  const text = `select current_setting('transaction_read_only') = 'off' as writes`
+  const { rows } = await client.query({ text, query_timeout: withinMs } as pg.QueryConfig)
+  return rows[0].writes
+}
+
+/** Calls `work` at most once in `ms`. */
+function onceIn(ms: number, work: (err: Error) => void): (err: Error) => void {
+  let lastAt = Number.NEGATIVE_INFINITY
+  return (err) => {
+    const now = performance.now()
+    if (now - lastAt < ms) return
+    lastAt = now
+    work(err)
   }
 }
 
@@ -176,7 +312,7 @@ function abandonStatement(client: PreparingClient): void {
   })
   wire.once('end', () => {
     clearTimeout(giveUp)
-    if (!isSent) client.noteLostCancel(failure)
+    if (!isSent) client.hooks.noteLostCancel(failure)
   })
   if (host.startsWith('/')) wire.connect(`${host}/.s.PGSQL.${port}`)
   else wire.connect(port, host)
@@ -185,13 +321,17 @@ function abandonStatement(client: PreparingClient): void {
 
 const MAX_STATEMENT_NAMES = 500
 
+/**
+ * Names of statements are hashes of their texts. A pooler that does not track them lends a connection of the server to one
+ * process after the other: with any other name one would run the statement of another without an error.
+ */
 class StatementNames {
   private readonly known = new Map<string, string>()
 
   of(text: string): string | undefined {
     const known = this.known.get(text)
     if (known || this.known.size >= MAX_STATEMENT_NAMES) return known
-    const name = `s${this.known.size}`
+    const name = createHash('sha256').update(text).digest('base64url')
     this.known.set(text, name)
     return name
   }
@@ -234,9 +374,13 @@ const UNAVAILABLE_ERRNO = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|E
 const UNAVAILABLE_TEXT =
   /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
 
+/** Errors of connections that were never open. Whatever their code, they say nothing of the statement that waited for one. */
+const refusedConnections = new WeakSet<Error>()
+
 /** Whether the database could not be reached, as opposed to a statement it refused. Such requests are answered 503. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (refusedConnections.has(error)) return true
   const { code, syscall } = error as { code?: unknown; syscall?: unknown }
   if (typeof code === 'string' && UNAVAILABLE_STATES.test(code)) return true
   if (typeof code === 'string' && UNAVAILABLE_ERRNO.test(code) && syscall !== 'open') return true
@@ -275,7 +419,7 @@ export async function waitForDatabase(pool: pg.Pool, log: Logger): Promise<void>
       await pool.query('select 1')
       return
     } catch (err) {
-      if (!isDatabaseUnavailable(err) || Date.now() > deadline) throw err
+      if (isDatabaseRefusal(err) || !isDatabaseUnavailable(err) || Date.now() > deadline) throw err
       if (attempt === 0) log.warn({ err }, 'database not reachable yet, waiting')
       await new Promise((resolve) => setTimeout(resolve, Math.min(2_000, 100 * 2 ** attempt)))
     }

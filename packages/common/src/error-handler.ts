@@ -81,12 +81,17 @@ export function explainFailure(error: unknown, request: FastifyRequest, answers:
   // Whatever it waited for has lines of its own; of one request nobody learns more than that it was slow.
   if (error instanceof RequestTimeout && answer.status === 504) request.log.warn('request took too long')
   else if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
-  else if (answer.cause) request.log[levelOf(answer)]({ code: answer.code, err: answer.cause }, 'request refused')
+  else if (answer.status >= 500 && isDatabaseUnavailable(answer.cause)) {
+    // The pool reports its database once, with a stack; a request only says why it was refused.
+    request.log.info({ code: answer.code, reason: messageOf(answer.cause) }, 'request refused')
+  } else if (answer.cause) {
+    const level = answer.status >= 500 ? 'warn' : 'info'
+    request.log[level]({ code: answer.code, err: answer.cause }, 'request refused')
+  }
   return answer
 }
 
-/** A database that is away is told by its own line, not once for every request. */
-const levelOf = ({ status, cause }: ApiError) => (status >= 500 && !isDatabaseUnavailable(cause) ? 'warn' : 'info')
+const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : undefined)
 
 /** What a handler said of the good answer it was about to give: no cache may keep the failure for it. */
 const SAID_OF_THE_ANSWER = ['etag', 'last-modified', 'content-range', 'content-disposition', 'accept-ranges']

@@ -1,16 +1,16 @@
 import type {} from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { type Kysely, sql } from 'kysely'
+import type pg from 'pg'
+import { isWritable } from './database.ts'
 
 /** A database that does not answer within this time counts as gone; probes usually give up after 1 s to 5 s. */
 const READY_WITHIN_MS = 2_000
 
 /**
- * `/health/live`: the process answers. `/health/ready`: the database answers too and the process is not stopping;
- * otherwise 503, so that a load balancer sends no more requests here.
+ * `/health/live`: the process answers. `/health/ready`: a database that takes writes answers too and the process is not
+ * stopping; otherwise 503, so that a load balancer sends no more requests here.
  */
-// biome-ignore lint/suspicious/noExplicitAny: any schema will do, only `select 1` is sent
-export function healthRoutes(app: FastifyInstance, options: { db: Kysely<any>; isStopping: () => boolean }): void {
+export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isStopping: () => boolean }): void {
   app.get(
     '/health/live',
     { logLevel: 'silent', schema: { tags: ['service'], summary: 'Whether the process answers' } },
@@ -23,10 +23,7 @@ export function healthRoutes(app: FastifyInstance, options: { db: Kysely<any>; i
       if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
       const timeout = AbortSignal.timeout(READY_WITHIN_MS)
       const gone = new Promise<false>((resolve) => timeout.addEventListener('abort', () => resolve(false)))
-      const answers = sql`select 1`.execute(options.db).then(
-        () => true,
-        () => false,
-      )
+      const answers = isWritable(options.pool)
       if (!(await Promise.race([answers, gone]))) return reply.code(503).send({ status: 'database unavailable' })
       return { status: 'ok' }
     },

@@ -1,14 +1,19 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { checkIdleConnections, takesWrites } from './database.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
-/** A connection on which nothing comes may be dead without a word, behind a proxy above all: it is asked this often. */
-const ASK_EVERY_MS = 10_000
-const ANSWER_WITHIN_MS = 5_000
+/**
+ * A connection on which nothing comes may be dead without a word, or lead to a primary that was replaced: it is checked this
+ * often, because each process learns from it that its other connections are to be checked, too.
+ */
+const CHECK_EVERY_MS = 2_000
+const ANSWER_WITHIN_MS = 3_000
 
-const CONNECT_WITHIN_MS = 10_000
-const RECONNECT_AFTER_MS = 1_000
-const RECONNECT_AFTER_AT_MOST_MS = 30_000
+const CONNECT_WITHIN_MS = 5_000
+const RECONNECT_AFTER_MS = 500
+/** A new primary is listened to within three seconds. */
+const RECONNECT_AFTER_AT_MOST_MS = 2_000
 
 /** A server that is gone, or hangs, reads no goodbye. */
 const GOODBYE_WITHIN_MS = 1_000
@@ -40,21 +45,26 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     current = undefined
     clearTimeout(timer)
     client.end().catch(() => {})
-    const afterMs = Math.min(RECONNECT_AFTER_MS * 2 ** failuresInARow++, RECONNECT_AFTER_AT_MOST_MS)
-    log.warn({ err, afterMs }, 'the connection for notifications was lost, connecting again')
+    const afterMs = Math.min(RECONNECT_AFTER_MS * 2 ** failuresInARow, RECONNECT_AFTER_AT_MOST_MS)
+    if (failuresInARow++ === 0) log.warn({ err }, 'the connection for notifications was lost, connecting again')
     timer = setTimeout(connect, afterMs)
   }
 
-  const askAgain = (client: pg.Client) => {
+  const requireWrites = async (client: pg.Client) => {
+    if (!(await takesWrites(client, ANSWER_WITHIN_MS))) throw new Error('the server takes no writes')
+  }
+
+  const checkAgain = (client: pg.Client) => {
     if (client !== current || isClosed) return
     timer = setTimeout(async () => {
       try {
-        await client.query('select 1')
-        askAgain(client)
+        await requireWrites(client)
+        checkAgain(client)
       } catch (err) {
+        if (client === current) checkIdleConnections(options.url)
         lose(client, err)
       }
-    }, ASK_EVERY_MS)
+    }, CHECK_EVERY_MS)
   }
 
   const connect = async () => {
@@ -73,14 +83,16 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     })
     try {
       await client.connect()
+      await requireWrites(client)
       await client.query(`listen ${pg.escapeIdentifier(options.channel)}`)
     } catch (err) {
       return lose(client, err)
     }
     if (client !== current || isClosed) return
+    if (failuresInARow > 0) log.info('notifications are heard again')
     failuresInARow = 0
     options.onListening()
-    askAgain(client)
+    checkAgain(client)
   }
   await connect()
 

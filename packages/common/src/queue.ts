@@ -4,6 +4,7 @@
 import { sql } from 'kysely'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
+import { openDatabase } from './database.ts'
 import { declareQueue, type QueueDefinition } from './declare-queue.ts'
 import { keepListening } from './keep-listening.ts'
 import { countJobs, type QueueFigures, readFigures } from './queue-figures.ts'
@@ -81,17 +82,31 @@ export interface QueueOptions {
   supervise: boolean
 }
 
+/** Fetching and completing take milliseconds each, so that a second connection is only for the supervisor's turn. */
+const CONNECTIONS = 2
+const CONNECT_WITHIN_MS = 10_000
+/** Bounds how long a silent connection holds a worker. A migration takes its time. */
+const STATEMENT_WITHIN_MS = 10_000
+
 /** Looks for dead workers and expired jobs this often; with 10 s of heartbeat a killed worker's job starts again within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { log, migrate, schema } = options
+  const applicationName = `${options.applicationName} queue`
+  const { pool, close } = openDatabase({
+    ...{ url: options.url, applicationName, log },
+    ...{ maxPoolSize: CONNECTIONS, connectWithinMs: CONNECT_WITHIN_MS },
+    statementWithinMs: migrate ? 0 : STATEMENT_WITHIN_MS,
+  })
   const boss = new PgBoss({
-    connectionString: options.url,
+    // pg-boss' own pool waits for ever for a server that is silent, and its listener leaves errors that nobody hears.
+    db: {
+      executeSql: (text, values) => pool.query({ text, values }),
+      listen: (channel, onNotification, onListening) =>
+        keepListening({ ...{ url: options.url, applicationName, channel, log }, onNotification, onListening }),
+    },
     schema,
-    application_name: `${options.applicationName} queue`,
-    // Fetching and completing take milliseconds each, so that a second connection is only for the supervisor's turn.
-    max: 2,
     useListenNotify: true,
     migrate,
     createSchema: migrate,
@@ -102,15 +117,13 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   })
   boss.on('error', (err) => log.warn({ err }, 'queue error'))
   boss.on('warning', (warning) => log.warn({ warning: warning.message }, 'queue warning'))
-  // pg-boss' own listener leaves a connection it says goodbye to without anybody who hears its errors.
-  boss.getDb().listen = (channel, onNotification, onListening) =>
-    keepListening({
-      url: options.url,
-      applicationName: `${options.applicationName} queue`,
-      ...{ channel, log, onNotification, onListening },
-    })
-  await boss.start()
-  if (migrate) for (const queue of options.queues) await declareQueue(boss, queue)
+  try {
+    await boss.start()
+    if (migrate) for (const queue of options.queues) await declareQueue(boss, queue)
+  } catch (error) {
+    await close()
+    throw error
+  }
   const worked = new Set<string>()
   return {
     send: async (trx, name, data, { afterSeconds = 0, share, inPlaceOf } = {}) => {
@@ -164,7 +177,8 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     stop: async (graceMs) => {
       // Not pg-boss' own waiting, which looks twice a second whether its workers are done.
       await waitAtMost(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
-      await boss.stop({ graceful: false, close: true })
+      await boss.stop({ graceful: false, close: false })
+      await close()
     },
   }
 }

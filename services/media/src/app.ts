@@ -110,7 +110,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   await documentApi(app, apiDocs(config.site.baseUrl))
 
   // Anybody
-  healthRoutes(app, { db: deps.db, isStopping })
+  healthRoutes(app, { pool: deps.pool, isStopping })
   await app.register(healthRoute)
   await app.register(async (part) => {
     limitMisses(part, deps)

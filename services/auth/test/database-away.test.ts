@@ -1,0 +1,122 @@
+// A database that is away in other ways than by closing its connections: it takes no writes, or lets nobody in.
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { describe, expect, inject } from 'vitest'
+import { createDatabase, startTestService, type TestService, test } from './service.ts'
+
+const UNAVAILABLE = { status: 503, body: { error_code: 'service_unavailable' }, headers: { 'retry-after': '1' } }
+
+const refresh = (service: TestService, refresh_token: string) =>
+  service.post('/token?grant_type=refresh_token', { refresh_token })
+
+describe('connections that lead to a server which takes no writes any more', () => {
+  /** What a primary that was replaced is to connections that stay open. New connections lead to its successor. */
+  async function replacePrimary({ deps: { pool, config } }: TestService) {
+    const clients = await Promise.all(Array.from({ length: config.database.maxPoolSize }, () => pool.connect()))
+    for (const client of clients) await client.query('set default_transaction_read_only = on')
+    for (const client of clients) client.release()
+  }
+
+  test('are all given up by the first request that is refused', async ({ service }) => {
+    const { refreshToken } = await service.signedIn()
+    await replacePrimary(service)
+    expect(await refresh(service, refreshToken)).toMatchObject(UNAVAILABLE)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(service, refreshToken)))
+    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
+  })
+
+  test('make the service unready, and are given up by that question', async ({ service }) => {
+    const ready = async () => (await service.get('/health/ready')).status
+    expect(await ready()).toBe(200)
+    await replacePrimary(service)
+    expect(await ready()).toBe(503)
+    expect(await ready()).toBe(200)
+  })
+})
+
+describe('a database that lets nobody in is 503 with Retry-After, and no line of a request has a stack:', () => {
+  const admin = async (work: (client: pg.Client) => Promise<void>) => {
+    const client = new pg.Client({ connectionString: inject('databaseServerUrl') })
+    await client.connect()
+    await work(client).finally(() => client.end())
+  }
+  const nameOf = (url: string) => new URL(url).pathname.slice(1)
+  const endConnections = (client: pg.Client, name: string) =>
+    client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+
+  test.for<[string, string, (client: pg.Client, name: string, role: string) => Promise<() => Promise<unknown>>]>([
+    [
+      '55000',
+      'it takes no connections',
+      async (client, name) => {
+        await client.query(`alter database ${name} with allow_connections false`)
+        await endConnections(client, name)
+        return () => client.query(`alter database ${name} with allow_connections true`)
+      },
+    ],
+    [
+      '3D000',
+      'it was renamed',
+      async (client, name) => {
+        await client.query(`alter database ${name} with allow_connections false`)
+        await endConnections(client, name)
+        await client.query(`alter database ${name} rename to ${name}_away`)
+        return async () => {
+          await client.query(`alter database ${name}_away rename to ${name}`)
+          await client.query(`alter database ${name} with allow_connections true`)
+        }
+      },
+    ],
+    [
+      '28P01',
+      'the password was replaced',
+      async (client, name, role) => {
+        await client.query(`alter role ${role} password 'other'`)
+        await endConnections(client, name)
+        return () => client.query(`alter role ${role} password 'first'`)
+      },
+    ],
+  ])('%s, %s', async ([state, , close]) => {
+    const database = await createDatabase()
+    const role = `${inject('testRunId')}_${randomBytes(4).toString('hex')}`
+    const url = new URL(database.url)
+    Object.assign(url, { username: role, password: 'first' })
+    await admin(async (client) => void (await client.query(`create role ${role} superuser login password 'first'`)))
+    const folder = await mkdtemp(join(tmpdir(), 'database-away-'))
+    const logFile = join(folder, 'log')
+    const log = { AUTH_LOG_LEVEL: 'info', AUTH_LOG_FILE: logFile }
+    const service = await startTestService({ AUTH_DATABASE_URL: url.href, AUTH_WORKERS_ENABLED: 'false', ...log })
+    const { refreshToken } = await service.signedIn()
+    await admin(async (client) => {
+      const open = await close(client, nameOf(database.url), role)
+      try {
+        await expect.poll(() => service.deps.pool.totalCount).toBe(0)
+        for (let number = 0; number < 3; number++) {
+          expect(await refresh(service, refreshToken)).toMatchObject(UNAVAILABLE)
+          expect((await service.get('/health/ready')).status).toBe(503)
+        }
+      } finally {
+        await open()
+      }
+    })
+    expect((await refresh(service, refreshToken)).status).toBe(200)
+    expect((await service.get('/health/ready')).status).toBe(200)
+    await service.close()
+    const lines = (await readFile(logFile, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.filter(({ msg }) => msg === 'request refused')).toHaveLength(3)
+    const ofRequests = lines.filter(({ err, reqId }) => err && reqId)
+    expect(ofRequests).toEqual([])
+    expect(lines.filter(({ msg }) => msg === 'database connection failed')).toMatchObject([
+      { level: 'warn', err: { code: state } },
+    ])
+    await rm(folder, { recursive: true })
+    await database.drop()
+    await admin(async (client) => void (await client.query(`drop role ${role}`)))
+  })
+})
