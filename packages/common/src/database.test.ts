@@ -23,6 +23,26 @@ test('closing ends connections that no built query has used', async () => {
   expect(pool.totalCount).toBe(0)
 })
 
+// Behind a pooler that does not track them, statements of all processes meet in the connections of the server.
+test('no name stands for two statements, whatever a process runs first', async () => {
+  const texts = ['select $1::int as one', 'select $1::int as two', 'select $1::int as three']
+  const prepare = async (order: string[]) => {
+    const { pool, close } = openDatabase({
+      ...{ url: inject('databaseServerUrl'), maxPoolSize: 1, applicationName: 'test' },
+      log: pino({ level: 'silent' }),
+    })
+    const client = await pool.connect()
+    for (const text of order) await client.query(text, [1])
+    const { rows } = await client.query('select name, statement from pg_prepared_statements')
+    client.release()
+    await close()
+    return new Map(rows.map(({ name, statement }) => [name, statement]))
+  }
+  const [one, other] = [await prepare(texts), await prepare(texts.toReversed())]
+  expect(one.size).toBe(3)
+  expect(other).toEqual(one)
+})
+
 describe('a statement that its request no longer waits for', () => {
   test.for<[string, string, (url: string) => Promise<Detour>]>([
     ['a server', '', async (url) => ({ url, takeNoMore: () => {}, close: () => {} })],

@@ -11,6 +11,8 @@ export interface Load {
   acknowledged: string[]
   /** How many answers of each status. */
   statuses: Record<number, number>
+  /** When the last answer came that was not 200 (`performance.now`). */
+  lastFailureAt: number
   /** Longest time in ms from a question to its answer. */
   longest: number
   /** Tokens of people who refresh all the time; a refresh that was not answered is asked again with the same token. */
@@ -42,7 +44,7 @@ export async function createPerson(base: string, admin: { authorization: string 
 
 /** Eight who sign up and four who refresh, one request after the other each, at these bases in turn. */
 export function startLoad(bases: readonly string[], refreshTokens: readonly string[]): Load {
-  const load: Load = { acknowledged: [], statuses: {}, longest: 0, refreshTokens: [...refreshTokens], stop }
+  const load: Load = { acknowledged: [], statuses: {}, lastFailureAt: 0, longest: 0, refreshTokens: [...refreshTokens], stop }
   let isOver = false
   let turn = 0
   const ask = async (path: string, body: object) => {
@@ -51,7 +53,10 @@ export function startLoad(bases: readonly string[], refreshTokens: readonly stri
     load.longest = Math.max(load.longest, performance.now() - startedAt)
     load.statuses[answer.status] = (load.statuses[answer.status] ?? 0) + 1
     // A far side that is away answers at once; nobody real would ask a thousand times a second.
-    if (answer.status !== 200) await sleep(50)
+    if (answer.status !== 200) {
+      load.lastFailureAt = performance.now()
+      await sleep(50)
+    }
     return answer
   }
   const signUps = async () => {

@@ -61,11 +61,12 @@ export interface SignedIn {
 
 /** The database of one test service: a clone of the migrated template. */
 export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
-  return cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_auth`, async (url) => {
-    const log = createLogger({ name: 'test', level: 'error' })
-    await migrateAll(settingsFor(url), log)
-  })
+  return cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_auth`, migrateDatabase)
 }
+
+/** Applies the migrations to an empty database. */
+export const migrateDatabase = (url: string): Promise<void> =>
+  migrateAll(settingsFor(url), createLogger({ name: 'test', level: 'error' }))
 
 /** Settings of a test service; passwords are hashed cheaply, nothing is logged. */
 function settingsFor(databaseUrl: string, settings: Record<string, string> = {}): Config {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'vitest'
+import type { Deps } from '../src/deps.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { TRANSCODE_QUEUE } from '../src/jobs/transcode-queue.ts'
 import { failDeadSource, transcodeSource } from '../src/jobs/transcode-source.ts'
@@ -90,6 +91,48 @@ test('a client that goes away while it waits has its clip all the same', async (
   expect(await service.countRows()).toEqual({ clips: 1, sources: 1 })
   await service.close()
 })
+
+test('a clip whose end a failover loses is made again, within ten minutes of the first time', async () => {
+  const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
+  const { deps } = service
+  const id = idIn(await service.upload(gif(58, 20, [{ delay: 10 }]), [], { prefer: 'respond-async' }))
+  const { rows } = await deps.pool.query('select id from sources')
+  const job = { id: randomUUID(), data: { sourceId: rows[0].id }, retryCount: 0, signal: new AbortController().signal }
+  const loseCommits = await rememberRows(deps.pool, ['clips', 'sources', 'renditions', 'blobs'])
+  await transcodeSource(deps, job)
+  const etag = async () => (await service.call('HEAD', `/f/${id}.mp4`)).headers.get('etag')
+  const first = await etag()
+  expect(first).not.toBeNull()
+  service.clock.advance({ seconds: 599 })
+  await cleanUp(deps)
+  await loseCommits()
+  const state = async () => (await deps.pool.query('select state from sources')).rows[0].state
+  expect(await state()).toBe('processing')
+  await transcodeSource(deps, job)
+  expect(await state()).toBe('ready')
+  expect(await etag()).toBe(first)
+  await service.close()
+})
+
+/** The returned function makes these tables what they are now. */
+async function rememberRows(pool: Deps['pool'], tables: string[]) {
+  const kept = await Promise.all(
+    tables.map(async (table) => {
+      const { rows } = await pool.query(`select coalesce(jsonb_agg(kept), '[]') as rows from ${table} kept`)
+      return { table, rows: JSON.stringify(rows[0].rows) }
+    }),
+  )
+  return async () => {
+    const client = await pool.connect()
+    await client.query('begin; set local session_replication_role = replica')
+    for (const { table, rows } of kept) {
+      await client.query(`delete from ${table}`)
+      await client.query(`insert into ${table} select * from jsonb_populate_recordset(null::${table}, $1)`, [rows])
+    }
+    await client.query('commit')
+    client.release()
+  }
+}
 
 test('a clip that no try can make is failed for good, by the last try or in the place of dead workers', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })

@@ -61,10 +61,13 @@ export type FormFields = [name: string, value: string][]
 
 /** The database of one test service: a clone of the migrated template. */
 export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
-  return cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_media`, async (url) => {
-    const { config } = readConfig(settingsOf(url, tmpdir()))
-    await migrateAll(config, createLogger({ name: 'test', level: 'error' }))
-  })
+  return cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_media`, migrateDatabase)
+}
+
+/** Applies the migrations to an empty database. */
+export async function migrateDatabase(url: string): Promise<void> {
+  const { config } = readConfig(settingsOf(url, tmpdir()))
+  await migrateAll(config, createLogger({ name: 'test', level: 'error' }))
 }
 
 /** Settings of a service on this database, as its environment gives them. */

@@ -141,7 +141,8 @@ async function waitUntilReady(child: ChildProcess, log: (line: string) => void):
   const { promise: ready, resolve: settle, reject } = Promise.withResolvers<string | undefined>()
   const lastLines = collectLastLines(child, (line) => {
     log(line)
-    if (line.includes('database system is ready to accept connections')) settle(undefined)
+    // A standby takes read-only connections.
+    if (/database system is ready to accept (read-only )?connections/.test(line)) settle(undefined)
   })
   child.once('error', reject)
   child.once('close', () => settle(lastLines.join('\n') || 'no word from it'))

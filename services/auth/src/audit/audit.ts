@@ -16,6 +16,8 @@ const LOG_TYPES = {
   user_deleted: 'team',
   token_refreshed: 'token',
   token_reuse_detected: 'token',
+  /** The database had lost refreshes of the session. */
+  token_recovered: 'token',
   user_modified: 'user',
   user_confirmation_requested: 'user',
   user_recovery_requested: 'user',

@@ -151,3 +151,14 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
 export function lockSession(trx: Transaction<DB>, id: string): Promise<{ aal: Aal } | undefined> {
   return trx.selectFrom('sessions').select('aal').where('id', '=', id).forUpdate().executeTakeFirst()
 }
+
+/** Moves a session on to a counter that the database has lost; false when it is that far already, or has ended. */
+export async function recoverSession(trx: Transaction<DB>, id: string, counter: number): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('sessions')
+    .set({ refresh_counter: counter })
+    .where('id', '=', id)
+    .where('refresh_counter', '<', counter)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}

@@ -9,7 +9,7 @@ import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
-import { findSessionWithUser } from '../sessions/sessions.store.ts'
+import { findSessionWithUser, recoverSession } from '../sessions/sessions.store.ts'
 import type { Client } from '../sessions/start-session.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { lockUser } from '../users/users.store.ts'
@@ -39,7 +39,7 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }
 
-/** Finds out why the rotation refused and throws it; returns only when the session moved in between. */
+/** Finds out why the rotation refused and throws it; returns only when the session moved in between, or was moved on. */
 async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<void> {
   const now = deps.now()
   const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
@@ -55,7 +55,16 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   if (end) throw apiError('session_expired')
   const verdict = judgeRefusal(token.counter, session.refresh_counter)
   if (verdict === 'raced') return
-  if (verdict === 'never-issued') throw apiError('validation_failed', { message: 'Refresh token is not valid' })
+  const actor = { ...session, id: session.user_id }
+  const traits = { session_id: token.sessionId }
+  if (verdict === 'ahead') {
+    // The next attempt finds the token current, or one behind where a request at once was first, and judges it as any other.
+    await deps.db.transaction().execute(async (trx) => {
+      if (!(await recoverSession(trx, token.sessionId, token.counter))) return
+      await audit(deps, trx, log, { action: 'token_recovered', actor, traits })
+    })
+    return
+  }
   if (deps.config.sessions.rotation) {
     // Committed although the request fails: whoever holds the other copy of the token must lose the session too.
     const hasEnded = await deps.db.transaction().execute(async (trx) => {
@@ -63,8 +72,7 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
       if (!(await endReusedSession(trx, deps.config.sessions, token.sessionId, token.counter))) return false
       // Nor come back by an address of theirs that still waits for its code.
       await endTokens(trx, session.user_id, 'changes', now)
-      const actor = { ...session, id: session.user_id }
-      await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits: { session_id: token.sessionId } })
+      await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits })
       return true
     })
     if (hasEnded) countReuseDetected()

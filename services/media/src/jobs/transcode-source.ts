@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
 import { dropReference } from '../blobs/blobs.store.ts'
-import { deleteIfUnreferenced, keepFiles } from '../blobs/keep-files.ts'
+import { keepFiles } from '../blobs/keep-files.ts'
 import { insertRenditions } from '../clips/renditions.store.ts'
 import { announce } from '../clips/results.store.ts'
 import {
@@ -77,14 +77,12 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
 
 /** Nobody wants it any more. False when somebody does again: whoever attaches to it waits for this, or is first. */
 async function dropAbandoned(deps: Deps, { id, sha256 }: Source): Promise<boolean> {
-  const original = originalOf(sha256.toString('hex'))
   const isDropped = await deps.db.transaction().execute(async (trx) => {
     const isDeleted = await deleteAbandonedSource(trx, id)
-    if (isDeleted) await dropReference(trx, original, deps.now())
+    if (isDeleted) await dropReference(trx, originalOf(sha256.toString('hex')), deps.now())
     return isDeleted
   })
   if (!isDropped) return false
-  await deleteIfUnreferenced(deps, original)
   deps.log.info({ sourceId: id }, 'clip was deleted before it was made')
   return true
 }
@@ -142,7 +140,8 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
   const original = originalOf(source.sha256.toString('hex'))
   const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))
   const withExtras = await hasRoomForExtras(deps, source.id)
-  const isFirst = await keepFiles(deps, kept, async (trx) => {
+  // The original stays until housekeeping: a database that loses this commit in a failover has it made once more.
+  return keepFiles(deps, kept, async (trx) => {
     const now = deps.now()
     const { hasAudio, placeholder } = renditions
     const isMarked = await markReady(trx, { id: source.id, hasAudio, placeholder, now })
@@ -154,8 +153,6 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
     if (withExtras) await queueExtras(deps, trx, source.id)
     return { references: files.map(toName), dropped: [original], result: true }
   })
-  await deleteIfUnreferenced(deps, original)
-  return isFirst
 }
 
 function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number) => void {

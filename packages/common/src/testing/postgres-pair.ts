@@ -1,0 +1,125 @@
+// Two PostgreSQL nodes, a primary and a standby that streams from it, and one address that leads to either: what a failover
+// needs. The way is a proxy of ours, which can fall silent without closing, as a lost route does.
+import { once } from 'node:events'
+import { chown, cp, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { expect } from 'vitest'
+import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
+
+export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>
+
+/** `fill` migrates the database before the standby is made of it. */
+export async function startPostgresPair(database: string, fill: (url: string) => Promise<void>) {
+  const folder = await mkdtemp(join(tmpdir(), 'postgres-pair-'))
+  const dataDir = join(folder, 'primary')
+  const standbyDir = join(folder, 'standby')
+  let primary = await startEmbeddedPostgres({ dataDir, database })
+  await fill(primary.url)
+  await primary.stop()
+  await copyData(dataDir, standbyDir)
+  primary = await startEmbeddedPostgres({ dataDir, database, port: primary.port })
+  const { password } = new URL(primary.url)
+  const conninfo = `host=127.0.0.1 port=${primary.port} user=postgres password=${password}`
+  await writeAs(standbyDir, 'standby.signal', '')
+  await writeAs(standbyDir, 'postgresql.auto.conf', `primary_conninfo = '${conninfo}'\n`)
+  const standby = await startEmbeddedPostgres({ dataDir: standbyDir, database })
+  const way = await startWay(primary.url)
+  const isStreaming = async () =>
+    (await queryOn(primary.url, 'select from pg_stat_replication where replay_lsn = pg_current_wal_lsn()')).length === 1
+  await expect.poll(isStreaming).toBe(true)
+  return {
+    ...way,
+    primary,
+    standby,
+    onPrimary: (text: string) => queryOn(primary.url, text),
+    onStandby: (text: string) => queryOn(standby.url, text),
+    isStreaming,
+    /** What the primary commits from now on, the standby does not get. */
+    stopReplication: async () => {
+      await queryOn(standby.url, `alter system set primary_conninfo = ''`)
+      await queryOn(standby.url, 'select pg_reload_conf()')
+      await expect.poll(() => queryOn(standby.url, 'select from pg_stat_wal_receiver')).toEqual([])
+    },
+    promote: () => queryOn(standby.url, 'select pg_promote()'),
+    killPrimary: () => process.kill(primary.pid, 'SIGKILL'),
+    end: async () => {
+      way.close()
+      await standby.stop()
+      await primary.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function copyData(from: string, to: string): Promise<void> {
+  const { uid, gid } = await stat(from)
+  await cp(from, to, { recursive: true, preserveTimestamps: true })
+  if (process.getuid?.() === 0) await chownAll(to, uid, gid)
+}
+
+async function chownAll(path: string, uid: number, gid: number): Promise<void> {
+  await chown(path, uid, gid)
+  for (const name of await readdir(path, { recursive: true })) await chown(join(path, name), uid, gid)
+}
+
+async function writeAs(folder: string, name: string, text: string): Promise<void> {
+  const { uid, gid } = await stat(folder)
+  await writeFile(join(folder, name), text)
+  await chown(join(folder, name), uid, gid)
+}
+
+async function queryOn(url: string, text: string) {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** An address that leads to one server or the other. */
+async function startWay(serverUrl: string) {
+  let target = new URL(serverUrl)
+  const sockets = new Set<Socket>()
+  const silences = new Set<() => void>()
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    const endBoth = () => {
+      near.destroy()
+      far.destroy()
+    }
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {}).on('close', endBoth)
+    }
+    near.pipe(far).pipe(near)
+    silences.add(() => {
+      near.unpipe(far).pause().off('close', endBoth)
+      far.unpipe(near).pause().off('close', endBoth)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(serverUrl)
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    /** New connections lead there; those that are open stay as they are. */
+    leadTo: (next: { url: string }) => {
+      target = new URL(next.url)
+    },
+    /** Nothing comes through open connections any more, and they stay open. New ones work. */
+    silenceOpen: () => {
+      for (const silence of silences) silence()
+      silences.clear()
+    },
+    close: () => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}

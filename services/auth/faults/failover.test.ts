@@ -1,0 +1,225 @@
+// What happens to auth when its database goes away without closing connections: silence, a primary that takes no writes any
+// more, a failover that loses what was committed last. Two real nodes, and one address that leads to either.
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openFaultReport } from '@services/common/testing/fault-report'
+import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
+import { type PostgresPair, startPostgresPair } from '@services/common/testing/postgres-pair'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { bearer, migrateDatabase } from '../test/service.ts'
+import { openProcesses } from '../test/service-process.ts'
+import { ALLOWED, createPerson, type Load, post, signIn, startLoad } from './load.ts'
+
+const TEST_WITHIN_MS = 180_000
+
+/** Of silence, until all goes on. */
+const BACK_WITHIN_MS = 25_000
+/** Of a server that takes writes. */
+const WRITABLE_WITHIN_MS = 3_000
+/** Until readiness tells the truth. */
+const KNOWN_WITHIN_MS = 2_000
+/** A question is asked this often, and answered by a busy machine. */
+const LATE_MS = 1_000
+
+const report = openFaultReport()
+let pair: PostgresPair
+let mailbox: Mailbox
+let processes: ReturnType<typeof openProcesses>
+/** Addresses by mail: the mailbox itself keeps the newest 500. */
+let mailed: Map<number, string>
+let collecting: NodeJS.Timeout
+
+beforeEach(async () => {
+  ;[pair, mailbox] = await Promise.all([startPostgresPair('auth', migrateDatabase), startMailbox()])
+  mailed = new Map()
+  collecting = setInterval(() => {
+    for (const { id, to } of mailbox.messages()) mailed.set(id, to.join())
+  }, 250)
+  processes = openProcesses({
+    AUTH_DATABASE_URL: pair.url,
+    AUTH_MIGRATE_ON_START: 'false',
+    AUTH_SMTP_PORT: String(mailbox.port),
+    AUTH_RATE_LIMIT_EMAIL_SENT: '1000000',
+    AUTH_PASSWORD_HASH_MEMORY_KIB: '1024',
+  })
+}, 120_000)
+afterEach(async () => {
+  clearInterval(collecting)
+  await processes.end()
+  await mailbox.close()
+  await pair.end()
+}, 60_000)
+
+async function loadOn(base: string): Promise<Load> {
+  const admin = await bearer({ role: 'service_role' })
+  const tokens: string[] = []
+  for (let number = 0; number < 4; number++) {
+    const { body } = await signIn(base, await createPerson(base, admin))
+    tokens.push((body as { refresh_token: string }).refresh_token)
+  }
+  return startLoad([base], tokens)
+}
+
+const isReady = async (base: string) => (await fetch(`${base}/health/ready`)).status === 200
+
+/** Time in ms until this holds. */
+async function measure(holds: () => Promise<boolean>, withinMs: number): Promise<number> {
+  const startedAt = performance.now()
+  await expect.poll(holds, { timeout: withinMs + LATE_MS, interval: 50 }).toBe(true)
+  return Math.round(performance.now() - startedAt)
+}
+
+/** Somebody signs up until it is answered 200, and the mail arrives. */
+async function mailGoesOn(base: string): Promise<boolean> {
+  const email = `${randomUUID()}@example.com`
+  if ((await post(`${base}/signup`, { email, password: 'correct horse' }, 2_000)).status !== 200) return false
+  await mailbox.waitFor(email)
+  return true
+}
+
+/** Waits for the mails of all acknowledged sign-ups; how many got two. */
+async function countTwice({ acknowledged }: Load): Promise<number> {
+  const countByAddress = () => {
+    const counts = new Map<string, number>()
+    for (const address of mailed.values()) counts.set(address, (counts.get(address) ?? 0) + 1)
+    return counts
+  }
+  const withoutMail = () => acknowledged.filter((email) => !countByAddress().has(email)).length
+  await expect.poll(withoutMail, { timeout: 60_000, interval: 500 }).toBe(0)
+  const counts = countByAddress()
+  return acknowledged.filter((email) => (counts.get(email) ?? 0) > 1).length
+}
+
+async function countEnded(base: string, { refreshTokens }: Load): Promise<number> {
+  const answers = await Promise.all(
+    refreshTokens.map((refresh_token) => post(`${base}/token?grant_type=refresh_token`, { refresh_token })),
+  )
+  return answers.filter(({ status }) => status !== 200).length
+}
+
+const countLost = async ({ acknowledged }: Load, query: PostgresPair['onPrimary']) => {
+  const accounts = new Set((await query('select email from users')).map(({ email }) => email))
+  return acknowledged.filter((email) => !accounts.has(email)).length
+}
+
+const answersOf = ({ statuses, longest }: Load) => ({
+  'answered 200': statuses[200] ?? 0,
+  '503': statuses[503] ?? 0,
+  '504': statuses[504] ?? 0,
+  'broken or given up': statuses[0] ?? 0,
+  'longest answer, ms': Math.round(longest),
+})
+
+const unexpected = ({ statuses }: Load) => Object.keys(statuses).filter((status) => !ALLOWED.includes(Number(status)))
+
+test(
+  'silence on open connections is over within 25 s, for requests and mails, without a restart, and loses nothing',
+  async () => {
+    const { base, child } = await processes.serve()
+    const load = await loadOn(base)
+    await sleep(2_000)
+    const silentAt = performance.now()
+    pair.silenceOpen()
+    const mailBackAfter = await measure(() => mailGoesOn(base), BACK_WITHIN_MS)
+    await sleep(Math.max(0, silentAt + BACK_WITHIN_MS + 5_000 - performance.now()))
+    await load.stop()
+    const requestsBackAfter = Math.round(load.lastFailureAt - silentAt)
+    const [lost, ended, twice] = [
+      await countLost(load, pair.onPrimary),
+      await countEnded(base, load),
+      await countTwice(load),
+    ]
+    report('silence on open connections', {
+      ...answersOf(load),
+      'last error after, ms': requestsBackAfter,
+      'mails back after, ms': mailBackAfter,
+      'accounts lost': lost,
+      'sessions ended': ended,
+      'mails twice': twice,
+    })
+    expect(requestsBackAfter).toBeLessThan(BACK_WITHIN_MS)
+    expect({ unexpected: unexpected(load), lost, ended }).toEqual({ unexpected: [], lost: 0, ended: 0 })
+    expect(await isReady(base)).toBe(true)
+    expect(child.exitCode).toBeNull()
+  },
+  TEST_WITHIN_MS,
+)
+
+test(
+  'a primary that becomes read-only for good is left within 3 s of a writable server, and readiness says so within 2 s',
+  async () => {
+    const { base } = await processes.serve()
+    const load = await loadOn(base)
+    await sleep(2_000)
+    await pair.onPrimary('alter system set default_transaction_read_only = on')
+    await pair.onPrimary('select pg_reload_conf()')
+    const unreadyAfter = await measure(async () => !(await isReady(base)), KNOWN_WITHIN_MS)
+    await sleep(4_000)
+    await expect.poll(pair.isStreaming).toBe(true)
+    await pair.promote()
+    pair.leadTo(pair.standby)
+    const writableAt = performance.now()
+    const mailBackAfter = await measure(() => mailGoesOn(base), WRITABLE_WITHIN_MS)
+    const readyAfter = await measure(() => isReady(base), WRITABLE_WITHIN_MS)
+    await sleep(5_000)
+    await load.stop()
+    const requestsBackAfter = Math.max(0, Math.round(load.lastFailureAt - writableAt))
+    const [lost, ended, twice] = [
+      await countLost(load, pair.onStandby),
+      await countEnded(base, load),
+      await countTwice(load),
+    ]
+    report('primary read-only for good', {
+      ...answersOf(load),
+      'unready after, ms': unreadyAfter,
+      'ready again after, ms': readyAfter,
+      'last error after promotion, ms': requestsBackAfter,
+      'mails back after promotion, ms': mailBackAfter,
+      'accounts lost': lost,
+      'sessions ended': ended,
+      'mails twice': twice,
+    })
+    expect(load.statuses[503]).toBeGreaterThan(0)
+    expect(requestsBackAfter).toBeLessThan(WRITABLE_WITHIN_MS)
+    expect({ unexpected: unexpected(load), lost, ended }).toEqual({ unexpected: [], lost: 0, ended: 0 })
+  },
+  TEST_WITHIN_MS,
+)
+
+test(
+  'a failover that lost two seconds ends no session, and all goes on within 3 s of a writable server',
+  async () => {
+    const { base } = await processes.serve()
+    const load = await loadOn(base)
+    await sleep(2_000)
+    await pair.stopReplication()
+    await sleep(2_000)
+    pair.killPrimary()
+    const unreadyAfter = await measure(async () => !(await isReady(base)), KNOWN_WITHIN_MS)
+    await sleep(2_000)
+    await pair.promote()
+    pair.leadTo(pair.standby)
+    const writableAt = performance.now()
+    const mailBackAfter = await measure(() => mailGoesOn(base), WRITABLE_WITHIN_MS)
+    await sleep(5_000)
+    await load.stop()
+    const requestsBackAfter = Math.max(0, Math.round(load.lastFailureAt - writableAt))
+    const [lost, ended] = [await countLost(load, pair.onStandby), await countEnded(base, load)]
+    report('failover that lost two seconds', {
+      ...answersOf(load),
+      'unready after, ms': unreadyAfter,
+      'last error after promotion, ms': requestsBackAfter,
+      'mails back after promotion, ms': mailBackAfter,
+      // Committed to a primary that told its standby nothing: these are lost for good.
+      'accounts lost': lost,
+      'sessions ended': ended,
+    })
+    expect(requestsBackAfter).toBeLessThan(WRITABLE_WITHIN_MS)
+    expect({ unexpected: unexpected(load), ended }).toEqual({ unexpected: [], ended: 0 })
+    const recovered = await pair.onStandby(
+      `select from audit_log_entries where payload ->> 'action' = 'token_recovered'`,
+    )
+    expect(recovered.length).toBeGreaterThan(0)
+  },
+  TEST_WITHIN_MS,
+)
