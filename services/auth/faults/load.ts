@@ -44,7 +44,14 @@ export async function createPerson(base: string, admin: { authorization: string 
 
 /** Eight who sign up and four who refresh, one request after the other each, at these bases in turn. */
 export function startLoad(bases: readonly string[], refreshTokens: readonly string[]): Load {
-  const load: Load = { acknowledged: [], statuses: {}, lastFailureAt: 0, longest: 0, refreshTokens: [...refreshTokens], stop }
+  const load: Load = {
+    acknowledged: [],
+    statuses: {},
+    lastFailureAt: 0,
+    longest: 0,
+    refreshTokens: [...refreshTokens],
+    stop,
+  }
   let isOver = false
   let turn = 0
   const ask = async (path: string, body: object) => {
