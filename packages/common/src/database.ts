@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { Attributes } from '@opentelemetry/api'
 import { Kysely, OperationNodeTransformer, type RawBuilder, type SchemableIdentifierNode, sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { CommitDialect } from './after-commit.ts'
 import { currentDeadline, regardlessOfDeadline } from './deadline.ts'
+import { databaseAttributes, tracedStatement } from './traced-statement.ts'
+import { isTraced } from './tracing.ts'
 
 export interface DatabaseOptions {
   url: string
@@ -16,6 +19,8 @@ export interface DatabaseOptions {
   tables?: readonly string[]
   /** 0: statements may take their time, as migrations do. */
   statementWithinMs?: number | undefined
+  /** Whether statements get spans where a request or job has one. */
+  isTraced?: boolean
   /** Longest wait for a connection of the pool. */
   connectWithinMs?: number | undefined
 }
@@ -50,7 +55,8 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     noteLostCancel: (err) => options.log.warn({ err }, 'a statement could not be cancelled'),
     noteUseless: () => checkIdleConnections(options.url),
   }
-  const pool = new pg.Pool({
+  const Client = options.isTraced ? TracedClient : PreparingClient
+  const pool = new (options.isTraced ? TracedPool : pg.Pool)({
     connectionString: options.url,
     max: options.maxPoolSize || Number.POSITIVE_INFINITY,
     application_name: options.applicationName,
@@ -63,7 +69,7 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser },
-    Client: class extends PreparingClient {
+    Client: class extends Client {
       constructor(config?: pg.ClientConfig) {
         super(config, hooks)
       }
@@ -95,6 +101,7 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     pool,
     close: async () => {
       siblings.delete(pool)
+      if (siblings.size === 0) openPools.delete(options.url)
       await db.destroy()
       if (!pool.ending) await pool.end()
     },
@@ -268,6 +275,40 @@ function onceIn(ms: number, work: (err: Error) => void): (err: Error) => void {
     if (now - lastAt < ms) return
     lastAt = now
     work(err)
+  }
+}
+
+/** Gives every statement of a request or job a span; those of the process itself have none. */
+class TracedClient extends PreparingClient {
+  private readonly attributes: Attributes
+  constructor(config: pg.ClientConfig, hooks: ClientHooks) {
+    super(config, hooks)
+    this.attributes = databaseAttributes(config.connectionString)
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  override query(...args: any[]): any {
+    if (typeof args[0] !== 'string' || typeof args.at(-1) === 'function' || !isTraced()) return super.query(...args)
+    return tracedStatement(args[0], this.attributes, () => super.query(...args))
+  }
+}
+
+/** The same for statements that are sent without a connection of their own: only here it is known for which request. */
+class TracedPool extends pg.Pool {
+  private readonly attributes: Attributes
+  constructor(config: pg.PoolConfig) {
+    super(config)
+    this.attributes = databaseAttributes(config.connectionString)
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  override query(...args: any[]): any {
+    const [query] = args
+    const text = typeof query === 'string' ? query : query?.text
+    // @ts-expect-error the overloads cannot be spelled for a pass-through
+    if (typeof text !== 'string' || typeof args.at(-1) === 'function' || !isTraced()) return super.query(...args)
+    // @ts-expect-error as above
+    return tracedStatement(text, this.attributes, () => super.query(...args))
   }
 }
 

@@ -1,4 +1,5 @@
 import { readText } from './read-text.ts'
+import { tracedFetch } from './tracing.ts'
 
 export interface FetchBounds {
   timeoutMs: number
@@ -14,6 +15,8 @@ export async function fetchText(
   init: RequestInit,
   { timeoutMs, maxBytes }: FetchBounds,
 ): Promise<{ status: number; text: string }> {
-  const response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) })
+  const request = { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) } as const
+  // Captchas and passwords are not looked up in a way that relates them to anything else.
+  const response = await tracedFetch(url, request, { isTold: false })
   return { status: response.status, text: await readText(response, maxBytes) }
 }

@@ -1,6 +1,7 @@
 // The outbox and job queue of a service: a job is written in the same transaction as the rows it belongs to and is delivered
 // by pg-boss workers with retries, back-off and a dead-letter queue. A crash between commit and delivery loses nothing, because
 // the job is a row. Settings of a queue: declare-queue.ts. Who is next where callers share one: queue-turns.ts.
+import type { Span } from '@opentelemetry/api'
 import { sql } from 'kysely'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
@@ -9,6 +10,7 @@ import { declareQueue, type QueueDefinition } from './declare-queue.ts'
 import { keepListening } from './keep-listening.ts'
 import { countJobs, type QueueFigures, readFigures } from './queue-figures.ts'
 import { type AnyTransaction, giveTurn, nextTurn, sendOptions, turnOf } from './queue-turns.ts'
+import { errorType, noteFailure, tracedJob, withoutTrace, withTrace } from './tracing.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
 export interface QueueJob<Data> {
@@ -35,7 +37,7 @@ export interface Queue {
    * `afterSeconds`. With `share` the jobs of one share take turns with those of the others, however many each has: the
    * n-th job of a share comes after the n-th one of every other, so that a newcomer waits for what is under way and little
    * else. A job without one comes next. On a queue of few thousand jobs, because the turn is counted out, one at a time: send
-   * it last in a transaction. A job `inPlaceOf` another (by id) has the share and the turn of that one, if it is still there.
+   * it last in a transaction. The job runs in the trace it is sent in. A job `inPlaceOf` another (by id) has the share and the turn of that one, if it is still there.
    */
   send(
     trx: AnyTransaction,
@@ -129,7 +131,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     send: async (trx, name, data, { afterSeconds = 0, share, inPlaceOf } = {}) => {
       const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, { schema, name }, inPlaceOf)
       const turn = taken ?? (share === undefined ? undefined : await nextTurn(trx, { schema, name }, share))
-      await boss.send(name, data, { db: fromKysely(trx), startAfter: afterSeconds, ...(turn && sendOptions(turn)) })
+      await boss.send(name, withTrace(data), {
+        db: fromKysely(trx),
+        startAfter: afterSeconds,
+        ...(turn && sendOptions(turn)),
+      })
     },
     advance: async (trx, name, data, share) => {
       const turn = await nextTurn(trx, { schema, name }, share)
@@ -153,7 +159,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       worked.add(name)
       await boss.work(name, workOptions, async (jobs: Job<Data>[]) => {
         const results = await Promise.all(
-          jobs.map((job) => settle(job, handle, log.child({ queue: name, jobId: job.id }))),
+          jobs.map((job) =>
+            tracedJob(name, job, (span) =>
+              settle(job, handle, { span, log: log.child({ queue: name, jobId: job.id }) }),
+            ),
+          ),
         )
         // A slot that has done its job would sleep until the next notification, however many jobs are waiting. All are woken,
         // because a handler does not learn which one it is.
@@ -191,20 +201,21 @@ export class PermanentFailure extends Error {
   override readonly name = 'PermanentFailure'
 }
 
-async function settle<Data>(
-  job: QueueJob<Data>,
+async function settle<Data extends object>(
+  { id, data, retryCount, signal }: QueueJob<Data>,
   handle: (job: QueueJob<Data>) => Promise<void>,
-  log: Logger,
+  { span, log }: { span: Span; log: Logger },
 ): Promise<JobResult> {
   try {
-    await handle(job)
-    return { id: job.id, status: 'completed' }
+    await handle({ id, data: withoutTrace(data), retryCount, signal })
+    return { id, status: 'completed' }
   } catch (err) {
+    noteFailure(span, errorType(err))
     if (err instanceof PermanentFailure) {
       log.error({ err }, 'job failed for good')
-      return { id: job.id, status: 'deadletter', output: { message: err.message } }
+      return { id, status: 'deadletter', output: { message: err.message } }
     }
-    log.warn({ err, retryCount: job.retryCount }, 'job failed, will be retried unless its tries are used up')
-    return { id: job.id, status: 'failed', output: { message: (err as Error).message } }
+    log.warn({ err, retryCount }, 'job failed, will be retried unless its tries are used up')
+    return { id, status: 'failed', output: { message: (err as Error).message } }
   }
 }

@@ -8,7 +8,7 @@ import { releaseStartMemory } from './start-memory.ts'
 import { startTelemetry, type TelemetryOptions } from './telemetry.ts'
 
 interface Settings {
-  telemetry: Omit<TelemetryOptions, 'service' | 'version'>
+  telemetry: Omit<TelemetryOptions, 'service' | 'version' | 'log'>
 }
 
 interface ServiceParts<Config extends Settings> {
@@ -80,7 +80,7 @@ type Service = ServiceParts<Settings>
 async function runWorker(service: Service) {
   const { config, log } = service.startUp()
   const { name, version } = service
-  const stopTelemetry = await startTelemetry({ service: name, version, ...config.telemetry }).catch((error) => {
+  const stopTelemetry = await startTelemetry({ service: name, version, ...config.telemetry, log }).catch((error) => {
     // The service on the same machine has the port of its own metrics.
     const explained = explainStartFailure(error, service.portVariables(config))
     throw explained ? new CommandFailure(explained) : error

@@ -17,8 +17,8 @@ import {
   requireOneHost,
   secureHeaders,
 } from '@services/common/http-shell'
+import { openRequestTelemetry } from '@services/common/request-telemetry'
 import { sharedCompilers } from '@services/common/shared-compilers'
-import { telemetryPlugin } from '@services/common/telemetry'
 import { openUnreadBodies } from '@services/common/unread-body'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { ownSessionsRoutes } from './account/sessions.routes.ts'
@@ -71,6 +71,7 @@ const MAX_HEADER_BYTES = 64 * 1024
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
   const basePath = withoutBasePath(config.server.externalUrl)
+  const requestTelemetry = openRequestTelemetry('auth', config.telemetry)
   const unreadBodies = openUnreadBodies()
   const app = Fastify({
     rewriteUrl: basePath.rewriteUrl,
@@ -78,7 +79,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     bodyLimit: MAX_BODY_BYTES,
     http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
     clientErrorHandler: answerClientErrors(errorAnswers, unreadBodies),
-    frameworkErrors: answerUnreadableAddress(errorAnswers, config.server.externalUrl),
+    frameworkErrors: requestTelemetry.observed(answerUnreadableAddress(errorAnswers, config.server.externalUrl)),
     requestTimeout: config.server.maxRequestSeconds * 1000,
     genReqId: requestId(config.server.requestIdHeader),
     logController: new LogController({ disableRequestLogging: true }),
@@ -89,6 +90,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   })
 
   basePath.noteRoutes(app)
+  requestTelemetry.watch(app)
   answerInTurn(app)
   answerWithin(app, config.server.maxRequestSeconds * 1000)
   refuseWhileStopping(app, deps.isStopping, () => apiError('service_unavailable', { retryAfterSeconds: 1 }))
@@ -116,7 +118,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'x-sb-error-code', 'Retry-After'],
     maxAge: 600,
   })
-  if (config.telemetry.tracing || config.telemetry.metrics) await app.register(telemetryPlugin, { service: 'auth' })
   // After the headers that refusals have too, and before the routes, whose methods it knows.
   installErrorHandler(app, errorAnswers)
   await documentApi(app, apiDocs(config.server.externalUrl))

@@ -121,6 +121,7 @@ export async function openDeps(
     applicationName: 'auth',
     log,
     tables: TABLES,
+    isTraced: config.telemetry.tracing,
   })
   try {
     await waitForDatabase(pool, log)

@@ -26,7 +26,7 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     return inOrder(log, opened.toReversed())
   }
   try {
-    opened.push(await startTelemetry({ service: 'auth', version: VERSION, ...config.telemetry }))
+    opened.push(await startTelemetry({ service: 'auth', version: VERSION, ...config.telemetry, log }))
     const deps = await openDeps(config, log, { isStopping: () => stopping })
     opened.push(deps.close)
     const app = await createApp(deps)

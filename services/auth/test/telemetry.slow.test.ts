@@ -161,7 +161,7 @@ test('Prometheus scrapes every metric of the README, and no other, at / of its o
     ['auth_queue_oldest_age{queue="message-requests",state="waiting"', 0],
     ['db_client_connection_pending_requests', 0],
     [
-      'http_server_request_duration_count{http_request_method="POST",http_route="/signup",http_response_status_code="200"',
+      'http_server_request_duration_count{http_request_method="POST",http_route="/signup",url_scheme="http",network_protocol_version="1.1",http_response_status_code="200"',
       2,
     ],
   ]
@@ -233,7 +233,7 @@ test('an OTLP collector gets spans named by route, the metrics, and the version 
   const named = (name: string) => spans.filter((span) => span.name === name)
   expect(named('POST /signup')).toHaveLength(3)
   expect(attribute(named('POST /signup')[0]?.attributes ?? [], 'http.route')).toBe('/signup')
-  expect(named('GET unknown')).toHaveLength(1)
+  expect(named('GET')).toHaveLength(1)
   const [aboutUser] = named('GET /admin/users/{user_id}')
   expect(attribute(aboutUser?.attributes ?? [], 'http.route')).toBe('/admin/users/{user_id}')
   expect(attribute(aboutUser?.attributes ?? [], 'http.route.params.user_id')).toBe(userId)

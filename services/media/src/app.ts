@@ -17,8 +17,8 @@ import {
   requireOneHost,
   secureHeaders,
 } from '@services/common/http-shell'
+import { openRequestTelemetry } from '@services/common/request-telemetry'
 import { sharedCompilers } from '@services/common/shared-compilers'
-import { telemetryPlugin } from '@services/common/telemetry'
 import { openUnreadBodies } from '@services/common/unread-body'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { apiDocs } from './api-docs.ts'
@@ -57,6 +57,7 @@ const HEADERS_WITHIN_MS = 15_000
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config, patience } = deps
   const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
+  const requestTelemetry = openRequestTelemetry('media', config.telemetry)
   const unreadBodies = openUnreadBodies({ ms: patience.unreadBodyMs })
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
@@ -66,7 +67,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     requestTimeout: 0,
     genReqId: requestId(config.server.requestIdHeader),
     clientErrorHandler: answerClientErrors(answers, unreadBodies),
-    frameworkErrors: answerUnreadableAddress(answers, config.site.baseUrl),
+    frameworkErrors: requestTelemetry.observed(answerUnreadableAddress(answers, config.site.baseUrl)),
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
     schemaController: sharedCompilers,
@@ -77,6 +78,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   app.server.maxConnections = config.server.maxConnections
   acceptJsonBodies(app)
 
+  requestTelemetry.watch(app)
   answerInTurn(app)
   answerProblems(app)
   closeConnectionsOnStop(app)
@@ -104,7 +106,6 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     exposedHeaders: CORS_RESPONSE_HEADERS,
     maxAge: 600,
   })
-  if (config.telemetry.tracing || config.telemetry.metrics) await app.register(telemetryPlugin, { service: 'media' })
   // After the headers that refusals have too, and before the routes, whose methods it knows.
   installErrorHandler(app, answers)
   await documentApi(app, apiDocs(config.site.baseUrl))

@@ -126,7 +126,13 @@ export async function openDeps(
 ): Promise<Deps & { close(): Promise<void> }> {
   const { database, storage, ffmpeg } = config
   const { parallel } = config.limits
-  const { db, pool, close } = openDatabase<DB>({ ...database, applicationName: 'media', log, tables: TABLES })
+  const { db, pool, close } = openDatabase<DB>({
+    ...database,
+    applicationName: 'media',
+    log,
+    tables: TABLES,
+    isTraced: config.telemetry.tracing,
+  })
   const never = new AbortController().signal
   const base = { now: () => new Date(), newId: randomUUID as () => string, stopping: never, hurry: never, ...overrides }
   const patience = { ...PATIENCE, ...overrides.patience }

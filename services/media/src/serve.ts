@@ -37,7 +37,7 @@ export async function serve(config: Config, log: Logger): Promise<RunningService
     clearTimeout(timer)
   }
   try {
-    opened.push(await startTelemetry({ service: 'media', version: VERSION, ...config.telemetry }))
+    opened.push(await startTelemetry({ service: 'media', version: VERSION, ...config.telemetry, log }))
     const deps = await openDeps(config, log, { stopping: stopping.signal, hurry: hurry.signal })
     opened.push(deps.close)
     // Here and nowhere else: workers and commands are often run without the variable, which must not end the token.

@@ -1,4 +1,5 @@
 import { AnswerTooLarge, readText } from '@services/common/read-text'
+import { tracedFetch } from '@services/common/tracing'
 
 /** The longest a template server may take, connection and body together. */
 const FETCH_WITHIN_MS = 10_000
@@ -7,7 +8,8 @@ const FETCH_WITHIN_MS = 10_000
 export async function fetchTemplate(url: string, maxBytes: number): Promise<string> {
   const signal = AbortSignal.timeout(FETCH_WITHIN_MS)
   try {
-    const response = await fetch(url, { signal, headers: { accept: 'text/html, text/plain;q=0.9, */*;q=0.1' } })
+    const headers = { accept: 'text/html, text/plain;q=0.9, */*;q=0.1' }
+    const response = await tracedFetch(url, { signal, headers }, { isTold: true })
     if (response.status !== 200) {
       await response.body?.cancel()
       throw new FetchFailure(`its server answered ${response.status}`)

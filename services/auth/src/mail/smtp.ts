@@ -1,3 +1,5 @@
+import { SpanKind } from '@opentelemetry/api'
+import { traced } from '@services/common/tracing'
 import type { Transporter } from 'nodemailer'
 import { openPretendedConnection } from './pretended-mail-server.ts'
 import { toFailure } from './smtp-failure.ts'
@@ -60,7 +62,10 @@ export function createMailer(settings: SmtpSettings, explain: (error: unknown) =
         if (isPretended) pretended ??= openPretendedTransport(settings)
         else transport ??= openTransport(settings)
         const opened = isPretended ? pretended : transport
-        await (await opened)?.sendMail({ from, to, subject, html, text, messageId: `<${messageId}>`, headers })
+        const mail = { from, to, subject, html, text, messageId: `<${messageId}>`, headers }
+        const attributes = { ...serverOf(settings), 'auth.message.id': id, 'auth.message.kind': kind }
+        const options = { scope: 'smtp', name: 'SMTP send', kind: SpanKind.CLIENT, attributes }
+        await traced(options, async () => (await opened)?.sendMail(mail))
         return { messageId }
       } catch (error) {
         throw explain(error)
@@ -76,6 +81,12 @@ export function createMailer(settings: SmtpSettings, explain: (error: unknown) =
     },
   }
 }
+
+const serverOf = ({ host, port }: SmtpSettings) => ({
+  'network.protocol.name': 'smtp',
+  'server.address': host ?? '',
+  'server.port': port,
+})
 
 /** The name that existing rules of mail services look for differs from the kind's in one case (contract 5.1). */
 const messageType = (kind: string) => (kind === 'reauthentication' ? 'reauthenticate' : kind)

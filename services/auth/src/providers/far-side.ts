@@ -1,4 +1,5 @@
 import { readText } from '@services/common/read-text'
+import { tracedFetch } from '@services/common/tracing'
 
 /** Tokens, profiles, keys: the largest of them has some kilobytes, a tenant's key set some dozen. */
 const MAX_ANSWER_BYTES = 1024 * 1024
@@ -16,7 +17,7 @@ export function boundedFetch(withinMs: number): FarFetch {
   const deadline = AbortSignal.timeout(withinMs)
   return async (url, init) => {
     const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
-    const response = await fetch(url, { ...init, redirect: 'manual', signal })
+    const response = await tracedFetch(url, { ...init, redirect: 'manual', signal }, { isTold: true })
     const text = await readText(response, MAX_ANSWER_BYTES)
     return new Response(isEmptyByDefinition(response.status) ? null : text, {
       status: response.status,

@@ -1,4 +1,5 @@
 import { AnswerTooLarge, readText } from '@services/common/read-text'
+import { tracedFetch } from '@services/common/tracing'
 
 /** Answers of gateways have a kilobyte or two; what is longer is no answer of theirs. */
 const MAX_ANSWER_BYTES = 64 * 1024
@@ -23,7 +24,8 @@ export async function callGateway(gateway: string, timeoutSeconds: number, call:
   const { url, ...request } = call
   try {
     const signal = AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000))
-    const response = await fetch(url, { ...request, body: request.body ?? null, redirect: 'manual', signal })
+    const init = { ...request, body: request.body ?? null, redirect: 'manual', signal } as const
+    const response = await tracedFetch(url, init, { isTold: true })
     return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES) }
   } catch (error) {
     throw new Error(`${gateway}: ${reasonOf(error, timeoutSeconds)}`)

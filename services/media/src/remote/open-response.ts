@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import { tracedRequest } from '@services/common/tracing'
 import { type Dispatcher, request } from 'undici'
 import type { Guard } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'
@@ -78,7 +79,12 @@ async function send(
     body: new URLSearchParams(form).toString(),
   }
   try {
-    return await request(url, { dispatcher, signal: either, headers: sent, ...post })
+    // A stranger chose the site: it learns nothing of our traces, and a page or a hop has a span of its own.
+    return await tracedRequest(
+      { url, method: post?.method ?? 'GET', isTold: false },
+      () => request(url, { dispatcher, signal: either, headers: sent, ...post }),
+      ({ statusCode }) => statusCode,
+    )
   } catch (error) {
     either.throwIfAborted()
     throw toUpstreamFailure(error, 'unreachable')

@@ -1,3 +1,4 @@
+import { tracedRequest } from '@services/common/tracing'
 import { type Dispatcher, request } from 'undici'
 import type { Guard } from './ssrf-guard.ts'
 import { toUpstreamFailure } from './translate-error.ts'
@@ -27,7 +28,12 @@ export async function postRemote(
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(upstreamFailure('timeout')), totalMs)
   try {
-    const answer = await request(target, { dispatcher, method: 'POST', headers, body, signal: late.signal })
+    const answer = await tracedRequest(
+      { url: target, method: 'POST', isTold: true },
+      (traced) =>
+        request(target, { dispatcher, method: 'POST', headers: { ...headers, ...traced }, body, signal: late.signal }),
+      ({ statusCode }) => statusCode,
+    )
     // The status is what was asked for; how the rest of it ends does not matter.
     await answer.body.dump({ limit: MOST_ANSWER_BYTES, signal: late.signal }).catch(() => {})
     return { status: answer.statusCode }

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import { basename } from 'node:path'
+import { SpanKind } from '@opentelemetry/api'
+import { noteFailure, traced } from '@services/common/tracing'
 import { type Sandbox, sandboxArgs } from './sandbox.ts'
 
 /**
@@ -62,6 +65,21 @@ const STDOUT_CHARACTERS = 8 * 1024 * 1024
  * be started, or with the signal's reason, and then the program is gone already.
  */
 export function runConfined(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
+  const name = basename(path)
+  const attributes = { 'process.executable.name': name }
+  return traced({ scope: 'programs', name, kind: SpanKind.CLIENT, attributes }, async (span) => {
+    const outcome = await run(path, args, options)
+    if (outcome.state === 'done') span?.setAttribute('process.exit.code', 0)
+    else if (outcome.state !== 'failed') noteFailure(span, outcome.state)
+    else {
+      if (outcome.exitCode !== null) span?.setAttribute('process.exit.code', outcome.exitCode)
+      noteFailure(span, outcome.signal ?? String(outcome.exitCode))
+    }
+    return outcome
+  })
+}
+
+function run(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
   const { signal, onLine, limiters, limits } = options
   signal?.throwIfAborted()
   const [command, ...commandArgs] = [...limiterArgs(options), path, ...args] as [string]

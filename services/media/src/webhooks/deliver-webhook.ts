@@ -2,6 +2,7 @@
 // places at once, and while it does not answer it is left alone. What finds no place waits without a job: who leaves one calls
 // the next, and housekeeping who was forgotten. When it is tried again: retry-plan.ts.
 import { ApiError } from '@services/common/errors'
+import { outsideTrace } from '@services/common/tracing'
 import type { Transaction } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
@@ -83,7 +84,10 @@ async function callNext(
   const until = new Date(moment.getTime() + waitMs + CALLED_FOR_MS)
   await db.transaction().execute(async (trx) => {
     const next = await takeDue(trx, receiverId, { now: moment, until, limit: places })
-    for (const { id, attempts } of next) await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs)
+    for (const { id, attempts } of next) {
+      // Another event, of another request.
+      await outsideTrace(() => sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs))
+    }
   })
 }
 

@@ -1,0 +1,143 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  metrics,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+type FrameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void
+
+export interface RequestTelemetry {
+  /** Fastify's `frameworkErrors`, which answers before any hook, observed too. */
+  observed(answer: FrameworkErrors): FrameworkErrors
+  /** Observes all requests; call it before other hooks, whose refusals are answers as well. */
+  watch(app: FastifyInstance): void
+}
+
+/** Boundaries of the semantic conventions for HTTP; the SDK's own are made for milliseconds. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+
+/**
+ * One server span and one duration measurement per request, by the semantic conventions for HTTP. The span is named by the route's
+ * pattern (`GET /admin/users/:user_id` is written `GET /admin/users/{user_id}`) and has `http.route.params.<key>` attributes.
+ */
+export function openRequestTelemetry(
+  service: string,
+  { tracing, metrics: exported }: { tracing: boolean; metrics: unknown },
+): RequestTelemetry {
+  if (!tracing && !exported) return { observed: (answer) => answer, watch: () => {} }
+  const tracer = trace.getTracer(service)
+  const durations = metrics.getMeter(service).createHistogram('http.server.request.duration', {
+    description: 'Duration of HTTP requests',
+    unit: 's',
+    advice: { explicitBucketBoundaries: SECONDS },
+  })
+  const underWay = new WeakMap<FastifyRequest, { within: Context; error?: Error }>()
+
+  const begin = (request: FastifyRequest, reply: FastifyReply): Context => {
+    const startedAt = performance.now()
+    // Part of the caller's trace, where its headers name one (W3C Trace Context).
+    const caller = propagation.extract(ROOT_CONTEXT, request.headers)
+    const measured = measuredAttributes(request)
+    const attributes = tracing ? { ...measured, ...describe(request) } : measured
+    const span = tracer.startSpan(nameOf(request), { kind: SpanKind.SERVER, attributes }, caller)
+    const within = trace.setSpan(caller, span)
+    underWay.set(request, { within })
+    reply.raw.once('finish', () => {
+      const seconds = (performance.now() - startedAt) / 1000
+      durations.record(seconds, { ...measured, ...resultOf(reply) })
+    })
+    // Fastify's `onResponse` is not called where a client disconnects early.
+    for (const event of ['finish', 'close']) {
+      reply.raw.once(event, () => {
+        const observed = underWay.get(request)
+        if (underWay.delete(request)) end(span, resultOf(reply), observed?.error)
+      })
+    }
+    return within
+  }
+
+  return {
+    observed: (answer) => (error, request, reply) => {
+      context.with(begin(request, reply), () => answer(error, request, reply))
+    },
+    watch(app) {
+      app.addHook('onRequest', (request, reply, done) => context.with(begin(request, reply), done))
+      // A body arrives by events of its connection, which know nothing of the request.
+      app.addHook('preValidation', (request, _reply, done) => {
+        context.with(underWay.get(request)?.within ?? context.active(), done)
+      })
+      app.addHook('onError', (request, _reply, error, done) => {
+        const observed = underWay.get(request)
+        if (observed) observed.error = error
+        done()
+      })
+    },
+  }
+}
+
+/** Ends a request's span. An expected refusal of a caller (4xx) is no failure of ours. */
+function end(span: Span, result: Attributes, error: Error | undefined): void {
+  span.setAttributes(result)
+  if (result['error.type'] !== undefined) {
+    span.setStatus({ code: SpanStatusCode.ERROR })
+    if (error) span.recordException(error)
+  }
+  span.end()
+}
+
+function resultOf({ raw, statusCode }: FastifyReply): Attributes {
+  if (!raw.headersSent) return {}
+  return {
+    'http.response.status_code': statusCode,
+    ...(statusCode >= 500 ? { 'error.type': String(statusCode) } : {}),
+  }
+}
+
+/** Pattern of the request's route. Preflights and unknown addresses have none: `*` stands for any text of a stranger. */
+function routeOf({ is404, routeOptions }: FastifyRequest): string | undefined {
+  const { url } = routeOptions
+  return is404 || url === undefined || url === '*' ? undefined : url.replaceAll(/:([A-Za-z_]+)/g, '{$1}')
+}
+
+function nameOf(request: FastifyRequest): string {
+  const route = routeOf(request)
+  return route === undefined ? request.method : `${request.method} ${route}`
+}
+
+/** What metrics tell requests apart by, too: each has few values, whatever strangers send. */
+function measuredAttributes(request: FastifyRequest): Attributes {
+  const route = routeOf(request)
+  return {
+    'http.request.method': request.method,
+    ...(route === undefined ? {} : { 'http.route': route }),
+    'url.scheme': request.protocol,
+    'network.protocol.version': request.raw.httpVersion,
+  }
+}
+
+/** Longest text of a caller in an attribute. */
+const LONGEST_TEXT = 255
+
+/** What only spans hold. No client address, no query; the path where it is that of a route, whose parameters are ids. */
+function describe(request: FastifyRequest): Attributes {
+  const { hostname, port, headers, url } = request
+  const route = routeOf(request)
+  const isLiteral = route !== undefined && !route.includes('*')
+  const attributes: Attributes = { 'url.path': isLiteral ? url.split('?', 1)[0] : 'REDACTED' }
+  if (hostname) attributes['server.address'] = hostname.slice(0, LONGEST_TEXT)
+  if (port) attributes['server.port'] = port
+  if (headers['user-agent']) attributes['user_agent.original'] = headers['user-agent'].slice(0, LONGEST_TEXT)
+  if (!isLiteral) return attributes
+  for (const [key, value] of Object.entries((request.params ?? {}) as Record<string, string>)) {
+    attributes[`http.route.params.${key}`] = value
+  }
+  return attributes
+}

@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+export interface ReceivedSpan {
+  /** Part of the code that made it: `auth`, `database`, `queue`. */
+  scope: string
+  name: string
+  kind: 'internal' | 'server' | 'client' | 'producer' | 'consumer'
+  traceId: string
+  spanId: string
+  /** Absent where the trace begins. */
+  parentSpanId?: string
+  attributes: Record<string, string | number>
+  isFailed: boolean
+  /** Names of its events. */
+  events: string[]
+}
+
+export interface OtlpCollector {
+  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`, with `OTEL_EXPORTER_OTLP_PROTOCOL=http/json`. */
+  url: string
+  /** Bodies of all requests, in order. */
+  bodies: string[]
+  spans(): ReceivedSpan[]
+  /** Status of the next answers. */
+  answer(status: number): void
+  close(): void
+}
+
+const KINDS = ['internal', 'internal', 'server', 'client', 'producer', 'consumer'] as const
+
+interface OtlpSpan extends Pick<ReceivedSpan, 'name' | 'traceId' | 'spanId' | 'parentSpanId'> {
+  kind: number
+  attributes: { key: string; value: Record<string, string | number> }[]
+  events: { name: string }[]
+  status: { code?: number }
+}
+
+interface OtlpTraces {
+  resourceSpans?: { scopeSpans: { scope: { name: string }; spans: OtlpSpan[] }[] }[]
+}
+
+/** A collector of OpenTelemetry on a real socket, for OTLP in JSON. */
+export async function startCollector(): Promise<OtlpCollector> {
+  const bodies: string[] = []
+  let status = 200
+  const server = createServer(async (request, response) => {
+    bodies.push(await text(request))
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    bodies,
+    spans: () => bodies.flatMap(readSpans),
+    answer: (next) => {
+      status = next
+    },
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+function readSpans(body: string): ReceivedSpan[] {
+  const { resourceSpans = [] } = JSON.parse(body) as OtlpTraces
+  const scopes = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)
+  return scopes.flatMap(({ scope, spans }) => spans.map((span) => toSpan(scope.name, span)))
+}
+
+function toSpan(scope: string, span: OtlpSpan): ReceivedSpan {
+  const { name, traceId, spanId, parentSpanId, kind, attributes, events, status } = span
+  return {
+    scope,
+    name,
+    kind: KINDS[kind] ?? 'internal',
+    traceId,
+    spanId,
+    ...(parentSpanId ? { parentSpanId } : {}),
+    attributes: Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0] ?? ''])),
+    isFailed: status.code === 2,
+    events: events.map((event) => event.name),
+  }
+}

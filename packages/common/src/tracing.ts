@@ -1,0 +1,178 @@
+// Spans below those of requests (request-telemetry.ts): upstreams, programs, SQL and jobs. The one rule: a span says what kind of
+// work it was and how it ended, and holds no value: no parameter, path, query, argument or message. Without a span of a request or
+// job there is none below it, so that nothing is done while tracing is off.
+import {
+  type Attributes,
+  type Context,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type TextMapSetter,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api'
+import { ApiError } from './errors.ts'
+
+/** Whether work done now is in a span that will be exported. */
+export const isTraced = (): boolean => trace.getActiveSpan()?.isRecording() === true
+
+/** Whether there is a trace to go on with: not that of a request that has been answered, but one that is not sampled, too. */
+function hasTrace(): boolean {
+  const span = trace.getActiveSpan()
+  return span !== undefined && (span.isRecording() || (span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0)
+}
+
+export interface SpanOptions {
+  /** Part of the code it belongs to: `database`, `smtp`. */
+  scope: string
+  name: string
+  kind: SpanKind
+  attributes?: Attributes
+}
+
+/** Runs `work` in a span below the current one. Where none is, `work` gets none. */
+export async function traced<Result>(
+  options: SpanOptions,
+  work: (span: Span | undefined) => Promise<Result>,
+): Promise<Result> {
+  return hasTrace() ? inSpan(options, context.active(), work) : work(undefined)
+}
+
+async function inSpan<Result>(
+  { scope, name, kind, attributes = {} }: SpanOptions,
+  parent: Context,
+  work: (span: Span) => Promise<Result>,
+): Promise<Result> {
+  const span = trace.getTracer(scope).startSpan(name, { kind, attributes }, parent)
+  try {
+    return await context.with(trace.setSpan(parent, span), work, undefined, span)
+  } catch (error) {
+    noteFailure(span, errorType(error))
+    throw error
+  } finally {
+    span.end()
+  }
+}
+
+/** Runs `work`, which is done for another request, outside of the trace of this one. */
+export const outsideTrace = <Result>(work: () => Result): Result => context.with(ROOT_CONTEXT, work)
+
+/** Marks the span as failed. Why it failed is in the log, whose lines name the trace. */
+export function noteFailure(span: Span | undefined, type: string): void {
+  span?.setAttribute('error.type', type)
+  span?.setStatus({ code: SpanStatusCode.ERROR })
+}
+
+/** Code of a failure where it has one (SQLSTATE, errno, ours), else its class. */
+export function errorType(error: unknown): string {
+  if (error instanceof ApiError) return error.code
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown }
+  if (typeof code === 'string' && /^\w{1,60}$/.test(code)) return code
+  return typeof name === 'string' ? name : 'Error'
+}
+
+/** Leaves out what a caller may have sent along with its trace: any text, which is nobody else's business. */
+const onlyTheTrace: TextMapSetter<Record<string, string>> = {
+  set: (carrier, key, value) => {
+    if (key !== 'baggage' && key !== 'tracestate') carrier[key] = value
+  },
+}
+
+function traceHeaders(): Record<string, string> {
+  const headers: Record<string, string> = {}
+  propagation.inject(context.active(), headers, onlyTheTrace)
+  return headers
+}
+
+export interface UpstreamRequest {
+  url: string | URL
+  method: string
+  /**
+   * Whether the upstream learns the ids of the trace: where the operator or a token's holder chose it to do this request's
+   * work. One that a stranger chose, or that must not relate two requests, does not.
+   */
+  isTold: boolean
+}
+
+const NO_HEADERS: Readonly<Record<string, string>> = {}
+
+/**
+ * Asks an upstream in a client span. `ask` sends the headers it gets. No `url.full`: keys of gateways and webhooks stand in
+ * paths, codes and tokens in queries.
+ */
+export async function tracedRequest<Answer>(
+  { url, method, isTold }: UpstreamRequest,
+  ask: (headers: Readonly<Record<string, string>>) => Promise<Answer>,
+  statusOf: (answer: Answer) => number,
+): Promise<Answer> {
+  if (!hasTrace()) return ask(NO_HEADERS)
+  const { hostname, port, protocol } = new URL(url)
+  const attributes = {
+    'http.request.method': method,
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+    'url.scheme': protocol.slice(0, -1),
+  }
+  const options = { scope: 'http-client', name: method, kind: SpanKind.CLIENT, attributes }
+  return inSpan(options, context.active(), async (span) => {
+    const answer = await ask(isTold ? traceHeaders() : NO_HEADERS)
+    const status = statusOf(answer)
+    span.setAttribute('http.response.status_code', status)
+    if (status >= 400) noteFailure(span, String(status))
+    return answer
+  })
+}
+
+/** `fetch` in a client span. */
+export const tracedFetch = (
+  url: string,
+  init: RequestInit,
+  { isTold }: Pick<UpstreamRequest, 'isTold'>,
+): Promise<Response> =>
+  tracedRequest(
+    { url, method: init.method ?? 'GET', isTold },
+    (headers) => fetch(url, headers === NO_HEADERS ? init : { ...init, headers: joined(init.headers, headers) }),
+    ({ status }) => status,
+  )
+
+function joined(given: RequestInit['headers'], added: Readonly<Record<string, string>>): Headers {
+  const headers = new Headers(given)
+  for (const [name, value] of Object.entries(added)) headers.set(name, value)
+  return headers
+}
+
+/** Member of a job's data that holds the trace of the request it was written by. */
+interface TracedData {
+  trace?: unknown
+}
+
+/** Data of a job with the trace it is written in, if any. */
+export const withTrace = (data: object): object => (hasTrace() ? { ...data, trace: traceHeaders() } : data)
+
+/** Data of a job as it was given, without its trace. */
+export function withoutTrace<Data extends object>(data: Data): Data {
+  const { trace: _trace, ...given } = data as Data & TracedData
+  return given as unknown as Data
+}
+
+/** Runs a job in a consumer span, which belongs to the trace of the request that wrote the job. */
+export function tracedJob<Result>(
+  queue: string,
+  { id, data }: { id: string; data: object },
+  work: (span: Span) => Promise<Result>,
+): Promise<Result> {
+  const { trace: written } = data as TracedData
+  const isCarrier = typeof written === 'object' && written !== null
+  const parent = isCarrier ? propagation.extract(ROOT_CONTEXT, written) : ROOT_CONTEXT
+  const attributes = {
+    'messaging.system': 'postgresql',
+    'messaging.operation.name': 'process',
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': queue,
+    'messaging.message.id': id,
+  }
+  return inSpan({ scope: 'queue', name: `process ${queue}`, kind: SpanKind.CONSUMER, attributes }, parent, work)
+}
