@@ -60,7 +60,7 @@ test('one trace leads from a request to its SQL and its mail, its SMS or its pro
 
   await signUp(service.base, email)
   const mail = await stage.mailbox.waitFor(email)
-  const signUpTrace = await traceOf('POST /signup', ['INSERT users', 'SMTP send'])
+  const signUpTrace = await traceOf('POST /signup', ['INSERT users', 'process mail', 'SMTP send'])
   expect(signUpTrace.wayTo('INSERT users')).toEqual(['INSERT users', 'POST /signup'])
   expect(signUpTrace.wayTo('SMTP send')).toEqual(['SMTP send', 'process mail', 'POST /signup'])
   expect(signUpTrace.find('SMTP send')).toMatchObject({
@@ -72,7 +72,7 @@ test('one trace leads from a request to its SQL and its mail, its SMS or its pro
   await traceOf('GET /verify', [])
 
   await ask('/otp', { method: 'POST', body: JSON.stringify({ phone }) })
-  const sms = await traceOf('POST /otp', ['process sms', 'POST'])
+  const sms = await traceOf('POST /otp', ['process message-requests', 'process sms', 'POST'])
   expect(sms.wayTo('POST')).toEqual(['POST', 'process sms', 'process message-requests', 'POST /otp'])
   const { traceId, spanId } = sms.find('POST') ?? {}
   expect(gateway.requests.map(({ headers }) => headers.traceparent)).toEqual([`00-${traceId}-${spanId}-01`])
