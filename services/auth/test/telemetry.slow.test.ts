@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { findFreePort } from '@services/common/dev/dev-ports'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { readMetricsTable, readScrape } from '@services/common/testing/metrics-table'
+import { say } from '@services/common/testing/raw-http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { VERSION } from '../src/version.ts'
 import { type FarSide, json, startFarSide } from './far-side.ts'
@@ -84,6 +85,12 @@ async function useEverything(base: string) {
   return { userId: body.user.id }
 }
 
+/** Asks for a provider that cannot be reached, where browsers come to: a 5xx. */
+async function askForAwayProvider(base: string): Promise<number> {
+  const request = 'GET /authorize?provider=google HTTP/1.1\r\nHost: auth.example\r\nConnection: close\r\n\r\n'
+  return (await say(Number(new URL(base).port), request)).status
+}
+
 /** A mail of each end and a link of each, once `isCounted` has seen the one before. */
 async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: string, times?: number) => Promise<void>) {
   const { authorization } = await bearer({ role: 'service_role' })
@@ -130,8 +137,14 @@ test('Prometheus scrapes every metric of the README, and no other, at / of its o
     AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
     AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port),
     AUTH_MAILER_TEMPLATES_CONFIRMATION: 'http://127.0.0.1:1/away',
+    AUTH_EXTERNAL_GOOGLE_ENABLED: 'true',
+    AUTH_EXTERNAL_GOOGLE_CLIENT_ID: 'client',
+    AUTH_EXTERNAL_GOOGLE_SECRET: 'secret',
+    AUTH_EXTERNAL_GOOGLE_REDIRECT_URI: 'https://auth.example/callback',
+    AUTH_EXTERNAL_GOOGLE_URL: 'http://127.0.0.1:1',
   })
   await useEverything(base)
+  expect(await askForAwayProvider(base)).toBe(503)
   const scrape = async () => (await fetch(`http://127.0.0.1:${port}/`)).text()
   await useMail(base, mailbox, async (reading, times = 1) => {
     await expect.poll(async () => readingOf(await scrape(), reading)).toBe(times)

@@ -89,7 +89,11 @@ async function useEverything(base: string) {
   const piece = await readFile(await clip('tiny.mp4'))
   const tus = { token, 'tus-resumable': '1.0.0', 'upload-length': String(piece.length) }
   const headers = { ...tus, 'content-type': 'application/offset+octet-stream' }
-  expect(codeOf(await send('POST', `${base}/tus`, { body: new Uint8Array(piece), headers }))).toBe(201)
+  const whole = await send('POST', `${base}/tus`, { body: new Uint8Array(piece), headers })
+  expect(codeOf(whole)).toBe(201)
+  // A 5xx, whatever it says.
+  const asOther = `${base}/oembed?url=${encodeURIComponent(whole.body.success.page)}&format=stranger`
+  expect(codeOf(await send('GET', asOther))).toBe('format_not_supported')
 }
 
 test('Prometheus scrapes every metric of the README, no other, and nothing that a caller wrote', async () => {
