@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import { type Document, documentRoute, finishDocument, type SharedParts } from './api-document.ts'
 
-export interface ApiDocs {
+export interface ApiDocs extends SharedParts {
   title: string
   version: string
   description: string
-  /** Where clients find the service; its path goes in front of those of the operations. */
+  /** Where clients find the service. */
   baseUrl: string
   // biome-ignore lint/suspicious/noExplicitAny: OpenAPI's own type is a dependency of the plugin, not ours
   securitySchemes: Record<string, any>
@@ -21,20 +22,22 @@ export interface ApiDocs {
 
 /** `GET /openapi.json`, made from the routes' schemas, and a readable `/docs`. Call before routes are registered. */
 export async function documentApi(app: FastifyInstance, docs: ApiDocs): Promise<void> {
-  const { title, version, description, securitySchemes, tags, examples } = docs
-  const { pathname } = new URL(docs.baseUrl)
+  const { title, version, description, baseUrl, securitySchemes, tags, examples } = docs
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title, version, description },
-      // Below the root of its host the service is at a path that routes do not know.
-      ...(pathname !== '/' && { servers: [{ url: pathname.replace(/\/$/, '') }] }),
+      info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
+      servers: [{ url: baseUrl.replace(/\/$/, '') }],
       tags: tags.map((name) => ({ name })),
       components: { securitySchemes },
     },
-    transformObject: (document) => {
-      if ('openapiObject' in document) addExamples(document.openapiObject.paths ?? {}, examples)
-      return 'openapiObject' in document ? document.openapiObject : document.swaggerObject
+    transform: ({ schema, url }) => ({ schema: documentRoute(schema), url }),
+    transformObject: (made) => {
+      if (!('openapiObject' in made)) return made.swaggerObject
+      const document = made.openapiObject as Document
+      finishDocument(document, docs)
+      addExamples(document.paths, examples)
+      return made.openapiObject
     },
   })
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
@@ -81,7 +84,7 @@ const POLICY = [
 const asset = (name: string) => readFileSync(new URL(`api-docs/${name}`, import.meta.url), 'utf8')
 
 /** Swagger UI's files below a page of ours: its own has no viewport, other people's name, and an inline style. */
-async function docsPage(app: FastifyInstance, { title, icon }: ApiDocs): Promise<void> {
+async function docsPage(app: FastifyInstance, { title, icon, baseUrl }: ApiDocs): Promise<void> {
   app.addHook('onSend', async ({ url }, reply, payload) => {
     if (!String(reply.getHeader('content-type')).startsWith('text/html')) return payload
     reply.header('referrer-policy', 'strict-origin-when-cross-origin')
@@ -91,6 +94,11 @@ async function docsPage(app: FastifyInstance, { title, icon }: ApiDocs): Promise
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: POLICY,
+    // Requests go to where the page came from, which may have more addresses than one; its policy allows no other.
+    transformSpecification: (document) => ({
+      ...document,
+      servers: [{ url: new URL(baseUrl).pathname.replace(/\/$/, '') || '/' }],
+    }),
     theme: {
       css: [{ filename: 'docs.css', content: asset('docs.css') }],
       js: [{ filename: 'docs.js', content: asset('docs.js') }],

@@ -3,6 +3,14 @@ import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { isWritable } from './database.ts'
 
+const StateShape = {
+  title: 'State',
+  type: 'object',
+  required: ['status'],
+  properties: { status: { type: 'string', description: '`ok`, or what is in the way.' } },
+  additionalProperties: true,
+}
+
 /** A database that does not answer within this time counts as gone; probes usually give up after 1 s to 5 s. */
 const READY_WITHIN_MS = 2_000
 
@@ -13,12 +21,28 @@ const READY_WITHIN_MS = 2_000
 export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isStopping: () => boolean }): void {
   app.get(
     '/health/live',
-    { logLevel: 'silent', schema: { tags: ['service'], summary: 'Whether the process answers' } },
+    {
+      logLevel: 'silent',
+      schema: {
+        operationId: 'getLiveness',
+        tags: ['service'],
+        summary: 'Whether the process answers',
+        response: { 200: StateShape },
+      },
+    },
     async () => ({ status: 'ok' }),
   )
   app.get(
     '/health/ready',
-    { logLevel: 'silent', schema: { tags: ['service'], summary: 'Whether the database answers too' } },
+    {
+      logLevel: 'silent',
+      schema: {
+        operationId: 'getReadiness',
+        tags: ['service'],
+        summary: 'Whether the database answers too',
+        response: { 200: StateShape, 503: StateShape },
+      },
+    },
     async (_request, reply) => {
       if (options.isStopping()) return reply.code(503).send({ status: 'stopping' })
       const timeout = AbortSignal.timeout(READY_WITHIN_MS)

@@ -34,6 +34,13 @@ const EXAMPLES = {
   'PUT /admin/users/{user_id}/factors/{factor_id}': { friendly_name: 'Old phone' },
 }
 
+const HEADERS_OF_STATUS: Record<number, string[]> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+}
+
 /** Content of /docs and /openapi.json that no route's schema has. */
 export const apiDocs = (baseUrl: string): ApiDocs => ({
   title: 'Auth',
@@ -45,6 +52,31 @@ export const apiDocs = (baseUrl: string): ApiDocs => ({
     admin: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'With the role claim of an admin.' },
   },
   tags: ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service'],
+  requestHeaders: {
+    'X-Supabase-Api-Version': {
+      description: 'A date from 2024-01-01 on: errors come in the newer form.',
+      schema: { type: 'string', format: 'date' },
+    },
+    'X-JWT-AUD': { description: 'The audience meant, where more than one is configured.', schema: { type: 'string' } },
+  },
+  readEverywhere: ['X-Supabase-Api-Version'],
+  answerHeaders: {
+    Allow: { description: 'Methods of the address.', schema: { type: 'string' } },
+    Deprecation: { description: 'Since when (RFC 9745).', schema: { type: 'string' }, required: true },
+    Link: { description: 'Where to go on (RFC 8288): the next and the last page.', schema: { type: 'string' } },
+    Location: { description: 'Where to go.', schema: { type: 'string' }, required: true },
+    'Retry-After': { description: 'Seconds until another attempt makes sense.', schema: { type: 'integer' } },
+    'WWW-Authenticate': { description: 'What is missing (RFC 9110 11.6.1).', schema: { type: 'string' } },
+    'X-Supabase-Api-Version': { description: 'Of the newer form of errors.', schema: { type: 'string' } },
+    'X-Total-Count': { description: 'On all pages.', schema: { type: 'integer' } },
+    'x-sb-error-code': { description: 'The error code, in both forms.', schema: { type: 'string' }, required: true },
+  },
+  nullIsAbsent: true,
+  errors: {
+    everywhere: [400, 408, 431],
+    headers: (status) => ['x-sb-error-code', 'X-Supabase-Api-Version', ...(HEADERS_OF_STATUS[status] ?? [])],
+    otherForms: {},
+  },
   examples: EXAMPLES,
   icon: ICON,
 })

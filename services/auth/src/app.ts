@@ -4,6 +4,7 @@ import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
 import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/client-errors'
 import { answerWithin } from '@services/common/deadline'
+import { DOCUMENTED } from '@services/common/documented'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
@@ -86,7 +87,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200, ignoreTrailingSlash: true },
     schemaController: sharedCompilers,
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, keywords: [DOCUMENTED] } },
   })
 
   basePath.noteRoutes(app)

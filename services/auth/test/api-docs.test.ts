@@ -25,6 +25,52 @@ test('each JSON body has an example', async ({ service }) => {
   }
 })
 
+test('each operation has an id of its own, and what operations share has a name', async ({ service }) => {
+  const { body, text } = await service.get('/openapi.json')
+  const operations = Object.values<Record<string, { operationId: string }>>(body.paths).flatMap((path) =>
+    Object.values(path),
+  )
+  const ids = operations.map(({ operationId }) => operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]+$/)
+  expect(Object.keys(body.components.schemas)).toEqual(
+    expect.arrayContaining(['Error', 'Factor', 'Identity', 'Session', 'SessionInfo', 'User', 'UserList']),
+  )
+  const { responses } = body.paths['/user'].get
+  expect(responses[200].content['application/json'].schema).toEqual({ $ref: '#/components/schemas/User' })
+  expect(responses[401]).toEqual({ $ref: '#/components/responses/Error401' })
+  expect(body.components.responses.Error401.content).toEqual({
+    'application/json': { schema: { $ref: '#/components/schemas/Error' } },
+  })
+  // With each shape in each place it had 266 KB.
+  expect(text.length).toBeLessThan(95_000)
+})
+
+test('numbers, choices, what is needed, what may be left out and what may be null are described as they are', async ({
+  service,
+}) => {
+  const { paths } = (await service.get('/openapi.json')).body
+  const parameters: { name: string; required: boolean; schema: object }[] = [
+    ...paths['/admin/users'].get.parameters,
+    ...paths['/token'].post.parameters,
+  ]
+  const parameter = (name: string) => parameters.find((each) => each.name === name)
+  expect(parameter('per_page')).toMatchObject({ required: false, schema: { type: 'integer' } })
+  expect(parameter('grant_type')).toMatchObject({
+    required: true,
+    schema: { type: 'string', enum: ['password', 'refresh_token', 'pkce', 'id_token'] },
+  })
+  expect(paths['/admin/users/{user_id}'].delete.requestBody.required).toBe(false)
+  const { requestBody } = paths['/factors'].post
+  expect(requestBody.required).toBe(true)
+  const { schema } = requestBody.content['application/json']
+  expect(schema.required).toEqual(['factor_type'])
+  expect(schema.properties).toMatchObject({
+    factor_type: { type: 'string', enum: ['totp', 'phone', 'webauthn'] },
+    friendly_name: { type: ['string', 'null'] },
+  })
+})
+
 test('the examples can be sent as they are: sign-up, sign-in, mails, a change, a factor, users of an admin', async ({
   service,
 }) => {
@@ -58,8 +104,10 @@ test('the examples can be sent as they are: sign-up, sign-in, mails, a change, a
   }
 })
 
-test('below a path of its host the operations are called below that path', async ({ service }) => {
+test('the operations are below the external URL, and the page of /docs calls them where it came from', async ({ service }) => {
   const below = await service.with({ AUTH_API_EXTERNAL_URL: 'https://example.com/auth' })
-  expect((await below.get('/openapi.json')).body.servers).toEqual([{ url: '/auth' }])
-  expect((await service.get('/openapi.json')).body.servers).toBeUndefined()
+  expect((await below.get('/openapi.json')).body.servers).toEqual([{ url: 'https://example.com/auth' }])
+  expect((await service.get('/openapi.json')).body.servers).toEqual([{ url: 'https://auth.example' }])
+  expect((await below.get('/docs/json')).body.servers).toEqual([{ url: '/auth' }])
+  expect((await service.get('/docs/json')).body.servers).toEqual([{ url: '/' }])
 })

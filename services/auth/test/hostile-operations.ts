@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { freeForm, hostileText, wrongBody, wrongValue } from './hostile-values.ts'
 
 interface JsonSchema {
-  type?: string
+  type?: string | string[]
   properties?: Record<string, JsonSchema>
   anyOf?: JsonSchema[]
 }
@@ -175,7 +175,8 @@ function withoutContradictions(body: Record<string, unknown>): Record<string, un
   return left
 }
 
-function rightValue(name: string, { type }: JsonSchema): fc.Arbitrary<unknown> {
+function rightValue(name: string, schema: JsonSchema): fc.Arbitrary<unknown> {
+  const [type] = [schema.type].flat()
   if (type === 'boolean') return fc.boolean()
   if (type === 'object') return freeForm
   return fc.constantFrom(...(PLAUSIBLE[name] ?? ['text']))

@@ -1,3 +1,4 @@
+import { dereferenced } from '@services/common/testing/dereferenced'
 import { HOSTILE_SEED, hostileRuns, INNARDS } from '@services/common/testing/hostile-run'
 import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
@@ -37,7 +38,7 @@ beforeAll(async () => {
     AUTH_RATE_LIMIT_SMS_SENT: '100000',
     AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '100000',
   })
-  endpoints = endpointsOf((await service.get('/openapi.json')).body as ApiDocument)
+  endpoints = endpointsOf(dereferenced((await service.get('/openapi.json')).body as ApiDocument))
 })
 afterAll(() => service.close())
 

@@ -1,5 +1,6 @@
 import { createLogger } from '@services/common/logger'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
+import { answerHolder, type HoldAnswer } from '@services/common/testing/held-answers'
 import { type Mailbox, startMailbox } from '@services/common/testing/mailbox'
 import { PATIENCE_MS } from '@services/common/testing/patience'
 import { cloneTemplate } from '@services/common/testing/template-database'
@@ -135,6 +136,9 @@ export async function startTestService(
   }
 }
 
+/** Holds each answer to the document that the service serves; they differ in nothing that matters here. */
+let holdAnswer: HoldAnswer | undefined
+
 /** What a test calls of an app. */
 function doorOf(
   app: FastifyInstance,
@@ -145,6 +149,12 @@ function doorOf(
     const cookie = [...parts.cookies].map((pair) => pair.join('=')).join('; ')
     const usual = { host: 'auth.example', ...(cookie && { cookie }) }
     const response = await app.inject({ ...options, headers: { ...usual, ...headers } })
+    holdAnswer ??= await answerHolder(app)
+    holdAnswer(String(options.method), String(options.url), {
+      status: response.statusCode,
+      header: (name) => response.headers[name]?.toString(),
+      text: response.payload,
+    })
     for (const { name, value, maxAge } of response.cookies) {
       if (maxAge === 0) parts.cookies.delete(name)
       else parts.cookies.set(name, value)

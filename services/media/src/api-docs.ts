@@ -1,4 +1,5 @@
 import type { ApiDocs } from '@services/common/api-docs'
+import { ProblemShape, RATE_HEADERS } from './http/shapes.ts'
 import { ICON } from './pages/icon.ts'
 import { VERSION } from './version.ts'
 
@@ -21,14 +22,84 @@ const EXAMPLES = {
   'POST /tokens': { name: 'ci', scopes: ['write', 'read'], expires_in: 2_592_000 },
 }
 
+const text = (description: string) => ({ description, schema: { type: 'string' } })
+const count = (description: string) => ({ description, schema: { type: 'integer' } })
+
+const HEADERS_OF_STATUS: Record<number, string[]> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  416: ['Content-Range'],
+  429: ['Retry-After', ...RATE_HEADERS],
+  503: ['Retry-After'],
+}
+
 /** Content of /docs and /openapi.json that no route's schema has. */
 export const apiDocs = (baseUrl: string): ApiDocs => ({
   title: 'Media',
   version: VERSION,
   description: 'Hosts short clips as gif, jpg, mp4 and webm, with a page, an embed and oEmbed.',
   baseUrl,
-  securitySchemes: { token: { type: 'apiKey', in: 'header', name: 'Token' } },
+  securitySchemes: {
+    token: { type: 'apiKey', in: 'header', name: 'Token' },
+    bearer: { type: 'http', scheme: 'bearer', description: 'The same token.' },
+    gifsApiKey: { type: 'apiKey', in: 'header', name: 'Gifs-API-Key', description: 'The same token.' },
+    deleteToken: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Delete-Token',
+      description: 'Of a clip that was uploaded without a token.',
+    },
+  },
   tags: ['media', 'files', 'pages', 'webhooks', 'tokens', 'service'],
+  requestHeaders: {
+    'If-Match': text('RFC 9110 13.1.1.'),
+    'If-Modified-Since': text('RFC 9110 13.1.3.'),
+    'If-None-Match': text('ETags of copies that the caller has; 304 when one is current.'),
+    'If-Range': text('The range only if the file is still this one (RFC 9110 13.1.5).'),
+    'If-Unmodified-Since': text('RFC 9110 13.1.4.'),
+    Range: text('Parts of the file, as in `bytes=0-1023` (RFC 9110 14.2).'),
+  },
+  readEverywhere: [],
+  answerHeaders: {
+    'Accept-Ranges': text('`bytes`.'),
+    Allow: text('Methods of the address.'),
+    'Content-Disposition': text('The name that the file is saved under.'),
+    'Content-Range': text('Which part it is (RFC 9110 14.4).'),
+    ETag: text('Of this copy.'),
+    'Idempotency-Replayed': text('`true`: the answer to an earlier request with the same key.'),
+    'Last-Modified': text('When the file was made.'),
+    Link: text('The next page of a list (RFC 8288).'),
+    Location: { ...text('Where it is.'), required: true },
+    'Preference-Applied': text('Which preference was followed (RFC 7240).'),
+    'RateLimit-Limit': count('Calls that the window has.'),
+    'RateLimit-Policy': text('Calls and seconds, as in `60;w=60`.'),
+    'RateLimit-Remaining': count('Calls that are left.'),
+    'RateLimit-Reset': count('Seconds until the window is over.'),
+    'Retry-After': count('Seconds until another attempt makes sense.'),
+    'Tus-Resumable': { ...text('Version of the protocol.'), required: true },
+    'Tus-Version': text('Versions that are spoken.'),
+    'Upload-Defer-Length': text('`1`: the length is not known yet.'),
+    'Upload-Expires': text('When what has come of the file is deleted.'),
+    'Upload-Length': count('Bytes of the whole file.'),
+    'Upload-Metadata': text('As it was given.'),
+    'Upload-Offset': count('Bytes that are here.'),
+    'WWW-Authenticate': text('What is missing (RFC 9110 11.6.1).'),
+    'X-Daily-Bytes-Limit': count('Bytes that the token may send a day.'),
+    'X-Daily-Bytes-Remaining': count('Bytes of it that were left before this call.'),
+    'X-Delete-Token': text('Deletes a clip that was added without a token; shown this once.'),
+    'X-Expires-At': text('When a clip that was added without a token is deleted.'),
+    'X-Media': text('The result as JSON in ASCII.'),
+    'X-Media-Id': text('Id of the clip.'),
+    'X-Media-State': text('`processing`, `ready` or `failed`.'),
+    'X-Quota-Limit': count('Bytes that the token may keep.'),
+    'X-Quota-Remaining': count('Bytes of it that were left before this call.'),
+  },
+  nullIsAbsent: false,
+  errors: {
+    everywhere: [400, 431],
+    headers: (status) => HEADERS_OF_STATUS[status] ?? [],
+    otherForms: { 'application/problem+json': ProblemShape },
+  },
   examples: EXAMPLES,
   icon: ICON,
 })

@@ -3,6 +3,7 @@
 import cors from '@fastify/cors'
 import { documentApi } from '@services/common/api-docs'
 import { answerClientErrors, answerUnreadableAddress, refuseTunnels } from '@services/common/client-errors'
+import { DOCUMENTED } from '@services/common/documented'
 import { installErrorHandler } from '@services/common/error-handler'
 import { healthRoutes } from '@services/common/health'
 import {
@@ -71,7 +72,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
     schemaController: sharedCompilers,
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, keywords: [DOCUMENTED] } },
   })
   app.removeContentTypeParser('text/plain')
   // What comes beyond is closed by Node without a word: there is nothing left to read a request with.

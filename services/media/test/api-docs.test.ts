@@ -36,6 +36,53 @@ test('the groups of operations are in the order of their use, and health is last
   expect(new Set(used)).toEqual(new Set(GROUPS))
 })
 
+test('each operation has an id of its own, and what operations share has a name', async ({ service }) => {
+  const { body, text } = await service.get('/openapi.json')
+  const operations = Object.values<Record<string, { operationId: string }>>(body.paths).flatMap((path) =>
+    Object.values(path),
+  )
+  const ids = operations.map(({ operationId }) => operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]+$/)
+  expect(Object.keys(body.components.schemas)).toEqual(
+    expect.arrayContaining(['Clip', 'Delivery', 'Error', 'Problem', 'Token', 'Webhook']),
+  )
+  expect(body.servers).toEqual([{ url: 'https://media.example' }])
+  // With each shape in each place it had 176 KB.
+  expect(text.length).toBeLessThan(75_000)
+})
+
+test('files, pages, events and refusals have the media types that they are answered with', async ({ service }) => {
+  const { paths, components } = (await service.get('/openapi.json')).body
+  const typesOf = (path: string, method: string, status: number) => {
+    const response = paths[path][method].responses[status]
+    const { content } = response.$ref ? components.responses[response.$ref.split('/').at(-1)] : response
+    return Object.keys(content ?? {})
+  }
+  const files = ['image/gif', 'image/jpeg', 'video/mp4', 'video/webm', 'image/webp']
+  expect(typesOf('/f/{id}.{kind}', 'get', 200)).toEqual(files)
+  expect(typesOf('/f/{id}.{kind}', 'get', 206)).toEqual([...files, 'multipart/byteranges'])
+  for (const status of [200, 206, 304]) expect(typesOf('/f/{id}.{kind}', 'head', status)).toEqual([])
+  expect(typesOf('/gif/{id}', 'get', 200)).toEqual(['text/html'])
+  expect(typesOf('/oembed', 'get', 200)).toEqual(['application/json', 'text/xml'])
+  expect(typesOf('/media/{id}/events', 'get', 200)).toEqual(['text/event-stream'])
+  expect(typesOf('/media/{id}/events', 'get', 404)).toEqual(['application/json', 'application/problem+json'])
+  expect(typesOf('/tus', 'post', 201)).toEqual([])
+  expect(typesOf('/tus/{id}', 'head', 200)).toEqual([])
+})
+
+test('numbers, choices, what is needed and what may be null are described as they are', async ({ service }) => {
+  const { paths } = (await service.get('/openapi.json')).body
+  const parameter = (path: string, method: string, name: string) =>
+    paths[path][method].parameters.find((each: { name: string }) => each.name === name)
+  expect(parameter('/media', 'get', 'limit').schema).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 50 })
+  expect(parameter('/oembed', 'get', 'url')).toMatchObject({ required: true, schema: { type: 'string' } })
+  expect(parameter('/oembed', 'get', 'maxwidth').schema.type).toBe('integer')
+  expect(parameter('/tus/{id}', 'head', 'tus-resumable')).toMatchObject({ required: true, schema: { enum: ['1.0.0'] } })
+  const { schema } = paths['/media/import'].post.requestBody.content['application/json']
+  expect(schema).toMatchObject({ required: ['source'], properties: { title: { type: ['string', 'null'] } } })
+})
+
 test('each JSON body has an example, which is accepted as it is', async ({ service }) => {
   const { body } = await service.get('/openapi.json')
   const { token } = await service.newToken({ scopes: ['admin', 'write'] })

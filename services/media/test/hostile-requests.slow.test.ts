@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { dereferenced } from '@services/common/testing/dereferenced'
 import { HOSTILE_SEED, hostileRuns, INNARDS } from '@services/common/testing/hostile-run'
 import { HOSTILE_BODIES, HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
 import { type Random, randomFrom } from '@services/common/testing/seeded-random'
@@ -41,7 +42,7 @@ beforeAll(async () => {
     MEDIA_PARALLEL_PER_TOKEN: '100',
   })
   const { body } = await service.get('/openapi.json')
-  endpoints = Object.entries<Record<string, Endpoint>>(body.paths).flatMap(([path, methods]) =>
+  endpoints = Object.entries<Record<string, Endpoint>>(dereferenced(body).paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
   )
   const owner = service.token
@@ -118,7 +119,7 @@ async function beginUpload(): Promise<string> {
 /** Without these nothing is done under /tus. */
 const NEEDED = ['tus-resumable', 'upload-length', 'upload-offset']
 const ABOUT_FILES = ['range', 'if-match']
-const ANYWHERE = ['accept', 'if-none-match', 'if-modified-since', 'content-type']
+const ANYWHERE = ['accept', 'if-none-match', 'if-modified-since', 'content-type', 'x-delete-token']
 const PIECE = 'application/offset+octet-stream'
 
 const known: Record<string, readonly unknown[]> = {
@@ -158,7 +159,8 @@ const known: Record<string, readonly unknown[]> = {
 }
 
 function requestTo({ method, path, parameters = [], requestBody }: Endpoint, random: Random) {
-  const named = (place: string) => parameters.filter((each) => each.in === place).map(({ name }) => name)
+  const named = (place: string) =>
+    parameters.filter((each) => each.in === place).map(({ name }) => (place === 'header' ? name.toLowerCase() : name))
   const text = (name: string) => String(valueFor(name, random, HOSTILE_TEXTS) ?? '')
   const inUrl = (value: string) => encodeURIComponent(value.toWellFormed())
   // An empty one would be another endpoint's address.
@@ -166,7 +168,7 @@ function requestTo({ method, path, parameters = [], requestBody }: Endpoint, ran
   const names = [...named('query'), 'unknown'].filter(() => random.chance(0.4))
   const query = names.map((name) => `${name}=${inUrl(text(name))}`).join('&')
   const headers: Record<string, string> = {}
-  for (const name of [...named('header'), ...ANYWHERE, ...ABOUT_FILES]) {
+  for (const name of new Set([...named('header'), ...ANYWHERE, ...ABOUT_FILES])) {
     const chance = NEEDED.includes(name) ? 0.95 : ABOUT_FILES.includes(name) ? 0.25 : 0.08
     if (random.chance(chance)) headers[name] = toHeader(text(name))
   }

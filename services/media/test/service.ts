@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { createLogger } from '@services/common/logger'
 import { createTestClock, type TestClock } from '@services/common/testing/clock'
+import { answerHolder, type HoldAnswer } from '@services/common/testing/held-answers'
 import { cloneTemplate } from '@services/common/testing/template-database'
 import type { FastifyInstance } from 'fastify'
 import { test as base, expect, inject } from 'vitest'
@@ -106,6 +107,9 @@ const PATIENT_REMOTE = {
   lowSpeed: { bytesPerSecond: 0, windowMs: 600_000, graceMs: 600_000 },
 }
 
+/** Holds each answer to the document that the service serves. */
+let holdAnswer: HoldAnswer | undefined
+
 /** The whole service on a database and a directory of its own, on a real port, with a clock in the test's hand. */
 export async function startTestService(
   settings: Record<string, string> = {},
@@ -130,7 +134,13 @@ export async function startTestService(
   const newToken: TestService['newToken'] = async ({ scopes, limits, expiresAt } = {}) =>
     createToken(deps, { name: 'test', scopes: scopes ?? ['write', 'read', 'delete'], limits, expiresAt })
   const { token } = await newToken()
-  const call = (method: string, path: string, init: RequestInit = {}) => send(method, resolve(url, path), init)
+  holdAnswer ??= await answerHolder(app, { mayHaveBody: ['POST /tus 201'] })
+  const call = async (method: string, path: string, init: RequestInit = {}) => {
+    const answer = await send(method, resolve(url, path), init)
+    const header = (name: string) => answer.headers.get(name) ?? undefined
+    holdAnswer?.(method, path, { status: answer.status, header, text: answer.text })
+    return answer
+  }
   const countRows = async () => {
     const { rows } = await deps.pool.query(
       'select (select count(*) from clips)::int as clips, (select count(*) from sources)::int as sources',

@@ -9,10 +9,13 @@ import { listLiveSessions, SessionInfoShape } from '../sessions/session-info.ts'
 
 const security = [{ user: [] }]
 
-const OwnSessionShape = Type.Object({
-  ...SessionInfoShape.properties,
-  current: Type.Boolean({ description: 'Whether it is the session of the token.' }),
-})
+const OwnSessionShape = Type.Object(
+  {
+    ...SessionInfoShape.properties,
+    current: Type.Boolean({ description: 'Whether it is the session of the token.' }),
+  },
+  { title: 'OwnSessionInfo' },
+)
 
 /** Where the user is signed in, and signing out there; in the scope of requireUser. */
 export const ownSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -20,6 +23,7 @@ export const ownSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asyn
     method: 'GET',
     url: '/user/sessions',
     schema: {
+      operationId: 'listSessions',
       tags: ['account'],
       summary: "The user's sessions, newest first",
       security,
@@ -36,6 +40,7 @@ export const ownSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asyn
     method: 'DELETE',
     url: '/user/sessions/:session_id',
     schema: {
+      operationId: 'endSession',
       tags: ['account'],
       summary: 'Ends one session of the user, the current one too',
       security,

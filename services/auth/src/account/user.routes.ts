@@ -6,7 +6,7 @@ import { apiError } from '../errors.ts'
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { givenProof, proofFields } from '../http/given-proof.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
+import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../http/shapes.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { FreeForm } from '../users/metadata.ts'
@@ -22,9 +22,11 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     method: 'GET',
     url: '/user',
     schema: {
+      operationId: 'getUser',
       tags: ['account'],
       summary: 'The user of the token',
       security,
+      requestHeaders: ['X-JWT-AUD'],
       response: { 200: UserShape, ...errorResponses(400, 401, 403) },
     },
     handler: async (request) => {
@@ -41,6 +43,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     method: 'PUT',
     url: '/user',
     schema: {
+      operationId: 'updateUser',
       tags: ['account'],
       summary: 'Changes the address, password and free-form data of the user',
       security,
@@ -50,9 +53,8 @@ export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
         phone: Type.Optional(Field),
         password: Type.Optional(Field),
         ...proofFields,
-        channel: Type.Optional(Field),
-        code_challenge: Type.Optional(Field),
-        code_challenge_method: Type.Optional(Field),
+        channel: Type.Optional(ChannelField),
+        ...pkceFields,
         data: Type.Optional(FreeForm),
         app_metadata: Type.Optional(FreeForm),
       }),

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
 import { type AuditSearch, listAuditEntries } from '../audit/audit.store.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
-import { PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
+import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { FreeForm } from '../users/metadata.ts'
 
@@ -11,12 +12,15 @@ import { FreeForm } from '../users/metadata.ts'
 const MAX_COUNTED = 10_000
 const MAX_TEXT_LENGTH = 255
 
-const AuditEntryShape = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  payload: FreeForm,
-  created_at: Type.String({ format: 'date-time' }),
-  ip_address: Type.String(),
-})
+const AuditEntryShape = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    payload: FreeForm,
+    created_at: Type.String({ format: 'date-time' }),
+    ip_address: Type.String(),
+  },
+  { title: 'AuditEntry' },
+)
 
 /** GET /admin/audit; in the scope of requireAdmin. */
 export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps: { db } }) => {
@@ -24,6 +28,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     method: 'GET',
     url: '/admin/audit',
     schema: {
+      operationId: 'listAuditEntries',
       tags: ['admin'],
       summary: 'The audit log, newest first',
       description: `\`X-Total-Count\` and the last page of \`Link\` count up to ${MAX_COUNTED} entries; later pages are there.`,
@@ -34,7 +39,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
           Type.String({ description: '`author:…`, `action:…` or `type:…`: a part of it, in whatever case.' }),
         ),
       }),
-      response: { 200: Type.Array(AuditEntryShape), ...errorResponses(400, 401, 403) },
+      response: { 200: withHeaders(Type.Array(AuditEntryShape), ...PAGE_HEADERS), ...errorResponses(400, 401, 403) },
     },
     handler: async (request, reply) => {
       const page = parsePage(request.query)

@@ -10,7 +10,8 @@ import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { createUser } from './create-user.ts'
 import { readUserFields, UserFields } from './user-fields.ts'
 
-const NewUserBody = Type.Object({
+const NewUserBody = Type.Object(
+  {
   id: Type.Optional(Type.String({ description: 'A UUID, but not the nil UUID; made up when absent.' })),
   aud: Type.Optional(Type.String({ description: 'Default: the header `X-JWT-AUD`, else AUTH_JWT_AUD.' })),
   password_hash: Type.Optional(
@@ -20,7 +21,9 @@ const NewUserBody = Type.Object({
     }),
   ),
   ...UserFields,
-})
+},
+  { title: 'NewUser' },
+)
 
 /** Creates a user, with an id of the caller's own (the specification's path) or without; in the scope of requireAdmin. */
 export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -30,13 +33,14 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
       'Needs an e-mail address or a phone number. Sends no message: an address counts as proven where `email_confirm` or `phone_confirm` is true, and otherwise waits for a link or code that is asked for later. A password need not be strong; without `password` and `password_hash` the user has none and signs in by link or code. A duplicate is 422: `email_exists`, `phone_exists`, or `user_already_exists` for the id.',
     security: [{ admin: [] }],
     body: NewUserBody,
+    requestHeaders: ['X-JWT-AUD'],
     response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422) },
   }
 
   app.route({
     method: 'POST',
     url: '/admin/users',
-    schema: { ...schema, summary: 'Creates a user' },
+    schema: { ...schema, operationId: 'adminCreateUser', summary: 'Creates a user' },
     handler: (request) => create(request, request.body),
   })
 
@@ -45,6 +49,7 @@ export const createUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async
     url: '/admin/users/:user_id',
     schema: {
       ...schema,
+      operationId: 'adminCreateUserWithId',
       summary: 'Creates a user with this id',
       params: Type.Object({ user_id: Type.String() }),
       response: { ...schema.response, ...errorResponses(404) },

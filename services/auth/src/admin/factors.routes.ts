@@ -17,6 +17,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     method: 'GET',
     url,
     schema: {
+      operationId: 'adminListFactors',
       tags: ['admin'],
       summary: "A user's second factors, oldest first",
       security,
@@ -30,6 +31,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     method: 'PUT',
     url: `${url}/:factor_id`,
     schema: {
+      operationId: 'adminUpdateFactor',
       tags: ['admin'],
       summary: 'Renames a second factor, or changes the number of one',
       security,
@@ -49,6 +51,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     method: 'DELETE',
     url: `${url}/:factor_id`,
     schema: {
+      operationId: 'adminDeleteFactor',
       tags: ['admin'],
       summary: 'Removes a second factor, for a user who lost it',
       description: 'Sessions that were raised with it are aal1 again.',

@@ -5,21 +5,24 @@ import { apiError } from '../errors.ts'
 import { adminOf } from '../http/admin-only.ts'
 import { adminAudience } from '../http/authenticate.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
+import { choiceOf, errorResponses, Field, NeededField, RedirectQuery } from '../http/shapes.ts'
 import { isPermitted } from '../redirects/redirect-rules.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { FreeForm } from '../users/metadata.ts'
 import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { GENERATED_TYPES, type GeneratedType, generateLink } from './generate-link.ts'
 
-const GeneratedLink = Type.Object({
-  ...UserShape.properties,
-  action_link: Type.String({ description: 'What the mail would link to.' }),
-  email_otp: Type.String(),
-  hashed_token: Type.String({ description: 'For POST /verify as token_hash.' }),
-  verification_type: Type.String(),
-  redirect_to: Type.String(),
-})
+const GeneratedLink = Type.Object(
+  {
+    ...UserShape.properties,
+    action_link: Type.String({ description: 'What the mail would link to.' }),
+    email_otp: Type.String(),
+    hashed_token: Type.String({ description: 'For POST /verify as token_hash.' }),
+    verification_type: Type.String(),
+    redirect_to: Type.String(),
+  },
+  { title: 'GeneratedLink' },
+)
 
 /** POST /admin/generate_link: the link of a mail, for admins who send it themselves. */
 export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -28,13 +31,15 @@ export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = asy
     method: 'POST',
     url: '/admin/generate_link',
     schema: {
+      operationId: 'adminGenerateLink',
       tags: ['admin'],
       summary: 'Makes the link of a mail without sending it',
       security: [{ admin: [] }],
       querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
       body: Type.Object({
-        type: Type.Optional(Type.String({ description: GENERATED_TYPES.join(', ') })),
-        email: Type.Optional(Field),
+        type: Type.Optional(choiceOf(GENERATED_TYPES, { required: true })),
+        email: Type.Optional(NeededField),
         new_email: Type.Optional(Field),
         password: Type.Optional(Field),
         data: Type.Optional(FreeForm),

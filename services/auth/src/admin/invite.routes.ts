@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts'
 import { adminOf } from '../http/admin-only.ts'
 import { adminAudience } from '../http/authenticate.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
+import { errorResponses, NeededField, RedirectQuery } from '../http/shapes.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { FreeForm } from '../users/metadata.ts'
 import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
@@ -16,11 +16,13 @@ export const inviteRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/invite',
     schema: {
+      operationId: 'inviteUser',
       tags: ['admin'],
       summary: 'Invites somebody by mail',
       security: [{ admin: [] }],
       querystring: RedirectQuery,
-      body: Type.Object({ email: Type.Optional(Field), data: Type.Optional(FreeForm) }),
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({ email: Type.Optional(NeededField), data: Type.Optional(FreeForm) }),
       response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {

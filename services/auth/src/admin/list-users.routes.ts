@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument, withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { adminAudience } from '../http/authenticate.ts'
-import { linkTo, PageQuery, pageHeaders, parseLimit, parsePage } from '../http/paging.ts'
-import { errorResponses } from '../http/shapes.ts'
+import { linkTo, PAGE_HEADERS, PageQuery, pageHeaders, parseLimit, parsePage } from '../http/paging.ts'
+import { choiceOf, errorResponses } from '../http/shapes.ts'
 import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../users/list-users.store.ts'
 import { toRegisteredBody, UserShape } from '../users/user-shape.ts'
 import { formatCursor, parseCursor } from './user-cursor.ts'
@@ -12,22 +13,30 @@ import { parseFilter } from './user-input.ts'
 
 const ListQuery = Type.Object({
   ...PageQuery,
-  sort: Type.Optional(Type.String({ description: '`created_at`, `created_at asc` or `created_at desc`.' })),
+  sort: Type.Optional(choiceOf(['created_at', 'created_at asc', 'created_at desc'])),
   filter: Type.Optional(Type.String({ description: 'Part of an e-mail address or of `user_metadata.full_name`.' })),
-  limit: Type.Optional(Type.String({ description: 'Walks by cursor instead of by page; default 50, at most 1000.' })),
+  limit: Type.Optional(
+    Type.String({
+      description: 'Walks by cursor instead of by page; more than 1000 are given as 1000.',
+      ...inDocument({ type: 'integer', minimum: 1, default: 50 }),
+    }),
+  ),
   cursor: Type.Optional(Type.String({ description: '`next_cursor` of the answer before.' })),
 })
 
-const UserListShape = Type.Object({
-  users: Type.Array(UserShape),
-  aud: Type.String(),
-  pagination: Type.Optional(
-    Type.Object(
-      { next_cursor: Type.Optional(Type.String()), has_more: Type.Boolean() },
-      { description: 'Only when walking by cursor.' },
+const UserListShape = Type.Object(
+  {
+    users: Type.Array(UserShape),
+    aud: Type.String(),
+    pagination: Type.Optional(
+      Type.Object(
+        { next_cursor: Type.Optional(Type.String()), has_more: Type.Boolean() },
+        { description: 'Only when walking by cursor.' },
+      ),
     ),
-  ),
-})
+  },
+  { title: 'UserList' },
+)
 
 /** GET /admin/users; in the scope of requireAdmin. By page, or by cursor when only `limit` or `cursor` is given. */
 export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -35,12 +44,14 @@ export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     method: 'GET',
     url: '/admin/users',
     schema: {
+      operationId: 'adminListUsers',
       tags: ['admin'],
       summary: 'Users of the audience, newest first; by cursor oldest first',
       description: 'Pages carry `X-Total-Count` and `Link` (next, last); a cursor carries `Link` (next) alone.',
       security: [{ admin: [] }],
       querystring: ListQuery,
-      response: { 200: UserListShape, ...errorResponses(400, 401, 403) },
+      requestHeaders: ['X-JWT-AUD'],
+      response: { 200: withHeaders(UserListShape, ...PAGE_HEADERS), ...errorResponses(400, 401, 403) },
     },
     handler: async (request, reply) => {
       const { query, url } = request

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
 import type { MessageChannel, MessageState } from '../db/tables.ts'
 import { UUID } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { adminOf } from '../http/admin-only.ts'
-import { PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
-import { errorResponses } from '../http/shapes.ts'
+import { PAGE_HEADERS, PageQuery, pageHeaders, parsePage } from '../http/paging.ts'
+import { choiceOf, errorResponses } from '../http/shapes.ts'
 import { listMessages, type VisibleMessage } from '../messages/messages.store.ts'
 import { noSuchMessage, retryMessage } from '../messages/retry-message.ts'
 
@@ -19,19 +20,22 @@ const MAX_COUNTED = 10_000
 const OneOf = <Name extends string>(names: readonly Name[]) => Type.Unsafe<Name>(Type.String({ enum: [...names] }))
 const Time = Type.String({ format: 'date-time' })
 
-const MessageShape = Type.Object({
-  id: Type.String(),
-  user_id: Type.Union([Type.String(), Type.Null()]),
-  channel: OneOf(CHANNELS),
-  kind: Type.String(),
-  state: OneOf(STATES),
-  attempts: Type.Integer(),
-  last_error: Type.Union([Type.String(), Type.Null()]),
-  provider: Type.Union([Type.String(), Type.Null()]),
-  provider_message_id: Type.Union([Type.String(), Type.Null()]),
-  created_at: Time,
-  sent_at: Type.Union([Time, Type.Null()]),
-})
+const MessageShape = Type.Object(
+  {
+    id: Type.String(),
+    user_id: Type.Union([Type.String(), Type.Null()]),
+    channel: OneOf(CHANNELS),
+    kind: Type.String(),
+    state: OneOf(STATES),
+    attempts: Type.Integer(),
+    last_error: Type.Union([Type.String(), Type.Null()]),
+    provider: Type.Union([Type.String(), Type.Null()]),
+    provider_message_id: Type.Union([Type.String(), Type.Null()]),
+    created_at: Time,
+    sent_at: Type.Union([Time, Type.Null()]),
+  },
+  { title: 'Message' },
+)
 
 const security = [{ admin: [] }]
 
@@ -41,17 +45,21 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     method: 'GET',
     url: '/admin/messages',
     schema: {
+      operationId: 'listMessages',
       tags: ['admin'],
       summary: 'Mail and SMS on their way out and what became of them, newest first',
       description: `\`X-Total-Count\` and the last page of \`Link\` count up to ${MAX_COUNTED} messages; later pages are there.`,
       security,
       querystring: Type.Object({
         user_id: Type.Optional(Type.String()),
-        state: Type.Optional(Type.String({ description: STATES.join(', ') })),
-        channel: Type.Optional(Type.String({ description: CHANNELS.join(', ') })),
+        state: Type.Optional(choiceOf(STATES)),
+        channel: Type.Optional(choiceOf(CHANNELS)),
         ...PageQuery,
       }),
-      response: { 200: Type.Object({ messages: Type.Array(MessageShape) }), ...errorResponses(400, 401, 403) },
+      response: {
+        200: withHeaders(Type.Object({ messages: Type.Array(MessageShape) }), ...PAGE_HEADERS),
+        ...errorResponses(400, 401, 403),
+      },
     },
     handler: async (request, reply) => {
       const userId = request.query.user_id
@@ -69,6 +77,7 @@ export const messagesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     method: 'POST',
     url: '/admin/messages/:message_id/retry',
     schema: {
+      operationId: 'retryMessage',
       tags: ['admin'],
       summary: 'Sends a failed message again',
       security,

@@ -17,6 +17,7 @@ export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'GET',
     url: '/admin/users/:user_id/sessions',
     schema: {
+      operationId: 'adminListSessions',
       tags: ['admin'],
       summary: "A user's sessions, newest first",
       security,
@@ -30,6 +31,7 @@ export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'DELETE',
     url: '/admin/users/:user_id/sessions',
     schema: {
+      operationId: 'adminEndSessions',
       tags: ['admin'],
       summary: 'Signs a user out everywhere',
       security,
@@ -46,6 +48,7 @@ export const adminSessionsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'DELETE',
     url: '/admin/users/:user_id/sessions/:session_id',
     schema: {
+      operationId: 'adminEndSession',
       tags: ['admin'],
       summary: 'Ends one session of a user',
       security,

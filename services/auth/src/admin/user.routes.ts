@@ -19,6 +19,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     method: 'GET',
     url,
     schema: {
+      operationId: 'adminGetUser',
       tags: ['admin'],
       summary: 'One user, soft-deleted ones too',
       security,
@@ -32,6 +33,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     method: 'PUT',
     url,
     schema: {
+      operationId: 'adminUpdateUser',
       tags: ['admin'],
       summary: 'Changes a user at once, without any mail',
       description: 'A new password ends all sessions. Metadata is merged at the top level; null removes a key.',
@@ -50,6 +52,7 @@ export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     method: 'DELETE',
     url,
     schema: {
+      operationId: 'adminDeleteUser',
       tags: ['admin'],
       summary: 'Deletes a user',
       description:

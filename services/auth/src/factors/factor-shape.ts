@@ -1,20 +1,27 @@
+import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import type { FactorJson } from '../db/tables.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
 
 /** A second factor as the user and admins see it: never a secret. */
-export const FactorShape = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  status: Type.String({ description: 'unverified, or verified once it was proven.' }),
-  friendly_name: Type.Optional(Type.String()),
-  factor_type: Type.String({ description: 'totp, phone, webauthn or recovery_code.' }),
-  phone: Type.Optional(Type.String({ description: 'In E.164, with the leading +.' })),
-  last_challenged_at: Type.Optional(Timestamp),
-  web_authn_aaguid: Type.Optional(Type.String({ description: 'The model of a security key.' })),
-})
+export const FactorShape = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    status: Type.String({
+      description: 'verified once it was proven.',
+      ...inDocument({ enum: ['unverified', 'verified'] }),
+    }),
+    friendly_name: Type.Optional(Type.String()),
+    factor_type: Type.String(inDocument({ enum: ['totp', 'phone', 'webauthn', 'recovery_code'] })),
+    phone: Type.Optional(Type.String({ description: 'In E.164, with the leading +.' })),
+    last_challenged_at: Type.Optional(Timestamp),
+    web_authn_aaguid: Type.Optional(Type.String({ description: 'The model of a security key.' })),
+  },
+  { title: 'Factor' },
+)
 
 export type FactorBody = Type.Static<typeof FactorShape>
 

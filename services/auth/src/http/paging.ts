@@ -1,10 +1,18 @@
+import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { apiError } from '../errors.ts'
 
 /** The query of every list with pages; an empty value is as good as none, clients send `page=&per_page=`. */
 export const PageQuery = {
-  page: Type.Optional(Type.String({ description: 'From 1 on; default 1, and so is 0.' })),
-  per_page: Type.Optional(Type.String({ description: 'Default 50; more than 1000 are given as 1000.' })),
+  page: Type.Optional(
+    Type.String({ description: 'From 1 on, and 0 is 1.', ...inDocument({ type: 'integer', minimum: 0, default: 1 }) }),
+  ),
+  per_page: Type.Optional(
+    Type.String({
+      description: 'More than 1000 are given as 1000.',
+      ...inDocument({ type: 'integer', minimum: 1, default: 50 }),
+    }),
+  ),
 }
 
 export interface Page {
@@ -32,6 +40,9 @@ function parseCount(field: string, text: string | undefined): number | undefined
   if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text)
   throw apiError('validation_failed', { message: `${field} must be a whole number from 1 on` })
 }
+
+/** What `pageHeaders` gives, by name. */
+export const PAGE_HEADERS = ['X-Total-Count', 'Link']
 
 /** X-Total-Count and Link of one page: the next if there is one, and the last, which is 0 when there is nothing. */
 export function pageHeaders(url: string, page: Page, total: number) {

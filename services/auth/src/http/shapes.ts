@@ -1,3 +1,4 @@
+import { inDocument, withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
 
 /** Documented error bodies: the older form is the default, see error-bodies.ts. */
@@ -9,7 +10,11 @@ export const ErrorShape = Type.Object(
     message: Type.Optional(Type.String()),
     error_id: Type.Optional(Type.String()),
   },
-  { additionalProperties: true, description: 'Older form: code (status), error_code, msg. Newer form: code, message.' },
+  {
+    title: 'Error',
+    additionalProperties: true,
+    description: 'Older form: code (status), error_code, msg. Newer form: code, message.',
+  },
 )
 
 /** The error answers a route documents, by status. */
@@ -22,3 +27,25 @@ export const Field = Type.String()
 export const Empty = Type.Object({})
 /** Where the link of a mail leads; see redirect-target.ts. */
 export const RedirectQuery = Type.Object({ redirect_to: Type.Optional(Type.String()) })
+
+/** One of these; another one is refused by the handler, in words of its own. */
+export const choiceOf = (names: readonly string[], members: Parameters<typeof inDocument>[0] = {}) =>
+  Type.String(inDocument({ enum: names, ...members }))
+
+/** A field without which the handler refuses the request, in words of its own. */
+export const NeededField = Type.String(inDocument({ required: true }))
+
+/** RFC 7636, in a query or a body. */
+export const pkceFields = {
+  code_challenge: Type.Optional(Type.String()),
+  code_challenge_method: Type.Optional(choiceOf(['s256', 'S256', 'plain'])),
+}
+
+/** How a code comes to a phone. */
+export const ChannelField = choiceOf(['sms', 'whatsapp'])
+
+/** An answer without a body, to follow. */
+export const Redirect = withHeaders(Type.Null(), 'Location')
+
+/** A page for people. */
+export const HtmlPage = Type.Unsafe<string>({ content: { 'text/html': { schema: Type.String() } } })

@@ -11,13 +11,16 @@ interface JwksOptions {
   config: { jwt: { issuer: string }; server: { externalUrl: string } }
 }
 
-const OpenidConfiguration = Type.Object({
-  issuer: Type.String({ description: '`iss` of access tokens.' }),
-  jwks_uri: Type.String(),
-  id_token_signing_alg_values_supported: Type.Array(Type.String(), { description: 'What tokens are signed with.' }),
-  subject_types_supported: Type.Array(Type.String()),
-  claims_supported: Type.Array(Type.String()),
-})
+const OpenidConfiguration = Type.Object(
+  {
+    issuer: Type.String({ description: '`iss` of access tokens.' }),
+    jwks_uri: Type.String(),
+    id_token_signing_alg_values_supported: Type.Array(Type.String(), { description: 'What tokens are signed with.' }),
+    subject_types_supported: Type.Array(Type.String()),
+    claims_supported: Type.Array(Type.String()),
+  },
+  { title: 'OpenidConfiguration' },
+)
 
 export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { keys, config }) => {
   app.addHook('onSend', async (_request, reply) => {
@@ -28,6 +31,7 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { 
     method: 'GET',
     url: '/.well-known/jwks.json',
     schema: {
+      operationId: 'getJwks',
       tags: ['service'],
       summary: 'Public keys that access tokens are verified with; empty while only a shared secret is configured',
       response: {
@@ -42,6 +46,7 @@ export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { 
     method: 'GET',
     url: '/.well-known/openid-configuration',
     schema: {
+      operationId: 'getOpenidConfiguration',
       tags: ['service'],
       summary: 'Where verifiers of access tokens find issuer and keys (OpenID Connect Discovery)',
       response: { 200: OpenidConfiguration, ...errorResponses() },

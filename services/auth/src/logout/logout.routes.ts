@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { audit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
@@ -18,12 +19,16 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/logout',
     schema: {
+      operationId: 'signOut',
       tags: ['account'],
       summary: "Ends the user's sessions",
       security: [{ user: [] }],
       querystring: Type.Object({
         scope: Type.Optional(
-          Type.String({ description: 'global (default), local: this session, others: all but this.' }),
+          Type.String({
+            description: 'local: this session, others: all but this.',
+            ...inDocument({ enum: ['global', 'local', 'others'], default: 'global' }),
+          }),
         ),
       }),
       response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 413) },

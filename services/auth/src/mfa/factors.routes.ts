@@ -7,7 +7,7 @@ import { requireLiveSession } from '../http/authenticate.ts'
 import { clientOf } from '../http/client.ts'
 import { givenProof, ProofBody, proofFields } from '../http/given-proof.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
-import { errorResponses, Field } from '../http/shapes.ts'
+import { ChannelField, choiceOf, errorResponses, Field } from '../http/shapes.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { challengeFactor } from './challenge-factor.ts'
@@ -19,14 +19,17 @@ const security = [{ user: [] }]
 const params = Type.Object({ factor_id: Type.String() })
 const Id = Type.String({ format: 'uuid' })
 
-export const VerifiedShape = Type.Object({
-  ...SessionShape.properties,
-  recovery_codes: Type.Optional(
-    Type.Array(Type.String(), {
-      description: 'With the first proven factor: codes that each replace it once. They are shown this one time.',
-    }),
-  ),
-})
+export const VerifiedShape = Type.Object(
+  {
+    ...SessionShape.properties,
+    recovery_codes: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'With the first proven factor: codes that each replace it once. They are shown this one time.',
+      }),
+    ),
+  },
+  { title: 'RaisedSession' },
+)
 
 /** Who may have second factors: users with a live session that are not anonymous. */
 export function requireFactorUser(request: FastifyRequest): LiveCaller {
@@ -46,11 +49,12 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     method: 'POST',
     url: '/factors',
     schema: {
+      operationId: 'enrollFactor',
       tags: ['second factors'],
       summary: 'Begins a second factor, which counts once it is verified',
       security,
       body: Type.Object({
-        factor_type: Type.Optional(Type.String({ description: 'totp, phone or webauthn.' })),
+        factor_type: Type.Optional(choiceOf(['totp', 'phone', 'webauthn'], { required: true })),
         friendly_name: Type.Optional(Field),
         issuer: Type.Optional(Type.String({ description: 'What an authenticator app shows; the site by default.' })),
         phone: Type.Optional(Field),
@@ -87,13 +91,14 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     method: 'POST',
     url: '/factors/:factor_id/challenge',
     schema: {
+      operationId: 'challengeFactor',
       tags: ['second factors'],
       summary: 'Asks for a proof of a second factor',
       security,
       params,
       body: Type.Union([
         Type.Object({
-          channel: Type.Optional(Type.String({ description: 'To a phone: sms or whatsapp.' })),
+          channel: Type.Optional(ChannelField),
           webauthn: Type.Optional(Type.Unknown({ description: 'To a security key: rpId, rpOrigins.' })),
         }),
         Type.Null(),
@@ -126,6 +131,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     method: 'POST',
     url: '/factors/:factor_id/verify',
     schema: {
+      operationId: 'verifyFactor',
       tags: ['second factors'],
       summary: 'Proves a second factor: the session is aal2 afterwards and has a new refresh token',
       security,
@@ -158,6 +164,7 @@ export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     method: 'DELETE',
     url: '/factors/:factor_id',
     schema: {
+      operationId: 'unenrollFactor',
       tags: ['second factors'],
       summary: 'Removes a second factor; a proven one needs a session of aal2',
       security,

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
@@ -21,13 +22,16 @@ const security = [{ user: [] }]
 const tags = ['second factors']
 const Id = Type.String({ format: 'uuid' })
 const Kind = Type.Literal('recovery_code')
-const CodesShape = Type.Object({
-  id: Id,
-  type: Kind,
-  friendly_name: Type.String(),
-  total: Type.Integer(),
-  codes: Type.Array(Type.String(), { description: 'Shown this one time.' }),
-})
+const CodesShape = Type.Object(
+  {
+    id: Id,
+    type: Kind,
+    friendly_name: Type.String(),
+    total: Type.Integer(),
+    codes: Type.Array(Type.String(), { description: 'Shown this one time.' }),
+  },
+  { title: 'RecoveryCodes' },
+)
 
 /** Codes that each replace a lost second factor once; in the scope of requireUser. */
 export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -38,6 +42,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'GET',
     url,
     schema: {
+      operationId: 'getRecoveryCodes',
       tags,
       summary: 'How many recovery codes are left',
       security,
@@ -53,6 +58,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'POST',
     url,
     schema: {
+      operationId: 'createRecoveryCodes',
       tags,
       summary: 'Makes recovery codes for a user who has none; needs a session of aal2',
       security,
@@ -71,6 +77,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'POST',
     url: `${url}/regenerate`,
     schema: {
+      operationId: 'regenerateRecoveryCodes',
       tags,
       summary: 'Replaces the recovery codes; their id and name stay. Needs a session of aal2',
       security,
@@ -88,10 +95,15 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'POST',
     url: `${url}/verify`,
     schema: {
+      operationId: 'verifyRecoveryCode',
       tags,
       summary: 'Uses up a recovery code: the session is aal2 afterwards and has a new refresh token',
       security,
-      body: Type.Object({ code: Type.Optional(Type.String({ description: 'Case, spaces and dashes do not count.' })) }),
+      body: Type.Object({
+        code: Type.Optional(
+          Type.String({ description: 'Case, spaces and dashes do not count.', ...inDocument({ required: true }) }),
+        ),
+      }),
       response: { 200: SessionShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
     },
     handler: async (request) => {
@@ -109,6 +121,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'DELETE',
     url,
     schema: {
+      operationId: 'deleteRecoveryCodes',
       tags,
       summary: 'Removes the recovery codes; needs a session of aal2',
       security,

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { parsePkce } from '../auth-codes/pkce.ts'
@@ -7,7 +8,7 @@ import { apiError } from '../errors.ts'
 import { bindBrowser } from '../http/attempt-cookie.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
-import { errorResponses } from '../http/shapes.ts'
+import { errorResponses, pkceFields, Redirect } from '../http/shapes.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findUserIdByLinkHash } from '../one-time-tokens/one-time-tokens.store.ts'
 import { addressToBegin, beginSignIn, type SignInOrder } from './begin-sign-in.ts'
@@ -15,13 +16,12 @@ import { addressToBegin, beginSignIn, type SignInOrder } from './begin-sign-in.t
 /** Whatever else is in the query goes on to the provider: `prompt`, `login_hint`, `access_type` and the like. */
 export const AuthorizeQuery = Type.Object(
   {
-    provider: Type.Optional(Type.String({ description: 'Name of the provider.' })),
+    provider: Type.Optional(Type.String({ description: 'Name of the provider.', ...inDocument({ required: true }) })),
     scopes: Type.Optional(Type.String({ description: 'Asked for beside the usual ones.' })),
     redirect_to: Type.Optional(Type.String()),
-    code_challenge: Type.Optional(Type.String()),
-    code_challenge_method: Type.Optional(Type.String()),
+    ...pkceFields,
     invite_token: Type.Optional(Type.String({ description: 'Token of the link an invited user got.' })),
-    skip_http_redirect: Type.Optional(Type.String()),
+    skip_http_redirect: Type.Optional(Type.String(inDocument({ type: 'boolean' }))),
   },
   { additionalProperties: Type.String({ maxLength: 2048 }), maxProperties: 50 },
 )
@@ -40,10 +40,12 @@ export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async 
     url: '/authorize',
     exposeHeadRoute: false,
     schema: {
+      operationId: 'beginExternalSignIn',
       tags: ['external sign-in'],
       summary: 'Sends the browser to a provider, which sends it back to /callback',
       querystring: AuthorizeQuery,
-      response: { 302: Type.Null(), ...errorResponses(400, 404, 429) },
+      requestHeaders: ['X-JWT-AUD'],
+      response: { 302: Redirect, ...errorResponses(400, 404, 429) },
     },
     handler: async (request, reply) => {
       await deps.limits.byAddress(request, 'authorize')

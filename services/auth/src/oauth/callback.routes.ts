@@ -3,6 +3,7 @@
 
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
+import { inDocument } from '@services/common/documented'
 import { explainFailure } from '@services/common/error-handler'
 import { unseal } from '@services/common/sealed'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -17,7 +18,7 @@ import { errorAnswers } from '../http/error-bodies.ts'
 import { acceptLanguageOf, mailContextOf } from '../http/mail-context.ts'
 import { isProven, provePage } from '../http/page-cookie.ts'
 import { isPrefetch } from '../http/prefetch.ts'
-import { errorResponses } from '../http/shapes.ts'
+import { errorResponses, HtmlPage, Redirect } from '../http/shapes.ts'
 import type { Linking } from '../identities/link-identity.ts'
 import { BUTTON_PAGE_CSP } from '../pages/button-page.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
@@ -51,6 +52,10 @@ const CallbackQuery = Type.Object(
   },
   { additionalProperties: Type.String() },
 )
+const CallbackForm = Type.Object(CallbackQuery.properties, {
+  additionalProperties: Type.String(),
+  ...inDocument({ required: false }),
+})
 
 export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const { config } = deps
@@ -187,10 +192,11 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     attachValidation: true,
     exposeHeadRoute: false,
     schema: {
+      operationId: 'finishExternalSignIn',
       tags: ['external sign-in'],
       summary: 'Where a provider sends the browser back to',
       querystring: CallbackQuery,
-      response: { 200: Type.String(), 204: Type.Null(), 302: Type.Null(), 303: Type.Null(), ...errorResponses(400) },
+      response: { 200: HtmlPage, 204: Type.Null(), 302: Redirect, 303: Redirect, ...errorResponses(400) },
     },
     handler: async (request, reply) => {
       if (isPrefetch(request)) return reply.code(204).send(null)
@@ -204,11 +210,12 @@ export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (
     // The browser is sent on even then.
     attachValidation: true,
     schema: {
+      operationId: 'finishExternalSignInByForm',
       tags: ['external sign-in'],
       summary: 'The same for providers that answer by a form',
       consumes: ['application/x-www-form-urlencoded'],
-      body: CallbackQuery,
-      response: { 302: Type.Null(), 303: Type.Null(), ...errorResponses(400, 413) },
+      body: CallbackForm,
+      response: { 302: Redirect, 303: Redirect, ...errorResponses(400, 413) },
     },
     handler: (request, reply) => arrive(request, reply, request.body as Record<string, string>),
   })

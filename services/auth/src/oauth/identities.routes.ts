@@ -9,7 +9,7 @@ import { requireFresh, requireSecondFactor, spendNonce } from '../freshness/requ
 import { callerOf, requireLiveSession } from '../http/authenticate.ts'
 import { givenProof, ProofBody } from '../http/given-proof.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
-import { Empty, errorResponses } from '../http/shapes.ts'
+import { Empty, errorResponses, Redirect } from '../http/shapes.ts'
 import { unlinkIdentity } from '../identities/unlink-identity.ts'
 import { endSessionsOfIdentity } from '../sessions/end-sessions.store.ts'
 import { withLockedCaller } from '../sessions/locked-caller.ts'
@@ -31,10 +31,12 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'GET',
     url: '/user/identities/authorize',
     schema: {
+      operationId: 'beginLinkingIdentity',
       tags: ['external sign-in'],
       summary: 'Sends the browser to a provider, whose account becomes one more of the user',
       security,
       querystring: AuthorizeQuery,
+      requestHeaders: ['X-JWT-AUD'],
       response: {
         200: Type.Object({
           url: Type.String({
@@ -42,7 +44,7 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
               "With skip_http_redirect=true. A page for the user's browser, whose button goes to the provider.",
           }),
         }),
-        302: Type.Null(),
+        302: Redirect,
         ...errorResponses(400, 401, 403, 404, 429),
       },
     },
@@ -66,11 +68,13 @@ export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
     method: 'DELETE',
     url: '/user/identities/:identity_id',
     schema: {
+      operationId: 'unlinkIdentity',
       tags: ['external sign-in'],
       summary: 'Takes an identity off the user',
       security,
       params: Type.Object({ identity_id: Type.String() }),
       body: ProofBody,
+      requestHeaders: ['X-JWT-AUD'],
       response: { 200: Empty, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
     },
     handler: async (request) => {

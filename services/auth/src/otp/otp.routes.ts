@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/documented'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { parsePkce } from '../auth-codes/pkce.ts'
@@ -9,7 +10,7 @@ import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
 import { limitKeyOf, networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
+import { ChannelField, Empty, errorResponses, Field, NeededField, pkceFields, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
 import { FreeForm, requireModestMetadata } from '../users/metadata.ts'
@@ -18,14 +19,13 @@ import { sendSignIn } from './send-sign-in.ts'
 const SignInBody = Type.Object({
   email: Type.Optional(Field),
   data: Type.Optional(FreeForm),
-  code_challenge: Type.Optional(Field),
-  code_challenge_method: Type.Optional(Field),
+  ...pkceFields,
   ...captchaFields,
 })
 const OtpBody = Type.Object({
   ...SignInBody.properties,
   phone: Type.Optional(Field),
-  channel: Type.Optional(Field),
+  channel: Type.Optional(ChannelField),
   create_user: Type.Optional(
     Type.Boolean({ description: 'Whether an unknown address becomes an account.', default: true }),
   ),
@@ -70,9 +70,11 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     method: 'POST',
     url: '/otp',
     schema: {
+      operationId: 'sendOtp',
       tags: ['sign-in'],
       summary: 'Sends a link or code to sign in with',
       querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
       body: OtpBody,
       response: { 200: OtpAnswer, ...errorResponses(400, 413, 422, 429) },
     },
@@ -99,12 +101,14 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     method: 'POST',
     url: '/magiclink',
     schema: {
+      operationId: 'sendMagicLink',
       tags: ['sign-in'],
       summary: 'Sends a link to sign in with; deprecated in favour of /otp',
       deprecated: true,
       querystring: RedirectQuery,
-      body: SignInBody,
-      response: { 200: Empty, ...errorResponses(400, 413, 422, 429) },
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({ ...SignInBody.properties, email: Type.Optional(NeededField) }),
+      response: { 200: withHeaders(Empty, 'Deprecation', 'Link'), ...errorResponses(400, 413, 422, 429) },
     },
     handler: async (request, reply) => {
       if (!toldOfMagicLink) request.log.warn('POST /magiclink is deprecated, use POST /otp; this is said once')

@@ -13,6 +13,7 @@ export const reauthenticateRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = a
     url: '/reauthenticate',
     exposeHeadRoute: false,
     schema: {
+      operationId: 'reauthenticate',
       tags: ['account'],
       summary: 'Sends a nonce that PUT /user demands for a new password',
       security: [{ user: [] }],

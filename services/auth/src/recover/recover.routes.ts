@@ -7,7 +7,7 @@ import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
 import { limitKeyOf, networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { Empty, errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
+import { Empty, errorResponses, NeededField, pkceFields, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
 import { parseEmail } from '../users/email-address.ts'
 
@@ -18,13 +18,14 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
     method: 'POST',
     url: '/recover',
     schema: {
+      operationId: 'recoverPassword',
       tags: ['sign-in'],
       summary: 'Sends a link to set a new password with',
       querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
       body: Type.Object({
-        email: Type.Optional(Field),
-        code_challenge: Type.Optional(Field),
-        code_challenge_method: Type.Optional(Field),
+        email: Type.Optional(NeededField),
+        ...pkceFields,
         ...captchaFields,
       }),
       response: { 200: Empty, ...errorResponses(400, 413, 429) },

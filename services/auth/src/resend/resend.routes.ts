@@ -8,7 +8,7 @@ import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
 import { networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
+import { choiceOf, errorResponses, Field, pkceFields, RedirectQuery } from '../http/shapes.ts'
 import { type MessageRequest, requestMessage } from '../one-time-messages/message-request.ts'
 import { sendAgain } from './send-again.ts'
 
@@ -27,15 +27,16 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/resend',
     schema: {
+      operationId: 'resend',
       tags: ['sign-up'],
       summary: 'Sends a pending confirmation again',
       querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
       body: Type.Object({
-        type: Type.Optional(Type.String({ description: Object.keys(TYPES).join(', ') })),
+        type: Type.Optional(choiceOf(Object.keys(TYPES), { required: true })),
         email: Type.Optional(Field),
         phone: Type.Optional(Field),
-        code_challenge: Type.Optional(Field),
-        code_challenge_method: Type.Optional(Field),
+        ...pkceFields,
         ...captchaFields,
       }),
       response: {

@@ -1,3 +1,4 @@
+import { inDocument } from '@services/common/documented'
 import type { Kysely } from 'kysely'
 import { Type } from 'typebox'
 import type { DB } from '../db/tables.ts'
@@ -7,17 +8,20 @@ import { listSessions } from './sessions.store.ts'
 const Timestamp = Type.String({ format: 'date-time' })
 
 /** A session as its owner and admins see it: enough to recognise a device by, nothing to act with. */
-export const SessionInfoShape = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  created_at: Timestamp,
-  refreshed_at: Timestamp,
-  not_after: Type.Union([Timestamp, Type.Null()], {
-    description: 'When it ends whatever happens; null: no such time.',
-  }),
-  aal: Type.String({ description: 'aal1, or aal2 after a second factor.' }),
-  user_agent: Type.Union([Type.String(), Type.Null()]),
-  ip: Type.Union([Type.String(), Type.Null()], { description: 'As claimed by the client; fit for display only.' }),
-})
+export const SessionInfoShape = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    created_at: Timestamp,
+    refreshed_at: Timestamp,
+    not_after: Type.Union([Timestamp, Type.Null()], {
+      description: 'When it ends whatever happens; null: no such time.',
+    }),
+    aal: Type.String({ description: 'aal2 after a second factor.', ...inDocument({ enum: ['aal1', 'aal2'] }) }),
+    user_agent: Type.Union([Type.String(), Type.Null()]),
+    ip: Type.Union([Type.String(), Type.Null()], { description: 'As claimed by the client; fit for display only.' }),
+  },
+  { title: 'SessionInfo' },
+)
 
 /** More than a person has devices; the oldest of a user with more are not shown. */
 const MAX_SHOWN = 1_000

@@ -4,23 +4,26 @@ import type { User } from '../users/users.store.ts'
 import type { SignedAccessToken } from './access-token.ts'
 
 /** The answer of every sign-in and refresh. */
-export const SessionShape = Type.Object({
-  access_token: Type.String(),
-  token_type: Type.Literal('bearer'),
-  expires_in: Type.Integer({ description: 'Seconds.' }),
-  expires_at: Type.Integer({ description: 'Unix seconds.' }),
-  refresh_token: Type.String(),
-  type: Type.Optional(Type.String({ description: 'POST /verify only: what was confirmed.' })),
-  weak_password: Type.Optional(
-    Type.Object(
-      { message: Type.String(), reasons: Type.Array(Type.String()) },
-      { description: 'Password sign-in only.' },
+export const SessionShape = Type.Object(
+  {
+    access_token: Type.String(),
+    token_type: Type.Literal('bearer'),
+    expires_in: Type.Integer({ description: 'Seconds.' }),
+    expires_at: Type.Integer({ description: 'Unix seconds.' }),
+    refresh_token: Type.String(),
+    type: Type.Optional(Type.String({ description: 'POST /verify only: what was confirmed.' })),
+    weak_password: Type.Optional(
+      Type.Object(
+        { message: Type.String(), reasons: Type.Array(Type.String()) },
+        { description: 'Password sign-in only.' },
+      ),
     ),
-  ),
-  provider_token: Type.Optional(Type.String({ description: 'After a sign-in at a provider: its access token.' })),
-  provider_refresh_token: Type.Optional(Type.String()),
-  user: UserShape,
-})
+    provider_token: Type.Optional(Type.String({ description: 'After a sign-in at a provider: its access token.' })),
+    provider_refresh_token: Type.Optional(Type.String()),
+    user: UserShape,
+  },
+  { title: 'Session' },
+)
 
 export type SessionBody = Type.Static<typeof SessionShape>
 

@@ -13,6 +13,7 @@ export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
     url: '/health',
     logLevel: 'silent',
     schema: {
+      operationId: 'getHealth',
       tags: ['service'],
       summary: 'Whether the service answers, and its version',
       response: {

@@ -8,7 +8,7 @@ import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
 import { clientOf, networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { errorResponses, Field, RedirectQuery } from '../http/shapes.ts'
+import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../http/shapes.ts'
 import { requireStrongPassword } from '../passwords/require-strong-password.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
 import { parseChannel } from '../sms/parse-channel.ts'
@@ -22,9 +22,8 @@ const SignupBody = Type.Object({
   phone: Type.Optional(Field),
   password: Type.Optional(Field),
   data: Type.Optional(FreeForm),
-  channel: Type.Optional(Field),
-  code_challenge: Type.Optional(Field),
-  code_challenge_method: Type.Optional(Field),
+  channel: Type.Optional(ChannelField),
+  ...pkceFields,
   ...captchaFields,
 })
 
@@ -34,10 +33,12 @@ export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/signup',
     schema: {
+      operationId: 'signUp',
       tags: ['sign-up'],
       summary: 'Registers a user by e-mail or phone and password; without an address, anonymously',
       querystring: RedirectQuery,
       body: SignupBody,
+      requestHeaders: ['X-JWT-AUD'],
       response: {
         200: Type.Union([SessionShape, UserShape]),
         ...errorResponses(400, 413, 422, 429),

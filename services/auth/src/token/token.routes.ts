@@ -12,7 +12,7 @@ import { captchaFields } from '../http/captcha.ts'
 import { clientOf, limitKeyOf } from '../http/client.ts'
 import { givenProof } from '../http/given-proof.ts'
 import { mailContextOf } from '../http/mail-context.ts'
-import { errorResponses, Field } from '../http/shapes.ts'
+import { choiceOf, errorResponses, Field } from '../http/shapes.ts'
 import { countRefresh } from '../metrics.ts'
 import type { LiveCaller } from '../sessions/caller.ts'
 import { SessionShape } from '../sessions/session-shape.ts'
@@ -46,10 +46,11 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     method: 'POST',
     url: '/token',
     schema: {
+      operationId: 'signIn',
       tags: ['sign-in'],
       summary: 'Signs in with a password or the id_token of a provider, or exchanges a refresh token or a code',
       querystring: Type.Object({
-        grant_type: Type.Optional(Type.String({ description: 'password, refresh_token, pkce or id_token' })),
+        grant_type: Type.Optional(choiceOf(GRANTS, { required: true })),
       }),
       body: Type.Object({
         email: Type.Optional(Field),
@@ -69,6 +70,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         ),
         ...captchaFields,
       }),
+      requestHeaders: ['X-JWT-AUD'],
       response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429, 502) },
     },
     // Before the body is looked at: clients ask with bodies of other grants.

@@ -6,56 +6,62 @@ import type { IdentityJson, User } from './users.store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
 
-export const IdentityShape = Type.Object({
-  identity_id: Type.String({ format: 'uuid' }),
-  id: Type.String({ description: 'The id of the account at the provider.' }),
-  user_id: Type.String({ format: 'uuid' }),
-  identity_data: Type.Optional(FreeForm),
-  provider: Type.String(),
-  last_sign_in_at: Type.Optional(Timestamp),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  email: Type.Optional(Type.String()),
-})
+export const IdentityShape = Type.Object(
+  {
+    identity_id: Type.String({ format: 'uuid' }),
+    id: Type.String({ description: 'The id of the account at the provider.' }),
+    user_id: Type.String({ format: 'uuid' }),
+    identity_data: Type.Optional(FreeForm),
+    provider: Type.String(),
+    last_sign_in_at: Type.Optional(Timestamp),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    email: Type.Optional(Type.String()),
+  },
+  { title: 'Identity' },
+)
 
 /** The user as every endpoint answers it: unset times are left out, never null; addresses are "" when there is none. */
-export const UserShape = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  aud: Type.String(),
-  role: Type.String(),
-  email: Type.String({
-    description:
-      'Confirmed, or `""`; answers to admins and to a sign-up also have an address without email_confirmed_at.',
-  }),
-  email_confirmed_at: Type.Optional(Timestamp),
-  invited_at: Type.Optional(Timestamp),
-  phone: Type.String({ description: 'Digits without the leading +; confirmed as `email` is.' }),
-  phone_confirmed_at: Type.Optional(Timestamp),
-  confirmation_sent_at: Type.Optional(Timestamp),
-  confirmed_at: Type.Optional(Timestamp),
-  recovery_sent_at: Type.Optional(Timestamp),
-  new_email: Type.Optional(Type.String({ description: 'Told by the user or a provider, and not confirmed yet.' })),
-  email_change_sent_at: Type.Optional(Timestamp),
-  new_phone: Type.Optional(Type.String()),
-  phone_change_sent_at: Type.Optional(Timestamp),
-  reauthentication_sent_at: Type.Optional(Timestamp),
-  last_sign_in_at: Type.Optional(Timestamp),
-  app_metadata: FreeForm,
-  user_metadata: FreeForm,
-  identities: Type.Array(IdentityShape),
-  factors: Type.Optional(Type.Array(FactorShape, { description: 'Second factors; absent when there are none.' })),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  banned_until: Type.Optional(Timestamp),
-  deleted_at: Type.Optional(Timestamp),
-  is_anonymous: Type.Boolean(),
-  has_password: Type.Optional(
-    Type.Boolean({
+export const UserShape = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    aud: Type.String(),
+    role: Type.String(),
+    email: Type.String({
       description:
-        'Whether a password is set, once an address is proven: one of a sign-up is dropped when another request for the address asked for something else.',
+        'Confirmed, or `""`; answers to admins and to a sign-up also have an address without email_confirmed_at.',
     }),
-  ),
-})
+    email_confirmed_at: Type.Optional(Timestamp),
+    invited_at: Type.Optional(Timestamp),
+    phone: Type.String({ description: 'Digits without the leading +; confirmed as `email` is.' }),
+    phone_confirmed_at: Type.Optional(Timestamp),
+    confirmation_sent_at: Type.Optional(Timestamp),
+    confirmed_at: Type.Optional(Timestamp),
+    recovery_sent_at: Type.Optional(Timestamp),
+    new_email: Type.Optional(Type.String({ description: 'Told by the user or a provider, and not confirmed yet.' })),
+    email_change_sent_at: Type.Optional(Timestamp),
+    new_phone: Type.Optional(Type.String()),
+    phone_change_sent_at: Type.Optional(Timestamp),
+    reauthentication_sent_at: Type.Optional(Timestamp),
+    last_sign_in_at: Type.Optional(Timestamp),
+    app_metadata: FreeForm,
+    user_metadata: FreeForm,
+    identities: Type.Array(IdentityShape),
+    factors: Type.Optional(Type.Array(FactorShape, { description: 'Second factors; absent when there are none.' })),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    banned_until: Type.Optional(Timestamp),
+    deleted_at: Type.Optional(Timestamp),
+    is_anonymous: Type.Boolean(),
+    has_password: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether a password is set, once an address is proven: one of a sign-up is dropped when another request for the address asked for something else.',
+      }),
+    ),
+  },
+  { title: 'User' },
+)
 
 export type UserBody = Type.Static<typeof UserShape>
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
+import { inDocument, withHeaders } from '@services/common/documented'
 import { explainFailure } from '@services/common/error-handler'
 import { counted } from '@services/common/instruments'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -14,7 +15,7 @@ import { errorAnswers } from '../http/error-bodies.ts'
 import { acceptLanguageOf } from '../http/mail-context.ts'
 import { isPrefetch } from '../http/prefetch.ts'
 import { redirectTarget } from '../http/redirect-target.ts'
-import { errorResponses, Field } from '../http/shapes.ts'
+import { choiceOf, errorResponses, Field, HtmlPage, Redirect } from '../http/shapes.ts'
 import { pickLocale } from '../mail/locale.ts'
 import { countSignIn } from '../metrics.ts'
 import { BUTTON_PAGE_CSP } from '../pages/button-page.ts'
@@ -22,12 +23,18 @@ import { SessionShape } from '../sessions/session-shape.ts'
 import { parseEmail } from '../users/email-address.ts'
 import { parsePhone } from '../users/phone-number.ts'
 import { confirmationPage } from './confirmation-page.ts'
-import { type Confirmed, isSameLink, verifyCode, verifyLink } from './verify.ts'
+import { type Confirmed, isSameLink, TYPES, TYPES_OF_LINKS, verifyCode, verifyLink } from './verify.ts'
 import { codeRedirect, errorRedirect, type Flow, flowOf, messageRedirect, sessionRedirect } from './verify-redirect.ts'
 
 const LinkQuery = Type.Object({
-  token: Type.Optional(Type.String({ description: "The link's token." })),
-  type: Type.Optional(Type.String()),
+  token: Type.Optional(Type.String({ description: "The link's token.", ...inDocument({ required: true }) })),
+  type: Type.Optional(choiceOf(TYPES_OF_LINKS, { required: true })),
+  redirect_to: Type.Optional(Type.String()),
+})
+/** The confirmation page's form is posted to the link's own address. */
+const FormQuery = Type.Object({
+  token: Type.Optional(Type.String()),
+  type: Type.Optional(choiceOf(TYPES_OF_LINKS)),
   redirect_to: Type.Optional(Type.String()),
 })
 /** The first of the two confirmations a change of address needs. */
@@ -70,10 +77,11 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     url: '/verify',
     exposeHeadRoute: false,
     schema: {
+      operationId: 'followLink',
       tags: ['verify'],
       summary: 'The link in a mail: confirms and redirects, with a session or an error in the fragment',
       querystring: LinkQuery,
-      response: { 200: Type.String(), 204: Type.Null(), 303: Type.Null(), ...errorResponses(400) },
+      response: { 200: HtmlPage, 204: Type.Null(), 303: Redirect, ...errorResponses(400) },
     },
     handler: async (request, reply) => {
       if (isPrefetch(request)) return reply.code(204).send(null)
@@ -99,11 +107,13 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/verify',
     schema: {
+      operationId: 'verify',
       tags: ['verify'],
       summary: 'Confirms with a code and its address, or with the token of a link',
-      querystring: LinkQuery,
+      querystring: FormQuery,
+      requestHeaders: ['X-JWT-AUD'],
       body: Type.Object({
-        type: Type.Optional(Field),
+        type: Type.Optional(choiceOf(TYPES, { required: true })),
         token: Type.Optional(Field),
         token_hash: Type.Optional(Field),
         email: Type.Optional(Field),
@@ -113,7 +123,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }),
       response: {
         200: Type.Union([SessionShape, OtherAddressToo]),
-        303: Type.Null({ description: 'To the form of the confirmation page.' }),
+        303: withHeaders(Type.Null({ description: 'To the form of the confirmation page.' }), 'Location'),
         ...errorResponses(400, 403, 413, 422, 429),
       },
     },

@@ -41,8 +41,11 @@ const PURPOSES: Record<string, readonly TokenPurpose[]> = {
 export const isSameLink = (type: string, other: LinkType): boolean =>
   TYPES_OF_LINKS.includes(type) && PURPOSES[type]?.some((purpose) => PURPOSES[other]?.includes(purpose)) === true
 
+/** What POST /verify takes as `type`. */
+export const TYPES = Object.keys(PURPOSES)
+
 /** What GET /verify takes as `type`: those of mails and the one that stands for any of them. */
-const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
+export const TYPES_OF_LINKS: readonly string[] = [...LINK_TYPES, 'email']
 
 export interface Confirmation {
   type: string

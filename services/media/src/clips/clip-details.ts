@@ -1,3 +1,4 @@
+import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import type { Config } from '../config.ts'
 import { errorCatalogue } from '../errors.ts'
@@ -43,13 +44,16 @@ const ownerMembers = {
   ),
 }
 
-export const DetailsShape = Type.Object({ ...ResultShape.properties, ...ownerMembers })
+export const DetailsShape = Type.Object({ ...ResultShape.properties, ...ownerMembers }, { title: 'Clip' })
 
 /** The Result, and with `?include=details` the rest too. */
-export const ResultOrDetailsShape = Type.Object({
-  ...ResultShape.properties,
-  ...Type.Partial(Type.Object(ownerMembers)).properties,
-})
+export const ResultOrDetailsShape = Type.Object(
+  {
+    ...ResultShape.properties,
+    ...Type.Partial(Type.Object(ownerMembers)).properties,
+  },
+  inDocument({ type: undefined, properties: undefined, anyOf: [ResultShape, DetailsShape] }),
+)
 
 export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site']) {
   return {

@@ -7,7 +7,7 @@ import type { DB } from '../db/tables.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { allows, requireToken, tokenOf } from '../http/authenticate.ts'
-import { AttributionShape, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { AttributionInput, counted, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
 import { hashToken } from '../tokens/api-token.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
 import { DetailsShape, toDetails } from './clip-details.ts'
@@ -27,7 +27,7 @@ const PatchBody = Type.Object({
   title: orNull(Type.String()),
   tags: orNull(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
   nsfw: orNull(Type.Boolean()),
-  attribution: orNull(AttributionShape),
+  attribution: orNull(AttributionInput),
 })
 
 /** GET, PATCH and DELETE /media/{id}: for the token that added the clip, and for admins. */
@@ -45,11 +45,15 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
+          operationId: 'getMedia',
           tags: ['media'],
           summary: 'State, progress and details of a clip',
           security: TOKEN_SECURITY,
           params: Params,
-          response: { 200: Type.Object({ success: DetailsShape }), ...errorResponses(401, 403, 404, 410, 429) },
+          response: {
+            200: counted(Type.Object({ success: DetailsShape })),
+            ...errorResponses(401, 403, 404, 410, 429),
+          },
         },
       },
       async (request) => describe(await findOwnClip(deps.db, tokenOf(request), request.params.id)),
@@ -63,13 +67,14 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
+          operationId: 'updateMedia',
           tags: ['media'],
           summary: 'Changes title, tags, nsfw or attribution',
           security: TOKEN_SECURITY,
           params: Params,
           body: PatchBody,
           response: {
-            200: Type.Object({ success: DetailsShape }),
+            200: counted(Type.Object({ success: DetailsShape })),
             ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 422, 429),
           },
         },
@@ -95,16 +100,17 @@ export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       '/media/:id',
       {
         schema: {
+          operationId: 'deleteMedia',
           tags: ['media'],
           summary: 'Deletes a clip for good',
-          security: TOKEN_SECURITY,
+          security: [...TOKEN_SECURITY, { deleteToken: [] }],
           params: Params,
           headers: Type.Object({
             'x-delete-token': Type.Optional(
               Type.String({ description: 'In place of a token: of a clip that was uploaded without one.' }),
             ),
           }),
-          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 429) },
+          response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 429) },
         },
       },
       async (request, reply) => {

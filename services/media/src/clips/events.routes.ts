@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { requireToken, tokenOf } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
-import { errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { counted, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
 import { findOwnClip } from './clip.routes.ts'
 import { createClipWatch } from './clip-watch.ts'
 import { streamStates } from './event-stream.ts'
@@ -15,6 +15,11 @@ const STREAMS = { atOnce: 500, waiting: 0, waitMs: 0, perKey: { atOnce: 16, wait
 
 /** A token may have been revoked meanwhile; who still wants to know asks again. */
 const LONGEST_MS = 3_600_000
+
+const EventStream = Type.Unsafe<Readable>({
+  description: 'Events `processing`, `ready`, `failed`, `deleted`; data is JSON: state, progress, failure.',
+  content: { 'text/event-stream': { schema: Type.String() } },
+})
 
 /** GET /media/{id}/events: for the token that added the clip, and for admins. */
 export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -31,6 +36,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
       // Of a stream HEAD would have to wait for the end.
       exposeHeadRoute: false,
       schema: {
+        operationId: 'watchMedia',
         tags: ['media'],
         summary: 'State and progress as server-sent events, until the clip is ready, failed or deleted',
         security: TOKEN_SECURITY,
@@ -38,12 +44,9 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
         headers: Type.Object({
           'last-event-id': Type.Optional(Type.String({ description: 'After the last event there are no more: 204.' })),
         }),
-        produces: ['text/event-stream'],
         response: {
-          200: Type.String({
-            description: 'Events `processing`, `ready`, `failed`, `deleted`; data is JSON: state, progress, failure.',
-          }),
-          204: Type.Null(),
+          200: counted(EventStream),
+          204: counted(Type.Null()),
           ...errorResponses(401, 403, 404, 410, 429),
         },
       },

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { isUuid } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { allows, requireToken, tokenOf } from '../http/authenticate.ts'
 import { cutPage, linkToNext, pageQuery, readPage } from '../http/cursor.ts'
-import { errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { counted, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
 import type { ApiToken } from '../tokens/tokens.store.ts'
 import { DetailsShape, toDetails } from './clip-details.ts'
 import { invalidField, oneLine, tagKey } from './clip-fields.ts'
@@ -16,7 +17,9 @@ const Query = Type.Object({
   ...pageQuery,
   tag: Type.Optional(Type.String({ description: 'Upper and lower case are one.' })),
   state: Type.Optional(Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')])),
-  nsfw: Type.Optional(Type.Union([Type.Literal('true'), Type.Literal('false')])),
+  nsfw: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], inDocument({ anyOf: undefined, type: 'boolean' })),
+  ),
   token: Type.Optional(
     Type.String({ description: 'For admins, who see all clips: those of one token, or `none` for those without.' }),
   ),
@@ -35,12 +38,13 @@ export const listRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     '/media',
     {
       schema: {
+        operationId: 'listMedia',
         tags: ['media'],
         summary: 'Your clips, newest first',
         description: 'The header `Link` with `rel="next"` leads to the next page.',
         security: TOKEN_SECURITY,
         querystring: Query,
-        response: { 200: Type.Object({ success: PageShape }), ...errorResponses(401, 403, 422, 429) },
+        response: { 200: counted(Type.Object({ success: PageShape }), 'Link'), ...errorResponses(401, 403, 422, 429) },
       },
     },
     async (request, reply) => {

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type BlobName, type ByteRange, blobKey } from '../blobs/blob-storage.ts'
@@ -23,6 +24,18 @@ const FILES: Record<string, { kind: RenditionKind; type: string }> = {
   webp: { kind: 'webp', type: 'image/webp' },
 }
 
+const binary = { schema: Type.Unsafe({ type: 'string', format: 'binary' }) }
+const contentOf = (types: string[]) => Object.fromEntries(types.map((type) => [type, binary]))
+const TYPES = [...new Set(Object.values(FILES).map(({ type }) => type))]
+const FileBytes = Type.Unsafe<unknown>({ content: contentOf(TYPES) })
+/** Several ranges come in parts. */
+const FilePart = Type.Unsafe<unknown>({ content: contentOf([...TYPES, 'multipart/byteranges']) })
+const ProcessingShape = Type.Object(
+  { state: Type.Literal('processing'), progress: Type.Number({ description: 'From 0 to 1.' }) },
+  { title: 'Processing' },
+)
+const FILE_HEADERS = ['ETag', 'Last-Modified', 'Accept-Ranges', 'Content-Disposition']
+
 /** A clip of a few seconds is made in about that time. */
 const PROCESSING_RETRY_SECONDS = 2
 
@@ -44,16 +57,25 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     url: '/f/:id.:kind',
     exposeHeadRoute: false,
     schema: {
+      operationId: 'getFile',
       tags: ['files'],
       summary: 'One of the four files: gif, jpg, mp4, webm; av1.mp4 and webp where they were made',
-      params: Type.Object({ id: Type.String(), kind: Type.String() }),
+      params: Type.Object({ id: Type.String(), kind: Type.String(inDocument({ enum: Object.keys(FILES) })) }),
       querystring: Type.Object({
         download: Type.Optional(
-          Type.String({ description: '`1` saves instead of showing, under the title of the clip.' }),
+          Type.String({
+            description: '`1` saves instead of showing, under the title of the clip.',
+            ...inDocument({ enum: ['1'] }),
+          }),
         ),
       }),
+      requestHeaders: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
       response: {
-        202: Type.Object({ state: Type.Literal('processing'), progress: Type.Number() }),
+        200: withHeaders(FileBytes, ...FILE_HEADERS),
+        202: withHeaders(ProcessingShape, 'Retry-After'),
+        206: withHeaders(FilePart, 'Content-Range', ...FILE_HEADERS),
+        302: withHeaders(Type.Null(), 'Location'),
+        304: withHeaders(Type.Null(), ...FILE_HEADERS),
         ...errorResponses(404, 410, 412, 416, 429),
       },
     },

@@ -1,3 +1,4 @@
+import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
 import { invalidField } from '../clips/clip-fields.ts'
 
@@ -15,7 +16,14 @@ export const pageQuery = {
   limit: Type.Optional(
     Type.String({
       pattern: '^([1-9][0-9]?|100)$',
-      description: `Per page, up to ${MOST_PER_PAGE}; ${USUAL_PER_PAGE}.`,
+      description: 'Per page.',
+      ...inDocument({
+        type: 'integer',
+        minimum: 1,
+        maximum: MOST_PER_PAGE,
+        default: USUAL_PER_PAGE,
+        pattern: undefined,
+      }),
     }),
   ),
   cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),

@@ -9,6 +9,7 @@ export const healthRoute: FastifyPluginAsyncTypebox = async (app) => {
     {
       logLevel: 'silent',
       schema: {
+        operationId: 'getHealth',
         tags: ['service'],
         summary: 'Name and version',
         response: { 200: Type.Object({ name: Type.String(), version: Type.String() }) },

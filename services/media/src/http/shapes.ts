@@ -1,3 +1,4 @@
+import { inDocument, withHeaders } from '@services/common/documented'
 import { Type } from 'typebox'
 
 /** The error body; error-bodies.ts makes it. */
@@ -13,7 +14,20 @@ export const ErrorShape = Type.Object(
     message: Type.String(),
     reference: Type.String(),
   },
-  { additionalProperties: true, description: 'The codes are listed in the README.' },
+  { title: 'Error', additionalProperties: true, description: 'The codes are listed in the README.' },
+)
+
+/** The same for callers who ask for RFC 9457; problem-json.ts makes it. */
+export const ProblemShape = Type.Object(
+  {
+    type: Type.String({ format: 'uri' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    instance: Type.String({ format: 'uri' }),
+    ...ErrorShape.properties,
+  },
+  { title: 'Problem', additionalProperties: true },
 )
 
 /** The error answers a route documents, by status. */
@@ -21,23 +35,26 @@ export const errorResponses = (...statuses: number[]) =>
   Object.fromEntries([...statuses, 500, 503].map((status) => [status, ErrorShape]))
 
 /** Spelled out in the specification: these members and no others. */
-export const ResultShape = Type.Object({
-  page: Type.String({ description: 'Page of the media.' }),
-  files: Type.Object({ gif: Type.String(), jpg: Type.String(), mp4: Type.String(), webm: Type.String() }),
-  oembed: Type.String({ description: 'oEmbed address.' }),
-  embed: Type.String({
-    description: 'HTML of an iframe that shows the media, 960 x 640 pixels at most and never wider than its column.',
-  }),
-  meta: Type.Object({
-    duration: Type.String({
-      description:
-        'Length of the picture in seconds with the suffix s, as in 2.5s. A single picture lasts as long as its sound.',
+export const ResultShape = Type.Object(
+  {
+    page: Type.String({ description: 'Page of the media.' }),
+    files: Type.Object({ gif: Type.String(), jpg: Type.String(), mp4: Type.String(), webm: Type.String() }),
+    oembed: Type.String({ description: 'oEmbed address.' }),
+    embed: Type.String({
+      description: 'HTML of an iframe that shows the media, 960 x 640 pixels at most and never wider than its column.',
     }),
-    frames: Type.String(),
-    height: Type.String(),
-    width: Type.String(),
-  }),
-})
+    meta: Type.Object({
+      duration: Type.String({
+        description:
+          'Length of the picture in seconds with the suffix s, as in 2.5s. A single picture lasts as long as its sound.',
+      }),
+      frames: Type.String(),
+      height: Type.String(),
+      width: Type.String(),
+    }),
+  },
+  { title: 'Result' },
+)
 
 /** Of both requests that add a clip. */
 export const AddHeaders = Type.Object({
@@ -48,14 +65,52 @@ export const AddHeaders = Type.Object({
 })
 
 export const AddQuery = Type.Object({
-  include: Type.Optional(Type.Unknown({ description: '`details` adds what GET /media/{id} tells.' })),
+  include: Type.Optional(
+    Type.Unknown({
+      description: '`details` adds what GET /media/{id} tells.',
+      ...inDocument({ type: 'string', enum: ['details'] }),
+    }),
+  ),
 })
 
-export const AttributionShape = Type.Object({
+const attributionMembers = {
   site: Type.String({ description: 'twitter, reddit, instagram, or a custom URL.' }),
   user: Type.Optional(Type.String()),
   url: Type.Optional(Type.String()),
+}
+export const AttributionShape = Type.Object(attributionMembers, { title: 'Attribution' })
+
+const textOrNull = Type.Optional(Type.String(inDocument({ type: ['string', 'null'] })))
+
+/** Members of it that are null are taken as not given. */
+export const AttributionInput = Type.Object(
+  { site: attributionMembers.site, user: textOrNull, url: textOrNull },
+  { title: 'AttributionInput' },
+)
+
+/** A page for people. */
+export const HtmlPage = Type.Unsafe<string>({ content: { 'text/html': { schema: Type.String() } } })
+
+/** Refusals that browsers are shown as a page. */
+export const pageOrError = Type.Unsafe<object>({
+  content: { 'application/json': { schema: ErrorShape }, 'text/html': { schema: Type.String() } },
 })
 
-/** `security` of the routes that need a token, as OpenAPI names it. */
-export const TOKEN_SECURITY = [{ token: [] }]
+/** A good answer to a call that was counted. */
+export const counted = <Shape extends object>(shape: Shape, ...headers: string[]): Shape =>
+  withHeaders(shape, ...RATE_HEADERS, ...headers)
+
+export const RATE_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'RateLimit-Policy']
+
+/** Of an answer that brings a clip; some only where they have something to tell. */
+export const ADDED_HEADERS = [
+  ...['Location', 'X-Media-State', 'Preference-Applied', 'X-Delete-Token', 'X-Expires-At'],
+  ...['X-Quota-Limit', 'X-Quota-Remaining', 'X-Daily-Bytes-Limit', 'X-Daily-Bytes-Remaining'],
+]
+
+/** `security` of the routes that need a token, as OpenAPI names it: one of its three headers. */
+export const TOKEN_SECURITY: Record<string, string[]>[] = [{ token: [] }, { bearer: [] }, { gifsApiKey: [] }]
+
+/** The same where a token may be needless. */
+export const uploadSecurity = ({ uploadNeedsToken }: { uploadNeedsToken: boolean }) =>
+  uploadNeedsToken ? TOKEN_SECURITY : [...TOKEN_SECURITY, {}]

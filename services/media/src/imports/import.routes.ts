@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
 import { withoutNulls } from '@services/common/json-body'
 import { Type } from 'typebox'
 import { type NewClipInput, refuseWhenBusy } from '../clips/accept-clip.ts'
@@ -10,16 +11,27 @@ import { answerClip } from '../http/answer-clip.ts'
 import { requireToken, tokenOf } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
 import { keyedRequest } from '../http/idempotency-key.ts'
-import { AddHeaders, AddQuery, AttributionShape, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import {
+  ADDED_HEADERS,
+  AddHeaders,
+  AddQuery,
+  AttributionInput,
+  counted,
+  errorResponses,
+  TOKEN_SECURITY,
+} from '../http/shapes.ts'
 import { acceptOnce, rememberFailure } from '../idempotency/accept-once.ts'
 import { importClip } from './import-clip.ts'
 
+/** Members that are null are taken as not given. */
 const ImportBody = Type.Object({
   source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
-  title: Type.Optional(Type.String()),
-  tags: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
-  nsfw: Type.Optional(Type.Boolean()),
-  attribution: Type.Optional(AttributionShape),
+  title: Type.Optional(Type.String(inDocument({ type: ['string', 'null'] }))),
+  tags: Type.Optional(
+    Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...inDocument({ type: ['array', 'null'] }) }),
+  ),
+  nsfw: Type.Optional(Type.Boolean(inDocument({ type: ['boolean', 'null'] }))),
+  attribution: Type.Optional(Type.Object(AttributionInput.properties, inDocument({ type: ['object', 'null'] }))),
 })
 
 export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -28,6 +40,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/media/import',
     schema: {
+      operationId: 'importMedia',
       tags: ['media'],
       summary: 'Adds the clip at an address, or on the page there; answers when its copies are ready',
       security: TOKEN_SECURITY,
@@ -35,7 +48,7 @@ export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       querystring: AddQuery,
       body: ImportBody,
       response: {
-        201: Type.Object({ success: ResultOrDetailsShape }),
+        201: counted(Type.Object({ success: ResultOrDetailsShape }), 'Idempotency-Replayed', ...ADDED_HEADERS),
         ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 424, 429, 504, 507),
       },
     },

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument, withHeaders } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findPublicClip } from '../clips/find-public-clip.ts'
@@ -10,27 +11,35 @@ import { isKnown } from '../http/etag.ts'
 import { errorResponses } from '../http/shapes.ts'
 import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
 
+const said = (description: string, members: Parameters<typeof inDocument>[0]) =>
+  Type.Optional(Type.Unknown({ ...(description && { description }), ...inDocument(members) }))
+
 /** Read by `parseOembedQuery`, which forgives what consumers get wrong; here for the documentation. */
 const Query = Type.Object({
-  url: Type.Optional(Type.Unknown({ description: 'Address of a page, player or file of this service.' })),
-  format: Type.Optional(Type.Unknown({ description: '`json` or `xml`.' })),
-  maxwidth: Type.Optional(Type.Unknown({ description: 'In pixels; 960 if absent or larger.' })),
-  maxheight: Type.Optional(Type.Unknown({ description: 'In pixels; 640 if absent or larger.' })),
+  format: said('', { type: 'string', enum: ['json', 'xml'], default: 'json' }),
+  maxwidth: said('In pixels; 960 if absent or larger.', { type: 'integer', minimum: 1 }),
+  maxheight: said('In pixels; 640 if absent or larger.', { type: 'integer', minimum: 1 }),
+})
+const AddressQuery = Type.Object({
+  url: said('Address of a page, player or file of this service.', { type: 'string', format: 'uri', required: true }),
+  ...Query.properties,
 })
 
 /** Answers are written by `oembed.ts`; here for the documentation. */
-const OembedShape = Type.Unsafe<string>(
-  Type.Object(
-    {
-      type: Type.Literal('video'),
-      version: Type.Literal('1.0'),
-      html: Type.String(),
-      width: Type.Integer(),
-      height: Type.Integer(),
-    },
-    { additionalProperties: true, description: 'https://oembed.com' },
-  ),
+const OembedShape = Type.Object(
+  {
+    type: Type.Literal('video'),
+    version: Type.Literal('1.0'),
+    html: Type.String(),
+    width: Type.Integer(),
+    height: Type.Integer(),
+  },
+  { title: 'Oembed', additionalProperties: true, description: 'https://oembed.com' },
 )
+const OembedAnswer = Type.Unsafe<string>({
+  content: { 'application/json': { schema: OembedShape }, 'text/xml': { schema: Type.String() } },
+})
+const answers = { 200: withHeaders(OembedAnswer, 'ETag'), 304: withHeaders(Type.Null(), 'ETag') }
 
 /** GET /oembed/{id} and GET /oembed?url= (https://oembed.com). */
 export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -40,11 +49,13 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     '/oembed/:id',
     {
       schema: {
+        operationId: 'getOembed',
         tags: ['pages'],
         summary: 'oEmbed of a clip',
         params: Type.Object({ id: Type.String() }),
         querystring: Query,
-        response: { 200: OembedShape, ...errorResponses(404, 410, 429, 501) },
+        requestHeaders: ['If-None-Match'],
+        response: { ...answers, ...errorResponses(404, 410, 429, 501) },
       },
     },
     async (request, reply) => answer(request, reply, request.params.id),
@@ -54,10 +65,12 @@ export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     '/oembed',
     {
       schema: {
+        operationId: 'findOembed',
         tags: ['pages'],
         summary: 'oEmbed of an address',
-        querystring: Query,
-        response: { 200: OembedShape, ...errorResponses(400, 404, 410, 429, 501) },
+        querystring: AddressQuery,
+        requestHeaders: ['If-None-Match'],
+        response: { ...answers, ...errorResponses(400, 404, 410, 429, 501) },
       },
     },
     async (request, reply) => {

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/documented'
 import { ApiError } from '@services/common/errors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -7,7 +8,7 @@ import { toView } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { errorCatalogue } from '../errors.ts'
 import { isKnown } from '../http/etag.ts'
-import { errorResponses } from '../http/shapes.ts'
+import { errorResponses, HtmlPage, pageOrError } from '../http/shapes.ts'
 import { CLIP_SCRIPT, clipPage, clipPagePolicy } from './clip-page.ts'
 import type { ClipView } from './clip-view.ts'
 import { EMBED_SCRIPT, embedPage, embedPagePolicy } from './embed-page.ts'
@@ -18,6 +19,13 @@ import { missingEmbed, missingEmbedPolicy, missingPage, missingPagePolicy } from
 import { ROBOTS } from './robots.ts'
 
 const Params = Type.Object({ id: Type.String() })
+
+const pageResponses = {
+  200: withHeaders(HtmlPage, 'ETag'),
+  304: withHeaders(Type.Null(), 'ETag'),
+  404: pageOrError,
+  410: pageOrError,
+}
 
 /** What people see: no token, no cookies, no scripts but the embed's and the home page's own. */
 export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
@@ -58,10 +66,12 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     '/gif/:id',
     {
       schema: {
+        operationId: 'getPage',
         tags: ['pages'],
         summary: 'The page of a clip',
         params: Params,
-        response: errorResponses(404, 410, 429),
+        requestHeaders: ['If-None-Match'],
+        response: { ...pageResponses, ...errorResponses(429) },
       },
     },
     async (request, reply) => {
@@ -81,10 +91,12 @@ export const pageRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
     '/embed/:id',
     {
       schema: {
+        operationId: 'getEmbed',
         tags: ['pages'],
         summary: 'The player, for frames',
         params: Params,
-        response: errorResponses(404, 410, 429),
+        requestHeaders: ['If-None-Match'],
+        response: { ...pageResponses, ...errorResponses(429) },
       },
     },
     async (request, reply) => {

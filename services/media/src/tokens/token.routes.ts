@@ -6,7 +6,7 @@ import { isUuid } from '../db/uuid.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requireToken } from '../http/authenticate.ts'
-import { errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { counted, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
 import { ALL_SCOPES } from './bootstrap-token.ts'
 import { createToken, USUAL_SCOPES } from './create-token.ts'
 import { LONGEST_LIFE_SECONDS } from './token-options.ts'
@@ -24,7 +24,7 @@ const LimitsShape = Type.Unsafe<TokenLimits>(
         Type.Optional(Type.Integer({ minimum: 1, maximum: name.endsWith('_bytes') ? 2 ** 53 - 1 : 999_999_999 })),
       ]),
     ),
-    { additionalProperties: false, description: "In place of the service's own numbers." },
+    { title: 'TokenLimits', additionalProperties: false, description: "In place of the service's own numbers." },
   ),
 )
 const maybeTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
@@ -39,8 +39,11 @@ const tokenMembers = {
   expires_at: maybeTime,
   revoked_at: maybeTime,
 }
-const TokenShape = Type.Object(tokenMembers)
-const NewTokenShape = Type.Object({ ...tokenMembers, token: Type.String({ description: 'Shown this once.' }) })
+const TokenShape = Type.Object(tokenMembers, { title: 'Token' })
+const NewTokenShape = Type.Object(
+  { ...tokenMembers, token: Type.String({ description: 'Shown this once.' }) },
+  { title: 'NewToken' },
+)
 
 const CreateBody = Type.Object({
   name: Type.String({ minLength: 1, description: 'What it is for.' }),
@@ -63,11 +66,12 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens',
     {
       schema: {
+        operationId: 'listTokens',
         tags: ['tokens'],
         summary: 'All tokens, without their secret parts',
         security: TOKEN_SECURITY,
         response: {
-          200: Type.Object({ success: Type.Object({ items: Type.Array(TokenShape) }) }),
+          200: counted(Type.Object({ success: Type.Object({ items: Type.Array(TokenShape) }) })),
           ...errorResponses(401, 403, 429),
         },
       },
@@ -79,12 +83,13 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens',
     {
       schema: {
+        operationId: 'createToken',
         tags: ['tokens'],
         summary: 'Makes a token, which is shown this once',
         security: TOKEN_SECURITY,
         body: CreateBody,
         response: {
-          201: Type.Object({ success: NewTokenShape }),
+          201: counted(Type.Object({ success: NewTokenShape })),
           ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
         },
       },
@@ -103,11 +108,12 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app
     '/tokens/:id',
     {
       schema: {
+        operationId: 'revokeToken',
         tags: ['tokens'],
         summary: 'Ends a token at once; its clips stay',
         security: TOKEN_SECURITY,
         params: Type.Object({ id: Type.String() }),
-        response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
+        response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
       },
     },
     async (request, reply) => {

@@ -2,17 +2,33 @@
 // what has come of the file stays until the upload is finished, deleted or too old. What each request does:
 // ../http/tus-requests.ts. The protocol's own rules: tus-protocol.ts. From the last byte to the clip: resumable-uploads.ts.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requireToken } from '../http/authenticate.ts'
-import { errorResponses, ResultShape, TOKEN_SECURITY } from '../http/shapes.ts'
+import { ADDED_HEADERS, counted, errorResponses, ResultShape, uploadSecurity } from '../http/shapes.ts'
 import { TUS_VERSION } from '../http/tus-headers.ts'
 import { begin, end, goOn, PIECE, tell, type WithId } from '../http/tus-requests.ts'
 import { createUploadLocks } from './upload-locks.ts'
 
 const Params = Type.Object({ id: Type.String() })
+const COUNT = { type: 'integer', minimum: 0 }
+const choiceOf = (names: string[], members: object) => Type.String(inDocument({ enum: names, ...members }))
+
+/** The result of a request that brought the whole file; else nothing. The document knows one form of an answer: the usual. */
+const BegunShape = Type.Union([Type.Object({ success: ResultShape }), Type.Null()], {
+  description: 'With the whole file in the request the body is the result, as after the last piece.',
+  ...inDocument({ anyOf: undefined, type: 'null' }),
+})
+
+const TUS_HEADERS = [
+  ...['Tus-Resumable', 'Tus-Version', 'Upload-Length', 'Upload-Defer-Length'],
+  ...['Upload-Metadata', 'Upload-Expires'],
+]
+/** After the last piece. */
+const RESULT_HEADERS = ['X-Media', 'X-Media-Id', ...ADDED_HEADERS.filter((name) => name !== 'Location')]
 
 export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const flow = { ...deps, locks: createUploadLocks() }
@@ -28,26 +44,29 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
   const refuseWhenFull = async (request: FastifyRequest) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
   const countCall = (request: FastifyRequest, reply: FastifyReply) => deps.limits.count(request, reply, 'read')
   const tags = ['media']
-  const security = TOKEN_SECURITY
-  const tusHeaders = { 'tus-resumable': Type.Optional(Type.String({ description: '1.0.0' })) }
+  const security = uploadSecurity(deps.config)
+  const tusHeaders = { 'tus-resumable': Type.Optional(choiceOf([TUS_VERSION], { required: true })) }
 
   app.post(
     '/tus',
     {
       schema: {
+        operationId: 'beginUpload',
         tags,
         security,
         summary: 'Begins a resumable upload (tus 1.0.0)',
         headers: Type.Object({
           ...tusHeaders,
-          'upload-length': Type.Optional(Type.String({ description: 'Bytes of the whole file.' })),
-          'upload-defer-length': Type.Optional(Type.String({ description: '`1` when that is not known yet.' })),
+          'upload-length': Type.Optional(
+            Type.String({ description: 'Bytes of the whole file.', ...inDocument(COUNT) }),
+          ),
+          'upload-defer-length': Type.Optional(choiceOf(['1'], { description: 'When that is not known yet.' })),
           'upload-metadata': Type.Optional(
             Type.String({ description: 'The fields of a form upload: name, blank, value in base64; with commas.' }),
           ),
         }),
         response: {
-          201: Type.Union([Type.Object({ success: ResultShape }), Type.Null()]),
+          201: counted(BegunShape, 'Location', 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
           ...errorResponses(400, 401, 403, 408, 410, 412, 413, 415, 422, 429, 504, 507),
         },
       },
@@ -63,6 +82,7 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     method: 'PATCH',
     url: '/tus/:id',
     schema: {
+      operationId: 'continueUpload',
       tags,
       security,
       summary: 'Sends a piece; the last one is answered with the result',
@@ -71,15 +91,17 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       body: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The bytes from there on.' }),
       headers: Type.Object({
         ...tusHeaders,
-        'upload-offset': Type.Optional(Type.String({ description: 'Where the piece begins.' })),
+        'upload-offset': Type.Optional(
+          Type.String({ description: 'Where the piece begins.', ...inDocument({ ...COUNT, required: true }) }),
+        ),
         accept: Type.Optional(
           Type.String({ description: 'Naming `application/json` gets the result as 200 with a body.' }),
         ),
         prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })),
       }),
       response: {
-        200: Type.Object({ success: ResultShape }),
-        204: Type.Null(),
+        200: counted(Type.Object({ success: ResultShape }), 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
+        204: counted(Type.Null(), 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
         ...errorResponses(400, 401, 403, 404, 408, 409, 410, 412, 413, 415, 422, 423, 429, 504, 507),
       },
     },
@@ -93,13 +115,18 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     method: 'HEAD',
     url: '/tus/:id',
     schema: {
+      operationId: 'getUploadOffset',
       tags,
       security,
       summary: 'How far an upload is',
       params: Params,
       headers: Type.Object(tusHeaders),
-      response: { 200: Type.Null(), ...errorResponses(401, 403, 404, 410, 412, 423, 429) },
+      response: {
+        200: counted(Type.Null(), 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
+        ...errorResponses(401, 403, 404, 410, 412, 423, 429),
+      },
     },
+    config: { swagger: { exposeHeadRoute: true } },
     onRequest: countCall,
     handler: (request, reply) => tell(flow, request, reply),
   })
@@ -108,12 +135,16 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
     method: 'DELETE',
     url: '/tus/:id',
     schema: {
+      operationId: 'deleteUpload',
       tags,
       security,
       summary: 'Gives an upload up; a clip that was made of it stays',
       params: Params,
       headers: Type.Object(tusHeaders),
-      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 408, 410, 412, 413, 415, 423, 429) },
+      response: {
+        204: counted(Type.Null(), ...TUS_HEADERS),
+        ...errorResponses(400, 401, 403, 404, 408, 410, 412, 413, 415, 423, 429),
+      },
     },
     onRequest: countCall,
     handler: (request, reply) => end(flow, request, reply),

@@ -16,7 +16,7 @@ import { requireToken } from '../http/authenticate.ts'
 import { clientGone } from '../http/client-gone.ts'
 import { keyedRequest, readKey } from '../http/idempotency-key.ts'
 import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from '../http/receive-form.ts'
-import { AddHeaders, AddQuery, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { ADDED_HEADERS, AddHeaders, AddQuery, counted, errorResponses, uploadSecurity } from '../http/shapes.ts'
 import { acceptOnce, rememberFailure } from '../idempotency/accept-once.ts'
 import { countBytesIn } from '../metrics.ts'
 import { readFormFields } from './form-fields.ts'
@@ -40,15 +40,16 @@ export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
     method: 'POST',
     url: '/media/upload',
     schema: {
+      operationId: 'uploadMedia',
       tags: ['media'],
       summary: 'Adds a file; answers when its copies are ready',
-      security: TOKEN_SECURITY,
+      security: uploadSecurity(config),
       consumes: ['multipart/form-data'],
       headers: AddHeaders,
       querystring: AddQuery,
       body: UploadForm,
       response: {
-        201: Type.Object({ success: ResultOrDetailsShape }),
+        201: counted(Type.Object({ success: ResultOrDetailsShape }), 'Idempotency-Replayed', ...ADDED_HEADERS),
         ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
       },
     },

@@ -8,7 +8,7 @@ import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import { requireToken, tokenOf } from '../http/authenticate.ts'
 import { cutPage, linkToNext, pageQuery, readPage } from '../http/cursor.ts'
-import { errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
+import { counted, errorResponses, TOKEN_SECURITY } from '../http/shapes.ts'
 import { type Delivery, listDeliveries } from './deliveries.store.ts'
 import { replayDelivery } from './replay-delivery.ts'
 import { isSecret, makeSecret, sealSecret } from './webhook-secret.ts'
@@ -27,21 +27,27 @@ const webhookMembers = {
   failing_since: maybeTime,
   disabled_at: maybeTime,
 }
-const WebhookShape = Type.Object(webhookMembers)
-const NewWebhookShape = Type.Object({ ...webhookMembers, secret: Type.String({ description: 'Shown this once.' }) })
+const WebhookShape = Type.Object(webhookMembers, { title: 'Webhook' })
+const NewWebhookShape = Type.Object(
+  { ...webhookMembers, secret: Type.String({ description: 'Shown this once.' }) },
+  { title: 'NewWebhook' },
+)
 
-const DeliveryShape = Type.Object({
-  id: Type.String({ description: 'The header `webhook-id` is this behind `msg_`.' }),
-  type: EventShape,
-  payload: Type.Unsafe<object>(Type.Object({}, { additionalProperties: true })),
-  state: Type.Enum(['pending', 'delivered', 'failed']),
-  attempts: Type.Integer(),
-  created_at: Type.String({ format: 'date-time' }),
-  last_attempt_at: maybeTime,
-  next_attempt_at: maybeTime,
-  last_status: Type.Union([Type.Integer(), Type.Null()]),
-  last_error: Type.Union([Type.String(), Type.Null()]),
-})
+const DeliveryShape = Type.Object(
+  {
+    id: Type.String({ description: 'The header `webhook-id` is this behind `msg_`.' }),
+    type: EventShape,
+    payload: Type.Unsafe<object>(Type.Object({}, { additionalProperties: true })),
+    state: Type.Enum(['pending', 'delivered', 'failed']),
+    attempts: Type.Integer(),
+    created_at: Type.String({ format: 'date-time' }),
+    last_attempt_at: maybeTime,
+    next_attempt_at: maybeTime,
+    last_status: Type.Union([Type.Integer(), Type.Null()]),
+    last_error: Type.Union([Type.String(), Type.Null()]),
+  },
+  { title: 'Delivery' },
+)
 
 const CreateBody = Type.Object({
   url: Type.String({ description: 'http or https, of a public server.' }),
@@ -67,12 +73,13 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks',
       {
         schema: {
+          operationId: 'createWebhook',
           tags: ['webhooks'],
           summary: 'Registers an address that is told of your clips; its secret is shown this once',
           security: TOKEN_SECURITY,
           body: CreateBody,
           response: {
-            201: Type.Object({ success: NewWebhookShape }),
+            201: counted(Type.Object({ success: NewWebhookShape })),
             ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
           },
         },
@@ -100,11 +107,12 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id',
       {
         schema: {
+          operationId: 'deleteWebhook',
           tags: ['webhooks'],
           summary: 'Takes an address away, with what it was told',
           security: TOKEN_SECURITY,
           params: Params,
-          response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
+          response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
         },
       },
       async (request, reply) => {
@@ -119,12 +127,13 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id/deliveries/:delivery/replay',
       {
         schema: {
+          operationId: 'replayDelivery',
           tags: ['webhooks'],
           summary: 'Sends an event again, to a webhook that was switched off too',
           security: TOKEN_SECURITY,
           params: DeliveryParams,
           response: {
-            202: Type.Object({ success: DeliveryShape }),
+            202: counted(Type.Object({ success: DeliveryShape })),
             ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429),
           },
         },
@@ -144,11 +153,12 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks',
       {
         schema: {
+          operationId: 'listWebhooks',
           tags: ['webhooks'],
           summary: 'Your webhooks',
           security: TOKEN_SECURITY,
           response: {
-            200: Type.Object({ success: Type.Object({ items: Type.Array(WebhookShape) }) }),
+            200: counted(Type.Object({ success: Type.Object({ items: Type.Array(WebhookShape) }) })),
             ...errorResponses(401, 403, 429),
           },
         },
@@ -160,18 +170,22 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
       '/webhooks/:id/deliveries',
       {
         schema: {
+          operationId: 'listDeliveries',
           tags: ['webhooks'],
           summary: 'What a webhook was told, newest first',
           security: TOKEN_SECURITY,
           params: Params,
           querystring: Type.Object(pageQuery),
           response: {
-            200: Type.Object({
-              success: Type.Object({
-                items: Type.Array(DeliveryShape),
-                next_cursor: Type.Union([Type.String(), Type.Null()]),
+            200: counted(
+              Type.Object({
+                success: Type.Object({
+                  items: Type.Array(DeliveryShape),
+                  next_cursor: Type.Union([Type.String(), Type.Null()]),
+                }),
               }),
-            }),
+              'Link',
+            ),
             ...errorResponses(401, 403, 404, 422, 429),
           },
         },

@@ -1,0 +1,242 @@
+// Makes the OpenAPI document of what the routes say. The one rule: whatever stands twice is written once, under its name: a schema
+// with a `title`, the answer to an error, a header. What routes may say beside their schemas: documented.ts.
+import { STATUS_CODES } from 'node:http'
+import type { FastifySchema } from 'fastify'
+import { DOCUMENTED } from './documented.ts'
+
+export interface Header {
+  description: string
+  schema: object
+  /** Of an answer: it is always there. */
+  required?: boolean
+}
+
+/** What the operations of a service have in common. */
+export interface SharedParts {
+  requestHeaders: Readonly<Record<string, Header>>
+  answerHeaders: Readonly<Record<string, Header>>
+  /** Request headers that every operation reads. */
+  readEverywhere: readonly string[]
+  /** Whether members of JSON bodies may be null, which is taken as not given. */
+  nullIsAbsent: boolean
+  errors: {
+    /** Statuses that any request may be answered with. */
+    everywhere: readonly number[]
+    headers(status: number): readonly string[]
+    /** Forms of an error beside `application/json`, by media type. */
+    otherForms: Readonly<Record<string, object>>
+  }
+}
+
+type Schema = Record<string, unknown>
+interface Media {
+  schema: Schema
+}
+interface Response {
+  description: string
+  headers?: Record<string, unknown>
+  content?: Record<string, Media>
+}
+interface Operation {
+  operationId?: string
+  parameters?: object[]
+  requestBody?: { required: boolean; content: Record<string, Media> }
+  responses: Record<string, Response | { $ref: string }>
+  [X_HEADERS]?: readonly string[]
+}
+export interface Document {
+  paths: Record<string, Record<string, Operation>>
+  components: Record<string, Record<string, unknown>>
+}
+
+/** The title of the schema that is the body of errors. */
+const ERROR = 'Error'
+/** On their way through the plugin, which keeps members of this form. */
+const X_HEADERS = 'x-request-headers'
+const X_OPTIONAL = 'x-optional'
+
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const mapValues = <From, To>(object: Record<string, From>, map: (value: From, key: string) => To) =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]))
+
+/** A route's schema as the document has it. */
+export function documentRoute<Route extends FastifySchema | undefined>(schema: Route): Route {
+  if (!schema || schema.hide) return schema
+  const { body, requestHeaders, ...rest } = schema
+  const parts = ['querystring', 'params', 'headers', 'response'] as const
+  const documented = Object.fromEntries(parts.flatMap((part) => (rest[part] ? [[part, toDocument(rest[part])]] : [])))
+  return {
+    ...rest,
+    ...documented,
+    ...(body !== undefined && { body: documentBody(body as Schema) }),
+    ...(requestHeaders && { [X_HEADERS]: requestHeaders }),
+  } as Route
+}
+
+/** A body that may be null may also be left out. */
+function documentBody(body: Schema): Schema {
+  const { anyOf = [] } = body as { anyOf?: Schema[] }
+  const given = anyOf.filter(({ type }) => type !== 'null')
+  const isOptional = given.length < anyOf.length || requiredInDocument(body) === false
+  const [only = body] = given
+  return { ...(toDocument(only) as Schema), ...(isOptional && { [X_OPTIONAL]: true }) }
+}
+
+const requiredInDocument = (schema: unknown) =>
+  isObject(schema) ? (schema[DOCUMENTED] as { required?: boolean } | undefined)?.required : undefined
+
+function toDocument(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(toDocument)
+  if (!isObject(node)) return node
+  const { required: _ofParent, ...members } = (node[DOCUMENTED] ?? {}) as Schema
+  const { [DOCUMENTED]: _replaced, ...all } = { ...node, ...members }
+  const own = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+  const { properties, required = [] } = own as { properties?: Schema; required?: string[] }
+  const schema = mapValues(own, toDocument)
+  if (Array.isArray(required)) delete schema.required
+  if (isObject(properties)) {
+    const names = Object.keys(properties).filter((name) => {
+      return requiredInDocument(properties[name]) ?? required.includes(name)
+    })
+    if (names.length > 0) schema.required = names
+  }
+  return shorten(schema)
+}
+
+/** The shorter of two ways to say the same: a choice of texts, and a value or null. */
+function shorten(schema: Schema): Schema {
+  const { anyOf, ...rest } = schema as { anyOf?: Schema[] }
+  if (Array.isArray(schema.enum)) return { type: typeof schema.enum[0], ...schema }
+  if (!anyOf) return schema
+  if (anyOf.every((each) => typeof each.const === 'string')) {
+    return { ...rest, type: 'string', enum: anyOf.map((each) => each.const) }
+  }
+  const [value, other] = anyOf
+  const isNullable = anyOf.length === 2 && other?.type === 'null' && value && !value.title && !value.enum
+  return isNullable && typeof value.type === 'string' ? { ...rest, ...value, type: [value.type, 'null'] } : schema
+}
+
+/** The rest, once the plugin has put the routes together. Throws where a name stands for two things or for nothing. */
+export function finishDocument(document: Document, shared: SharedParts): void {
+  const { components } = document
+  const schemas: Schema = {}
+  const responses: Record<string, unknown> = {}
+  const name = <Node>(node: Node) => nameSchemas(node, schemas) as Node
+
+  for (const [path, operations] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(operations)) {
+      const statuses = [...shared.errors.everywhere, ...(path.includes('{') ? [405] : [])]
+      for (const status of statuses) operation.responses[status] ??= { $ref: '' }
+      const finished = name({
+        ...operation,
+        ...withParameters(operation, shared),
+        ...(operation.requestBody && { requestBody: finishBody(operation.requestBody, shared) }),
+        responses: mapValues(operation.responses, (response, status) => finishResponse(response, Number(status))),
+      })
+      delete finished[X_HEADERS]
+      operations[method] = method === 'head' ? withoutBodies(finished, operations.get?.operationId) : finished
+    }
+  }
+
+  function finishResponse(response: Response | { $ref: string }, status: number) {
+    const isError = '$ref' in response || response.content?.['application/json']?.schema.title === ERROR
+    if (!isError) return describe(response, status)
+    const title = `Error${status}`
+    const json = { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR}` } } }
+    const others = mapValues(shared.errors.otherForms as Record<string, Schema>, (schema) => ({ schema }))
+    const names = shared.errors.headers(status)
+    const usual = describe(
+      { description: '', headers: mapValues(byName(names), () => ({})), content: { ...json, ...others } },
+      status,
+    )
+    responses[title] ??= name(usual)
+    if ('$ref' in response) return { $ref: `#/components/responses/${title}` }
+    name(response)
+    const special = Object.entries(response.content ?? {}).filter(([type]) => type !== 'application/json')
+    if (special.length === 0) return { $ref: `#/components/responses/${title}` }
+    return { ...usual, content: { ...usual.content, ...Object.fromEntries(special) } }
+  }
+
+  function describe(response: Response, status: number): Response {
+    const { description, headers = {}, ...rest } = response
+    const isTold = description !== 'Default Response' && description !== ''
+    return {
+      description: isTold ? description : (STATUS_CODES[status] ?? ''),
+      ...(Object.keys(headers).length > 0 && {
+        headers: mapValues(headers, (_, header) => refTo('headers', header, shared.answerHeaders)),
+      }),
+      ...rest,
+    }
+  }
+
+  components.schemas = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
+  components.responses = responses
+  components.headers = { ...shared.answerHeaders }
+  components.parameters = mapValues(shared.requestHeaders, (header, headerName) => ({
+    name: headerName,
+    in: 'header',
+    ...header,
+  }))
+}
+
+const byName = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, name]))
+
+function refTo(kind: 'headers' | 'parameters', name: string, known: object) {
+  if (!Object.hasOwn(known, name)) throw new Error(`no ${kind} are described for ${name}`)
+  return { $ref: `#/components/${kind}/${name}` }
+}
+
+function withParameters({ parameters = [], [X_HEADERS]: names = [] }: Operation, shared: SharedParts) {
+  const refs = [...shared.readEverywhere, ...names].map((name) => refTo('parameters', name, shared.requestHeaders))
+  return parameters.length + refs.length > 0 ? { parameters: [...parameters, ...refs] } : {}
+}
+
+function finishBody({ content }: { content: Record<string, Media> }, { nullIsAbsent }: SharedParts) {
+  let required = true
+  const media = mapValues(content, ({ schema: { [X_OPTIONAL]: isOptional, ...schema }, ...rest }, type) => {
+    if (isOptional) required = false
+    return { ...rest, schema: nullIsAbsent && type === 'application/json' ? withNulls(schema) : schema }
+  })
+  return { required, content: media }
+}
+
+/** Members that need not be given may be null. */
+function withNulls(schema: Schema): Schema {
+  const { properties = {}, required = [] } = schema as { properties?: Record<string, Schema>; required?: string[] }
+  const orNull = (member: Schema, name: string) => {
+    if (required.includes(name) || typeof member.type !== 'string') return member
+    const choice = Array.isArray(member.enum) ? { enum: [...member.enum, null] } : {}
+    return { ...member, ...choice, type: [member.type, 'null'] }
+  }
+  return { ...schema, properties: mapValues(properties, orNull) }
+}
+
+/** An answer to HEAD has what GET's has, but for its body (RFC 9110 9.3.2). */
+function withoutBodies({ operationId = '', ...operation }: Operation, idOfGet: string | undefined): Operation {
+  // The plugin puts the ending behind, and gives a route of both methods one id.
+  const ownId = operationId.replace(/-head$/, '')
+  return {
+    ...operation,
+    operationId: ownId === idOfGet ? `${ownId}Head` : ownId,
+    responses: mapValues(operation.responses, (response) => {
+      if ('$ref' in response) return response
+      const { content: _none, ...rest } = response
+      return rest
+    }),
+  }
+}
+
+/** Puts each schema with a title under its name, and a reference in its place. */
+function nameSchemas(node: unknown, schemas: Schema): unknown {
+  if (Array.isArray(node)) return node.map((each) => nameSchemas(each, schemas))
+  if (!isObject(node)) return node
+  const { title, ...schema } = mapValues(node, (value) => nameSchemas(value, schemas))
+  // A member of that name is no title.
+  if (typeof title !== 'string') return title === undefined ? schema : { ...schema, title }
+  if (schemas[title] && JSON.stringify(schemas[title]) !== JSON.stringify(schema)) {
+    throw new Error(`two schemas are called ${title}`)
+  }
+  schemas[title] = schema
+  return { $ref: `#/components/schemas/${title}` }
+}

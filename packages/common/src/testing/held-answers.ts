@@ -1,0 +1,100 @@
+// Holds what a service answers to the document it serves. The one rule: what the document does not promise fails the test that saw it.
+import ajvCompiler from '@fastify/ajv-compiler'
+import type { FastifyInstance } from 'fastify'
+
+interface Response {
+  headers?: Record<string, { $ref: string }>
+  content?: Record<string, { schema: object }>
+}
+interface Document {
+  paths: Record<string, Record<string, { responses: Record<string, Response | { $ref: string }> }>>
+  components: { headers: Record<string, { required?: boolean }>; responses: Record<string, Response> }
+}
+
+interface Answer {
+  status: number
+  /** By its name in lower case. */
+  header(name: string): string | undefined
+  text: string
+}
+
+/** Throws for an answer that is not documented. Addresses that are not documented are passed over, as are methods of theirs. */
+export type HoldAnswer = (method: string, url: string, answer: Answer) => void
+
+/** `mayHaveBody`: answers whose usual form has no body, as `POST /tus 201`. */
+export async function answerHolder(
+  app: FastifyInstance,
+  { mayHaveBody = [] }: { mayHaveBody?: string[] } = {},
+): Promise<HoldAnswer> {
+  await app.ready()
+  const document = app.swagger() as unknown as Document
+  const { paths, components } = document
+  const patterns = Object.keys(paths).map((path) => ({ path, pattern: patternOf(path) }))
+  const validators = openValidators(components)
+
+  const pathOf = (url: string) => {
+    const { pathname } = new URL(url, 'http://service.test')
+    const address = pathname.replace(/(?<=.)\/$/, '')
+    return address in paths ? address : patterns.find(({ pattern }) => pattern.test(address))?.path
+  }
+
+  function problemOf(method: string, path: string, { status, header, text }: Answer): string | undefined {
+    const documented = paths[path]?.[method.toLowerCase()]?.responses
+    if (!documented) return undefined
+    const found = documented[status]
+    if (!found) return 'the status is not documented'
+    const response = '$ref' in found ? (components.responses[nameIn(found)] as Response) : found
+    const problem = headerProblem(response, status, header)
+    if (problem || method === 'HEAD') return problem
+    if (!response.content) {
+      return text === '' || mayHaveBody.includes(`${method} ${path} ${status}`) ? undefined : 'no body is documented'
+    }
+    const [type = ''] = (header('content-type') ?? '').split(';', 1)
+    const media = response.content[type]
+    if (!media) return `the media type "${type}" is not documented`
+    return type.endsWith('json') ? validators.problemOf(media.schema, JSON.parse(text)) : undefined
+  }
+
+  /** Of good answers no header is missing in the document that it has a name for. */
+  function headerProblem({ headers = {} }: Response, status: number, header: Answer['header']): string | undefined {
+    for (const name of Object.keys(headers)) {
+      const isMissing = components.headers[name]?.required && header(name.toLowerCase()) === undefined
+      if (isMissing) return `the header ${name} is missing`
+    }
+    const unknown = (name: string) => status < 400 && !(name in headers) && header(name.toLowerCase()) !== undefined
+    const untold = Object.keys(components.headers).find(unknown)
+    return untold && `the header ${untold} is not documented`
+  }
+
+  return (method, url, answer) => {
+    const path = pathOf(url)
+    const problem = path && problemOf(method, path, answer)
+    if (!problem) return
+    throw new Error(
+      `${method} ${path} answered ${answer.status}, and ${problem} in /openapi.json: ${answer.text.slice(0, 500)}`,
+    )
+  }
+}
+
+const nameIn = ({ $ref }: { $ref: string }) => $ref.split('/').at(-1) as string
+
+function patternOf(path: string): RegExp {
+  const literal = path.replaceAll('.', String.raw`\.`)
+  return new RegExp(`^${literal.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+}
+
+/** Each schema is compiled when the first answer of its kind comes. */
+function openValidators(components: object) {
+  const options = { strict: false, coerceTypes: false, removeAdditional: false, useDefaults: false } as const
+  const compile = ajvCompiler()({}, { customOptions: options })
+  const compiled = new Map<object, ReturnType<typeof compile>>()
+  return {
+    problemOf(schema: object, value: unknown): string | undefined {
+      const validate = compiled.get(schema) ?? compile({ schema: { allOf: [schema], components } })
+      compiled.set(schema, validate)
+      if (validate(value)) return undefined
+      const [first] = validate.errors ?? []
+      return `the body is otherwise (${first?.instancePath || 'it'} ${first?.message})`
+    },
+  }
+}
