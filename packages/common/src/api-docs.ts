@@ -85,6 +85,7 @@ const asset = (name: string) => readFileSync(new URL(`api-docs/${name}`, import.
 
 /** Swagger UI's files below a page of ours: its own has no viewport, other people's name, and an inline style. */
 async function docsPage(app: FastifyInstance, { title, icon, baseUrl }: ApiDocs): Promise<void> {
+  const { pathname } = new URL(baseUrl)
   app.addHook('onSend', async ({ url }, reply, payload) => {
     if (!String(reply.getHeader('content-type')).startsWith('text/html')) return payload
     reply.header('referrer-policy', 'strict-origin-when-cross-origin')
@@ -95,9 +96,9 @@ async function docsPage(app: FastifyInstance, { title, icon, baseUrl }: ApiDocs)
     routePrefix: '/docs',
     staticCSP: POLICY,
     // Requests go to where the page came from, which may have more addresses than one; its policy allows no other.
-    transformSpecification: (document) => ({
+    transformSpecification: ({ servers: _external, ...document }) => ({
       ...document,
-      servers: [{ url: new URL(baseUrl).pathname.replace(/\/$/, '') || '/' }],
+      ...(pathname !== '/' && { servers: [{ url: pathname.replace(/\/$/, '') }] }),
     }),
     theme: {
       css: [{ filename: 'docs.css', content: asset('docs.css') }],

@@ -40,6 +40,7 @@ interface Response {
 interface Operation {
   operationId?: string
   parameters?: object[]
+  security?: object[]
   requestBody?: { required: boolean; content: Record<string, Media> }
   responses: Record<string, Response | { $ref: string }>
   [X_HEADERS]?: readonly string[]
@@ -130,6 +131,8 @@ export function finishDocument(document: Document, shared: SharedParts): void {
       for (const status of statuses) operation.responses[status] ??= { $ref: '' }
       const finished = name({
         ...operation,
+        // An operation for anybody states it, as linters demand.
+        security: operation.security ?? [],
         ...withParameters(operation, shared),
         ...(operation.requestBody && { requestBody: finishBody(operation.requestBody, shared) }),
         responses: mapValues(operation.responses, (response, status) => finishResponse(response, Number(status))),

@@ -92,7 +92,7 @@ export const AttributionInput = Type.Object(
 export const HtmlPage = Type.Unsafe<string>({ content: { 'text/html': { schema: Type.String() } } })
 
 /** Refusals that browsers are shown as a page. */
-export const pageOrError = Type.Unsafe<object>({
+export const PageOrError = Type.Unsafe<object>({
   content: { 'application/json': { schema: ErrorShape }, 'text/html': { schema: Type.String() } },
 })
 

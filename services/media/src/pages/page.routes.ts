@@ -8,7 +8,7 @@ import { toView } from '../clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { errorCatalogue } from '../errors.ts'
 import { isKnown } from '../http/etag.ts'
-import { errorResponses, HtmlPage, pageOrError } from '../http/shapes.ts'
+import { errorResponses, HtmlPage, PageOrError } from '../http/shapes.ts'
 import { CLIP_SCRIPT, clipPage, clipPagePolicy } from './clip-page.ts'
 import type { ClipView } from './clip-view.ts'
 import { EMBED_SCRIPT, embedPage, embedPagePolicy } from './embed-page.ts'
@@ -23,8 +23,8 @@ const Params = Type.Object({ id: Type.String() })
 const pageResponses = {
   200: withHeaders(HtmlPage, 'ETag'),
   304: withHeaders(Type.Null(), 'ETag'),
-  404: pageOrError,
-  410: pageOrError,
+  404: PageOrError,
+  410: PageOrError,
 }
 
 /** What people see: no token, no cookies, no scripts but the embed's and the home page's own. */
