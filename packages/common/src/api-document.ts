@@ -1,5 +1,5 @@
-// Makes the OpenAPI document of what the routes say. The one rule: whatever stands twice is written once, under its name: a schema
-// with a `title`, the answer to an error, a header. What routes may say beside their schemas: documented.ts.
+// Makes the OpenAPI document of what the routes say. The one rule: what is repeated is written once, under its name: a
+// schema with a `title`, the answer to an error, a header. What routes may say beside their schemas: documented.ts.
 import { STATUS_CODES } from 'node:http'
 import type { FastifySchema } from 'fastify'
 import { DOCUMENTED } from './documented.ts'

@@ -1,5 +1,5 @@
-// What a route says for the OpenAPI document alone. The one rule: `schema` decides what is accepted and how it is answered, and
-// nothing here changes that. How the document is made of it: api-document.ts.
+// What a route says for the OpenAPI document alone. The one rule: `schema` decides what is accepted and how it is
+// answered, and nothing here changes that. How the document is made of it: api-document.ts.
 import type {} from 'fastify'
 
 declare module 'fastify' {
@@ -13,8 +13,8 @@ declare module 'fastify' {
 export const DOCUMENTED = 'x-documented'
 
 /**
- * Members that a schema has in the document instead of the validator's: a choice that the handler refuses with a text of its own, a
- * number that arrives as text. `required` is about the member of an object, or the body.
+ * Members that a schema has in the document instead of the validator's: a choice that the handler checks, with a text of
+ * its own; a number that arrives as text. `required` is about the member of an object, or the body.
  */
 export const inDocument = (members: { required?: boolean; [keyword: string]: unknown }) => ({ [DOCUMENTED]: members })
 

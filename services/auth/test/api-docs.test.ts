@@ -104,7 +104,9 @@ test('the examples can be sent as they are: sign-up, sign-in, mails, a change, a
   }
 })
 
-test('the operations are below the external URL, and the page of /docs calls them where it came from', async ({ service }) => {
+test('the operations are below the external URL, and the page of /docs calls them where it came from', async ({
+  service,
+}) => {
   const below = await service.with({ AUTH_API_EXTERNAL_URL: 'https://example.com/auth' })
   expect((await below.get('/openapi.json')).body.servers).toEqual([{ url: 'https://example.com/auth' }])
   expect((await service.get('/openapi.json')).body.servers).toEqual([{ url: 'https://auth.example' }])

@@ -1,4 +1,5 @@
-// Holds what a service answers to the document it serves. The one rule: what the document does not promise fails the test that saw it.
+// Holds what a service answers to the document it serves. The one rule: an answer that is not documented fails the test
+// that saw it.
 import ajvCompiler from '@fastify/ajv-compiler'
 import type { FastifyInstance } from 'fastify'
 
@@ -18,7 +19,7 @@ interface Answer {
   text: string
 }
 
-/** Throws for an answer that is not documented. Addresses that are not documented are passed over, as are methods of theirs. */
+/** Throws for an answer that is not documented. Addresses and methods that are not documented are passed over. */
 export type HoldAnswer = (method: string, url: string, answer: Answer) => void
 
 /** `mayHaveBody`: answers whose usual form has no body, as `POST /tus 201`. */

@@ -12,16 +12,16 @@ import { readUserFields, UserFields } from './user-fields.ts'
 
 const NewUserBody = Type.Object(
   {
-  id: Type.Optional(Type.String({ description: 'A UUID, but not the nil UUID; made up when absent.' })),
-  aud: Type.Optional(Type.String({ description: 'Default: the header `X-JWT-AUD`, else AUTH_JWT_AUD.' })),
-  password_hash: Type.Optional(
-    Type.String({
-      description:
-        'A hash made elsewhere, instead of a password: bcrypt, argon2i or argon2id (PHC), scrypt (PHC) or Firebase scrypt. Replaced by our own at the first sign-in.',
-    }),
-  ),
-  ...UserFields,
-},
+    id: Type.Optional(Type.String({ description: 'A UUID, but not the nil UUID; made up when absent.' })),
+    aud: Type.Optional(Type.String({ description: 'Default: the header `X-JWT-AUD`, else AUTH_JWT_AUD.' })),
+    password_hash: Type.Optional(
+      Type.String({
+        description:
+          'A hash made elsewhere, instead of a password: bcrypt, argon2i or argon2id (PHC), scrypt (PHC) or Firebase scrypt. Replaced by our own at the first sign-in.',
+      }),
+    ),
+    ...UserFields,
+  },
   { title: 'NewUser' },
 )
 
