@@ -59,10 +59,13 @@ function addExamples(paths: object, examples: ApiDocs['examples']): void {
     const content = (paths as Paths)[path]?.[method.toLowerCase()]?.requestBody?.content ?? {}
     const [media] = Object.values(content)
     if (!media) throw new Error(`no body is documented for ${operation}`)
-    media.example = example
-    // Forms are filled in by field.
+    if (!('multipart/form-data' in content)) {
+      media.example = example
+      continue
+    }
+    // Forms are filled in by field; the file is for the reader to choose.
     for (const [name, value] of Object.entries(example)) {
-      const field = 'multipart/form-data' in content && media.schema?.properties?.[name]
+      const field = media.schema?.properties?.[name]
       if (field) field.examples = [value]
     }
   }

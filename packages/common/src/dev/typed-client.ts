@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
+
+const TSC = fileURLToPath(new URL('../lib/tsc.js', import.meta.resolve('typescript')))
+
+const compilerOptions = {
+  ...{ noEmit: true, skipLibCheck: true, types: [], target: 'es2024', module: 'nodenext', lib: ['es2024', 'dom'] },
+  ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+}
+
+/**
+ * Type-checks a program of a client against the types that `openapi-typescript` makes of a document, and returns what the
+ * program exports. It imports them from `./api.js`. Throws what the compiler says.
+ */
+export async function typedClient<Exports>(document: object, program: string): Promise<Exports> {
+  // Here the program finds the library of clients.
+  const folder = await mkdtemp(fileURLToPath(new URL('node_modules/typed-client-', import.meta.url)))
+  try {
+    await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    await writeFile(join(folder, 'api.d.ts'), astToString(await openapiTS(document as OpenAPI3)))
+    const path = join(folder, 'program.ts')
+    await writeFile(path, program)
+    await promisify(execFile)(process.execPath, [TSC, '-p', folder]).catch(({ stdout }) => {
+      throw new Error(`the program does not fit the document:\n${stdout}`)
+    })
+    return await import(/* @vite-ignore */ pathToFileURL(path).href)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
