@@ -209,8 +209,8 @@ function withNulls(schema: Schema): Schema {
   const { properties = {}, required = [] } = schema as { properties?: Record<string, Schema>; required?: string[] }
   const orNull = (member: Schema, name: string) => {
     if (required.includes(name) || typeof member.type !== 'string') return member
-    const choice = Array.isArray(member.enum) ? { enum: [...member.enum, null] } : {}
-    return { ...member, ...choice, type: [member.type, 'null'] }
+    if (member.title || member.enum) return { anyOf: [member, { type: 'null' }] }
+    return { ...member, type: [member.type, 'null'] }
   }
   return { ...schema, properties: mapValues(properties, orNull) }
 }

@@ -54,8 +54,8 @@ export const apiDocs = (baseUrl: string): ApiDocs => ({
   tags: ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service'],
   requestHeaders: {
     'X-Supabase-Api-Version': {
-      description: 'A date from 2024-01-01 on: errors come in the newer form.',
-      schema: { type: 'string', format: 'date' },
+      description: 'A date: from `2024-01-01` on errors come in the newer form.',
+      schema: { type: 'string' },
     },
     'X-JWT-AUD': { description: 'The audience meant, where more than one is configured.', schema: { type: 'string' } },
   },

@@ -176,7 +176,7 @@ function withoutContradictions(body: Record<string, unknown>): Record<string, un
 }
 
 function rightValue(name: string, schema: JsonSchema): fc.Arbitrary<unknown> {
-  const [type] = [schema.type].flat()
+  const [type] = [(schema.anyOf?.[0] ?? schema).type].flat()
   if (type === 'boolean') return fc.boolean()
   if (type === 'object') return freeForm
   return fc.constantFrom(...(PLAUSIBLE[name] ?? ['text']))

@@ -38,11 +38,11 @@ export const NeededField = Type.String(inDocument({ required: true }))
 /** RFC 7636, in a query or a body. */
 export const pkceFields = {
   code_challenge: Type.Optional(Type.String()),
-  code_challenge_method: Type.Optional(choiceOf(['s256', 'S256', 'plain'])),
+  code_challenge_method: Type.Optional(choiceOf(['s256', 'plain'], { title: 'CodeChallengeMethod' })),
 }
 
 /** How a code comes to a phone. */
-export const ChannelField = choiceOf(['sms', 'whatsapp'])
+export const ChannelField = choiceOf(['sms', 'whatsapp'], { title: 'Channel' })
 
 /** An answer without a body, to follow. */
 export const Redirect = withHeaders(Type.Null(), 'Location')

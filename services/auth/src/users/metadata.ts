@@ -3,7 +3,7 @@ import type { Metadata } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
 
 /** An object of the caller's own making: stored and returned as it is. */
-export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { additionalProperties: true }))
+export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { title: 'FreeForm', additionalProperties: true }))
 
 /**
  * Metadata travels in every access token, and tokens in a header: with more than this the account could not be read any

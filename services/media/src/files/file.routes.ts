@@ -60,7 +60,10 @@ export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app,
       operationId: 'getFile',
       tags: ['files'],
       summary: 'One of the four files: gif, jpg, mp4, webm; av1.mp4 and webp where they were made',
-      params: Type.Object({ id: Type.String(), kind: Type.String(inDocument({ enum: Object.keys(FILES) })) }),
+      params: Type.Object({
+        id: Type.String(),
+        kind: Type.String(inDocument({ title: 'FileKind', enum: Object.keys(FILES) })),
+      }),
       querystring: Type.Object({
         download: Type.Optional(
           Type.String({

@@ -15,7 +15,7 @@ import { type ApiToken, listTokens, revokeToken } from './tokens.store.ts'
 /** What a name is cut to in nobody's list. */
 const MAX_NAME = 100
 
-const ScopeShape = Type.Enum(ALL_SCOPES)
+const ScopeShape = Type.Enum(ALL_SCOPES, { title: 'Scope' })
 const LimitsShape = Type.Unsafe<TokenLimits>(
   Type.Object(
     Object.fromEntries(

@@ -17,7 +17,7 @@ import { deleteWebhook, hasWebhook, insertWebhook, listWebhooks, type Webhook } 
 /** Each event is sent to each of them. */
 const MOST_WEBHOOKS = 10
 
-const EventShape = Type.Enum(WEBHOOK_EVENTS)
+const EventShape = Type.Enum(WEBHOOK_EVENTS, { title: 'WebhookEvent' })
 const maybeTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
 const webhookMembers = {
   id: Type.String(),
