@@ -39,7 +39,7 @@ export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isS
       schema: {
         operationId: 'getReadiness',
         tags: ['service'],
-        summary: 'Whether the database answers too',
+        summary: 'Whether a database that takes writes answers too',
         response: { 200: StateShape, 503: StateShape },
       },
     },

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ApiError } from './errors.ts'
@@ -132,6 +132,9 @@ export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): v
   })
 }
 
+const hasBody = (headers: IncomingHttpHeaders) =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+
 const COMPRESSED = /\b(gzip|deflate|compress|br|zstd)\b/i
 
 /**
@@ -144,6 +147,7 @@ export function refuseCodedBodies(
   refusal: (status: 400 | 415, message: string) => ApiError,
 ): void {
   app.addHook('onRequest', ({ headers }, reply, done) => {
+    if (!hasBody(headers)) return done()
     if (COMPRESSED.test(headers['content-encoding'] ?? '')) {
       reply.header('accept-encoding', 'identity')
       return done(refusal(415, 'A body must not be compressed'))
@@ -160,8 +164,7 @@ const LONG_BODIES = /^(multipart\/|application\/offset\+octet-stream)/i
 export function endSlowBodies(app: FastifyInstance, withinMs: number, refusal: () => ApiError): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { raw, headers } = request
-    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
-    if (hasBody && !LONG_BODIES.test(headers['content-type'] ?? '')) {
+    if (hasBody(headers) && !LONG_BODIES.test(headers['content-type'] ?? '')) {
       const timer = setTimeout(() => {
         if (!raw.complete && !reply.sent) reply.send(refusal())
       }, withinMs)

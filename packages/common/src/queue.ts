@@ -37,7 +37,8 @@ export interface Queue {
    * `afterSeconds`. With `share` the jobs of one share take turns with those of the others, however many each has: the
    * n-th job of a share comes after the n-th one of every other, so that a newcomer waits for what is under way and little
    * else. A job without one comes next. On a queue of few thousand jobs, because the turn is counted out, one at a time: send
-   * it last in a transaction. The job runs in the trace it is sent in. A job `inPlaceOf` another (by id) has the share and the turn of that one, if it is still there.
+   * it last in a transaction. The job runs in the trace it is sent in. A job `inPlaceOf` another (by id) has the share and the
+   * turn of that one, if it is still there.
    */
   send(
     trx: AnyTransaction,

@@ -37,6 +37,7 @@ const EXAMPLES = {
 const HEADERS_OF_STATUS: Record<number, string[]> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
+  415: ['Accept-Encoding'],
   429: ['Retry-After'],
   503: ['Retry-After'],
 }
@@ -61,6 +62,7 @@ export const apiDocs = (baseUrl: string): ApiDocs => ({
   },
   readEverywhere: ['X-Supabase-Api-Version'],
   answerHeaders: {
+    'Accept-Encoding': { description: '`identity`: a body must not be compressed.', schema: { type: 'string' } },
     Allow: { description: 'Methods of the address.', schema: { type: 'string' } },
     Deprecation: { description: 'Since when (RFC 9745).', schema: { type: 'string' }, required: true },
     Link: { description: 'Where to go on (RFC 8288): the next and the last page.', schema: { type: 'string' } },
@@ -73,7 +75,7 @@ export const apiDocs = (baseUrl: string): ApiDocs => ({
   },
   nullIsAbsent: true,
   errors: {
-    everywhere: [400, 408, 431],
+    everywhere: [400, 408, 415, 431],
     headers: (status) => ['x-sb-error-code', 'X-Supabase-Api-Version', ...(HEADERS_OF_STATUS[status] ?? [])],
     otherForms: {},
   },

@@ -68,6 +68,14 @@ test.for<[string, string, number, string]>([
   expect(answer.head).toMatch(new RegExp(`^x-sb-error-code: ${code}\r?$`, 'im'))
 })
 
+test('a request without a body that names a coding of one is answered', async () => {
+  const { status } = await say(
+    port,
+    'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Encoding: gzip\r\n\r\n',
+  )
+  expect(status).toBe(200)
+})
+
 test('requests sent ahead are answered, but for a connection that sends more than sixteen: it ends', async () => {
   const ask = 'GET /health HTTP/1.1\r\nHost: a\r\n\r\n'
   const last = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'

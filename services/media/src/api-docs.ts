@@ -28,6 +28,7 @@ const count = (description: string) => ({ description, schema: { type: 'integer'
 const HEADERS_OF_STATUS: Record<number, string[]> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
+  415: ['Accept-Encoding'],
   416: ['Content-Range'],
   429: ['Retry-After', ...RATE_HEADERS],
   503: ['Retry-After'],
@@ -61,6 +62,7 @@ export const apiDocs = (baseUrl: string): ApiDocs => ({
   },
   readEverywhere: [],
   answerHeaders: {
+    'Accept-Encoding': text('`identity`: a body must not be compressed.'),
     'Accept-Ranges': text('`bytes`.'),
     Allow: text('Methods of the address.'),
     'Content-Disposition': text('The name that the file is saved under.'),
@@ -96,7 +98,7 @@ export const apiDocs = (baseUrl: string): ApiDocs => ({
   },
   nullIsAbsent: false,
   errors: {
-    everywhere: [400, 431],
+    everywhere: [400, 415, 431],
     headers: (status) => HEADERS_OF_STATUS[status] ?? [],
     otherForms: { 'application/problem+json': ProblemShape },
   },

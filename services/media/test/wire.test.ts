@@ -49,6 +49,11 @@ test('an expectation that is none is ignored (RFC 9110 10.1.1)', async ({ servic
   expect((await say(portOf(service), `${head}Expect: x\r\n\r\n`)).status).toBe(200)
 })
 
+test('a request without a body that names a coding of one is answered', async ({ service }) => {
+  const head = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n'
+  expect((await say(portOf(service), `${head}Content-Encoding: gzip\r\n\r\n`)).status).toBe(200)
+})
+
 test('requests sent ahead are answered, but for a connection that sends more than sixteen: it ends', async ({
   service,
 }) => {
