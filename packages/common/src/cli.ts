@@ -1,7 +1,7 @@
 // What the command lines of the services share: a list of commands becomes help, parsing and exit codes. Results go to
 // stdout and nothing else does. Commands that every service has: service-commands.ts.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from './database.ts'
+import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from './database-errors.ts'
 import { nearest } from './nearest.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 

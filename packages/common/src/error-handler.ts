@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sendInForm } from './client-errors.ts'
-import { isDatabaseUnavailable } from './database.ts'
+import { isDatabaseUnavailable } from './database-errors.ts'
 import { ApiError, RequestTimeout } from './errors.ts'
 
 /** What can go wrong before or around a handler, whatever the service. */

@@ -1,7 +1,7 @@
 import type {} from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
-import { isWritable } from './database.ts'
+import { isWritable } from './idle-connections.ts'
 
 const StateShape = {
   title: 'State',

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { checkIdleConnections, takesWrites } from './database.ts'
+import { checkIdleConnections, takesWrites } from './idle-connections.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { ConfigError } from './config.ts'
-import { isDatabaseRefusal } from './database.ts'
+import { isDatabaseRefusal } from './database-errors.ts'
 
 /** Codes of TLS for a certificate of nobody known, of somebody else, or of another time. */
 const UNTRUSTED =

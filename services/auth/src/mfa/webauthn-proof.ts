@@ -1,4 +1,4 @@
-import { isUniqueViolation } from '@services/common/database'
+import { isUniqueViolation } from '@services/common/database-errors'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Transaction } from 'kysely'
 import type { DB, StoredCredential, WebauthnChallenge } from '../db/tables.ts'

@@ -1,4 +1,4 @@
-import { isUniqueViolation } from '@services/common/database'
+import { isUniqueViolation } from '@services/common/database-errors'
 import { apiError } from '../errors.ts'
 
 /** For a write that gives an account an address: who loses a race for it hears the same as who came too late. */
