@@ -47,7 +47,6 @@ test('a clip whose job is lost again and again is failed in the end, with nothin
   expect([page.status, page.text]).toEqual([404, expect.stringContaining('could not be processed')])
   expect(page.text).toContain('href="https://media.example/docs/errors#internal"')
   expect(await jobsIn(service)).toEqual([])
-  for (let round = 0; round < 3; round++) await tidyUp(service)
   expect(await service.listFiles()).toEqual([])
   await service.close()
 })

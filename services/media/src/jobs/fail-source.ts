@@ -1,4 +1,5 @@
 import { dropReference } from '../blobs/blobs.store.ts'
+import { deleteIfUnreferenced } from '../blobs/keep-files.ts'
 import { announce } from '../clips/results.store.ts'
 import { markFailed, originalOf } from '../clips/sources.store.ts'
 import type { Deps } from '../deps.ts'
@@ -6,20 +7,22 @@ import type { ErrorCode } from '../errors.ts'
 import { countClip, type Way } from '../metrics.ts'
 import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
 
-/** Ends a source that is still being made: its clips say why, who waits is told, and its original is left to housekeeping. */
+/** Ends a source that is still being made: its clips say why, who waits is told, and its original goes. */
 export async function failSource(
-  deps: Pick<Deps, 'db' | 'resultsChannel'> & EmitDeps,
+  deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps,
   id: string,
   { code, details, way }: { code: ErrorCode; details: Record<string, unknown> | undefined; way?: Way | undefined },
 ): Promise<void> {
   const now = deps.now()
-  const isFirst = await deps.db.transaction().execute(async (trx) => {
+  const sha256 = await deps.db.transaction().execute(async (trx) => {
     const failed = await markFailed(trx, { id, code, details, now })
-    if (!failed) return false
+    if (!failed) return undefined
     await dropReference(trx, originalOf(failed), now)
     await announce(trx, deps.resultsChannel, id)
     await emitEvent(deps, trx, 'media.failed', { sourceId: id })
-    return true
+    return failed
   })
-  if (isFirst) countClip(way ?? 'unknown', code)
+  if (!sha256) return
+  countClip(way ?? 'unknown', code)
+  await deleteIfUnreferenced(deps, originalOf(sha256))
 }

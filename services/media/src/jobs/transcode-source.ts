@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import type { QueueJob } from '@services/common/queue'
 import { dropReference } from '../blobs/blobs.store.ts'
-import { keepFiles } from '../blobs/keep-files.ts'
+import { deleteIfUnreferenced, keepFiles } from '../blobs/keep-files.ts'
 import { insertRenditions } from '../clips/renditions.store.ts'
 import { announce } from '../clips/results.store.ts'
 import {
@@ -77,12 +77,14 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
 
 /** Nobody wants it any more. False when somebody does again: whoever attaches to it waits for this, or is first. */
 async function dropAbandoned(deps: Deps, { id, sha256 }: Source): Promise<boolean> {
+  const original = originalOf(sha256.toString('hex'))
   const isDropped = await deps.db.transaction().execute(async (trx) => {
     const isDeleted = await deleteAbandonedSource(trx, id)
-    if (isDeleted) await dropReference(trx, originalOf(sha256.toString('hex')), deps.now())
+    if (isDeleted) await dropReference(trx, original, deps.now())
     return isDeleted
   })
   if (!isDropped) return false
+  await deleteIfUnreferenced(deps, original)
   deps.log.info({ sourceId: id }, 'clip was deleted before it was made')
   return true
 }
