@@ -1,5 +1,7 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
 
+const TAG_BYTES = 16
+
 /**
  * AES-256-GCM for secrets that must wait in the database: the queue's rows hold mail links until they are sent. Layout
  * before base64: nonce (12 bytes) · tag (16) · ciphertext.
@@ -14,7 +16,8 @@ export function seal(key: KeyObject, value: unknown): string {
 /** Throws when the value was sealed with another key or changed since. */
 export function unseal<Value>(key: KeyObject, sealed: string): Value {
   const bytes = Buffer.from(sealed, 'base64')
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12))
-  decipher.setAuthTag(bytes.subarray(12, 28))
-  return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8'))
+  // A tag that was cut off is refused: one of four bytes would be guessed.
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12), { authTagLength: TAG_BYTES })
+  decipher.setAuthTag(bytes.subarray(12, 12 + TAG_BYTES))
+  return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(12 + TAG_BYTES)), decipher.final()]).toString('utf8'))
 }
