@@ -110,10 +110,15 @@ async function makeReady({ path }: Endpoint): Promise<void> {
   }
 }
 
+/** The upload that the request before was about, which counts among those that the token has begun. */
+let begun = ''
+
 async function beginUpload(): Promise<string> {
-  const headers = { token: service.token, 'tus-resumable': '1.0.0', 'upload-length': String(picture.length) }
-  const answer = await service.call('POST', '/tus', { headers })
-  return answer.headers.get('location')?.split('/').at(-1) ?? ''
+  const headers = { token: service.token, 'tus-resumable': '1.0.0' }
+  if (begun) await service.call('DELETE', `/tus/${begun}`, { headers })
+  const answer = await service.call('POST', '/tus', { headers: { ...headers, 'upload-length': `${picture.length}` } })
+  begun = answer.headers.get('location')?.split('/').at(-1) ?? ''
+  return begun
 }
 
 /** Without these nothing is done under /tus. */
