@@ -31,7 +31,7 @@ export const clipPageCss = `
 * { box-sizing: border-box }
 body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; -webkit-text-size-adjust: 100% }
 header, main { width: 100%; max-width: 992px; margin: 0 auto; padding: 0 1rem }
-header { padding-block: 1.125rem }
+header { padding-block: 1.125rem; text-align: center }
 header a { color: inherit; font-weight: 700; letter-spacing: -.01em; text-decoration: none }
 main { padding-bottom: 3rem }
 article { overflow: hidden; border: 1px solid var(--line); border-radius: 16px; background: var(--card); box-shadow: 0 1px 2px #0000000a, 0 12px 32px #0000000f }
