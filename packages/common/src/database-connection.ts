@@ -46,7 +46,8 @@ export class PreparingClient extends pg.Client {
     if (!callback) return super.connect()
     super.connect((error: Error | undefined) => {
       if (error) {
-        noteRefusedConnection(error)
+        // An untrusted certificate or a missing password is a mistake of the settings, which no waiting mends.
+        if (error instanceof pg.DatabaseError) noteRefusedConnection(error)
         this.hooks.noteRefusal(error)
       }
       callback(error)

@@ -9,7 +9,7 @@ const UNAVAILABLE_ERRNO = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|E
 const UNAVAILABLE_TEXT =
   /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
 
-/** Errors of connections that were never open. Whatever their code, they say nothing of the statement that waited for one. */
+/** What servers answered instead of opening a connection. Whatever its code, it says nothing of the statement that waited for one. */
 const refusedConnections = new WeakSet<Error>()
 
 /** Whether the database could not be reached, as opposed to a statement it refused. Such requests are answered 503. */
@@ -43,5 +43,5 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return code === '23505' && (constraint === undefined || (violated ?? '').endsWith(constraint))
 }
 
-/** Notes an error of a connection that was never open. */
+/** Notes a server's refusal to open a connection. */
 export const noteRefusedConnection = (error: Error): void => void refusedConnections.add(error)

@@ -7,8 +7,9 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { SMTPServer } from 'smtp-server'
 import { describe, expect, inject, test } from 'vitest'
-import { openDatabase } from './database.ts'
+import { openDatabase, waitForDatabase } from './database.ts'
 import { answerWithin } from './deadline.ts'
+import { explainStartFailure } from './start-failure.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
 test('closing ends connections that no built query has used', async () => {
@@ -58,6 +59,28 @@ describe('a statement that its request no longer waits for', () => {
     await using stage = await abandonedOn('', (url) => startDetour(url, async (socket) => socket))
     await stage.abandon(() => stage.detour.takeNoMore())
     await expect.poll(() => stage.lines).toEqual(['a statement could not be cancelled'])
+  })
+})
+
+describe('a start is not kept waiting', () => {
+  test.for<[string, string, (socket: Socket) => Promise<Duplex | undefined>, string]>([
+    ['by a certificate that is not trusted', '?sslmode=verify-full', asTls, 'is not trusted'],
+    ['by a password that is missing', '', askForPassword, 'password must be a string'],
+  ])('%s', async ([, query, accept, reason]) => {
+    const detour = await startDetour(inject('databaseServerUrl'), accept)
+    const url = new URL(detour.url + query)
+    url.password = ''
+    const lines: string[] = []
+    const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) })
+    const { pool, close } = openDatabase({ url: url.href, maxPoolSize: 1, applicationName: 'test', log })
+    const failure: Error = await waitForDatabase(pool, log).then(
+      () => new Error('it started'),
+      (error) => error,
+    )
+    expect(explainStartFailure(failure, {}) ?? failure.message).toContain(reason)
+    expect(lines).toEqual(['database connection failed'])
+    await close()
+    detour.close()
   })
 })
 
@@ -149,6 +172,15 @@ async function startDetour(url: string, accept: (socket: Socket) => Promise<Dupl
 /** PostgreSQL documentation, "SSL Session Encryption". The mail server brings a certificate for tests. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 const secureContext = new SMTPServer().secureContext.get('*')
+
+/** AuthenticationSASL and AuthenticationSASLContinue (PostgreSQL documentation, "Message Formats"). */
+async function askForPassword(socket: Socket): Promise<undefined> {
+  await once(socket, 'data')
+  socket.write(Buffer.from('R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0'))
+  await once(socket, 'data')
+  socket.write(Buffer.from('R\0\0\0\x09\0\0\0\x0bx'))
+  await once(socket, 'close')
+}
 
 async function asTls(socket: Socket): Promise<Duplex | undefined> {
   const [first] = await once(socket, 'data')
