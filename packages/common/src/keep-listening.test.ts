@@ -6,6 +6,7 @@ import { keepListening } from './keep-listening.ts'
 import { createLogger } from './logger.ts'
 import { openQueue } from './queue.ts'
 import { cloneTemplate } from './testing/template-database.ts'
+import { startWay } from './testing/way-to-server.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
 
@@ -60,6 +61,25 @@ async function newDatabase(): Promise<string> {
   return database.url
 }
 
+async function startListening(url: string): Promise<string[]> {
+  const heard: string[] = []
+  const listener = await keepListening({
+    ...{ url, applicationName: 'listener', channel: 'news', log },
+    onNotification: (payload) => void heard.push(payload),
+    onListening: () => void heard.push('listening'),
+  })
+  onTestFinished(() => listener.close())
+  return heard
+}
+
+async function connectTo(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {}) // of a test that cuts its connection
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
 test('a queue that is stopped while its server goes down ends without an error that nobody hears', async () => {
   const server = await startDyingServer(await newDatabase())
   const names = { schema: 'jobs', applicationName: 'test', queues: [] }
@@ -75,18 +95,26 @@ test('a queue that is stopped while its server goes down ends without an error t
 
 test('a connection that breaks is replaced, and says that it listens again', async () => {
   const server = await startDyingServer(await newDatabase())
-  const heard: string[] = []
-  const listener = await keepListening({
-    ...{ url: server.url, applicationName: 'test', channel: 'news', log },
-    onNotification: (payload) => void heard.push(payload),
-    onListening: () => void heard.push('listening'),
-  })
-  const client = new pg.Client({ connectionString: server.url })
-  client.on('error', () => {})
-  await client.connect()
+  const heard = await startListening(server.url)
+  const client = await connectTo(server.url)
   await client.query(`notify news, 'first'`)
   await expect.poll(() => heard).toEqual(['listening', 'first'])
   server.cut()
   await expect.poll(() => heard).toEqual(['listening', 'first', 'listening'])
-  await listener.close()
+})
+
+test('a connection that falls silent without closing is replaced, and notifications arrive again', async () => {
+  const url = await newDatabase()
+  const way = await startWay(url)
+  onTestFinished(way.close)
+  const client = await connectTo(url)
+  const heard = await startListening(way.url)
+  await client.query(`notify news, 'before'`)
+  await expect.poll(() => heard).toEqual(['listening', 'before'])
+  way.silenceOpen()
+  await client.query(`notify news, 'into silence'`)
+  await expect.poll(() => heard.slice(0, 3)).toEqual(['listening', 'before', 'listening'])
+  await client.query(`notify news, 'after'`)
+  await expect.poll(() => heard).toContain('after')
+  expect(heard).not.toContain('into silence')
 })

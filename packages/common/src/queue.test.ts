@@ -1,11 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from './database.ts'
 import type { QueueDefinition } from './declare-queue.ts'
 import { createLogger } from './logger.ts'
 import { openQueue, PermanentFailure, type Queue } from './queue.ts'
 import { cloneTemplate } from './testing/template-database.ts'
+import { startWay } from './testing/way-to-server.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
 const queueOf = (name: string): QueueDefinition => ({
@@ -32,7 +33,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: 'committed retried hopeless held sought backlog shared taken told advanced reserved'
+    queues: 'committed retried hopeless held sought backlog shared taken told advanced reserved silent'
       .split(' ')
       .map(queueOf),
     log,
@@ -218,4 +219,25 @@ test('a share that has more jobs than there are slots leaves one to the others',
     held[n]?.()
   }
   await expect.poll(() => done.length).toBe(9)
+})
+
+test('a queue whose connections all fall silent without closing takes jobs again, and hears of them', async () => {
+  const way = await startWay(database.url)
+  onTestFinished(way.close)
+  const names = { schema: 'jobs', applicationName: 'test', queues: [] }
+  const worker = await openQueue({ url: way.url, ...names, log, migrate: false, supervise: false })
+  onTestFinished(() => worker.stop(0))
+  const seen: string[] = []
+  const how = { concurrency: 1, pollSeconds: NEVER }
+  const send = (id: string) => db.transaction().execute((trx) => queue.send(trx, 'silent', { id }))
+  await worker.work<{ id: string }>('silent', how, async ({ data }) => void seen.push(data.id))
+  await send('before')
+  await expect.poll(() => seen).toEqual(['before'])
+  await expect.poll(() => queue.depth('silent')).toBe(0)
+  way.silenceOpen()
+  await send('into silence')
+  await expect.poll(() => seen).toEqual(['before', 'into silence'])
+  await expect.poll(() => queue.depth('silent')).toBe(0)
+  await send('after')
+  await expect.poll(() => seen).toEqual(['before', 'into silence', 'after'])
 })

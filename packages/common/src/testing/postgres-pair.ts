@@ -1,13 +1,12 @@
 // Two PostgreSQL nodes, a primary and a standby that streams from it, and one address that leads to either: what a failover
-// needs. The way is a proxy of ours, which can fall silent without closing, as a lost route does.
-import { once } from 'node:events'
+// needs.
 import { chown, cp, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect } from 'vitest'
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
+import { startWay } from './way-to-server.ts'
 
 export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>
 
@@ -20,7 +19,7 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
   await fill(primary.url)
   await primary.stop()
   await copyData(dataDir, standbyDir)
-  primary = await startEmbeddedPostgres({ dataDir, database, port: primary.port })
+  primary = await startEmbeddedPostgres({ dataDir, database })
   const { password } = new URL(primary.url)
   const conninfo = `host=127.0.0.1 port=${primary.port} user=postgres password=${password}`
   await writeAs(standbyDir, 'standby.signal', '')
@@ -79,47 +78,5 @@ async function queryOn(url: string, text: string) {
     return (await client.query(text)).rows
   } finally {
     await client.end()
-  }
-}
-
-/** An address that leads to one server or the other. */
-async function startWay(serverUrl: string) {
-  let target = new URL(serverUrl)
-  const sockets = new Set<Socket>()
-  const silences = new Set<() => void>()
-  const server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname)
-    const endBoth = () => {
-      near.destroy()
-      far.destroy()
-    }
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on('error', () => {}).on('close', endBoth)
-    }
-    near.pipe(far).pipe(near)
-    silences.add(() => {
-      near.unpipe(far).pause().off('close', endBoth)
-      far.unpipe(near).pause().off('close', endBoth)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = new URL(serverUrl)
-  url.port = String((server.address() as AddressInfo).port)
-  return {
-    url: url.href,
-    /** New connections lead there; those that are open stay as they are. */
-    leadTo: (next: { url: string }) => {
-      target = new URL(next.url)
-    },
-    /** Nothing comes through open connections any more, and they stay open. New ones work. */
-    silenceOpen: () => {
-      for (const silence of silences) silence()
-      silences.clear()
-    },
-    close: () => {
-      server.close()
-      for (const socket of sockets) socket.destroy()
-    },
   }
 }

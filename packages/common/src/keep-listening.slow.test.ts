@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { startEmbeddedPostgres } from './dev/embedded-postgres.ts'
+import { keepListening } from './keep-listening.ts'
+import { createLogger } from './logger.ts'
+
+const log = createLogger({ name: 'test', level: 'fatal' })
+
+/** A server of its own, because all databases of a server become read-only at once. */
+async function startServer() {
+  const folder = await mkdtemp(join(tmpdir(), 'read-only-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), durable: false, database: 'listen' })
+  onTestFinished(() => server.stop())
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  const setReadOnly = async (isReadOnly: boolean) => {
+    await client.query(`alter system set default_transaction_read_only = ${isReadOnly}`)
+    await client.query('select pg_reload_conf()')
+  }
+  return { url: server.url, query: async (text: string) => (await client.query(text)).rows, setReadOnly }
+}
+
+test('a server that becomes read-only under an open connection is left, and listened to once it takes writes', async () => {
+  const { url, query, setReadOnly } = await startServer()
+  const heard: string[] = []
+  const listener = await keepListening({
+    ...{ url, applicationName: 'listener', channel: 'news', log },
+    onNotification: (payload) => void heard.push(payload),
+    onListening: () => void heard.push('listening'),
+  })
+  onTestFinished(() => listener.close())
+  const findListener = () => query(`select pid from pg_stat_activity where application_name = 'listener'`)
+  const first = await findListener()
+  expect({ heard, connections: first.length }).toEqual({ heard: ['listening'], connections: 1 })
+  await setReadOnly(true)
+  await expect.poll(findListener).not.toEqual(first)
+  await query(`notify news, 'to a deaf process'`)
+  await setReadOnly(false)
+  await expect.poll(() => heard.slice(0, 2)).toEqual(['listening', 'listening'])
+  await query(`notify news, 'written'`)
+  await expect.poll(() => heard).toContain('written')
+  expect(heard).not.toContain('to a deaf process')
+})
