@@ -11,6 +11,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errorType } from './tracing.ts'
 
 type FrameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void
 
@@ -83,12 +84,15 @@ export function openRequestTelemetry(
   }
 }
 
-/** Ends a request's span. An expected refusal of a caller (4xx) is no failure of ours. */
+/**
+ * Ends a request's span. An expected refusal of a caller (4xx) is no failure of ours. The exception has its type alone: messages,
+ * with which stacks begin, quote values. Both are in the log.
+ */
 function end(span: Span, result: Attributes, error: Error | undefined): void {
   span.setAttributes(result)
   if (result['error.type'] !== undefined) {
     span.setStatus({ code: SpanStatusCode.ERROR })
-    if (error) span.recordException(error)
+    if (error) span.addEvent('exception', { 'exception.type': errorType(error) })
   }
   span.end()
 }
