@@ -10,7 +10,7 @@ import { createLogger } from './logger.ts'
 import { openQueue, type Queue } from './queue.ts'
 import { openRequestTelemetry } from './request-telemetry.ts'
 import { startTelemetry } from './telemetry.ts'
-import { type OtlpCollector, startCollector } from './testing/otlp-collector.ts'
+import { type OtlpCollector, startCollector, traceOf } from './testing/otlp-collector.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 import { summarize } from './traced-statement.ts'
 import { tracedFetch } from './tracing.ts'
@@ -88,16 +88,6 @@ async function request(work: () => Promise<unknown>, headers: Record<string, str
   return status
 }
 
-/** All spans of the trace of the last request, by name. */
-async function spansOf(root: string, count: number) {
-  const ofTrace = () => {
-    const { traceId } = collector.spans().findLast(({ name, kind }) => kind === 'server' && name === root) ?? {}
-    return collector.spans().filter((span) => span.traceId === traceId)
-  }
-  await expect.poll(() => ofTrace().length).toBe(count)
-  return new Map(ofTrace().map((span) => [span.name, span]))
-}
-
 test('one trace leads from a request with a body to its SQL, its job, and what the job asks an upstream', async () => {
   asked = []
   const seen: object[] = []
@@ -112,8 +102,10 @@ test('one trace leads from a request with a body to its SQL, its job, and what t
     }),
   )
   expect(status).toBe(200)
-  const spans = await spansOf('POST /work/{id}', 7)
-  const [server, job, letter] = ['POST /work/{id}', 'process letters', 'GET'].map((name) => spans.get(name))
+  // The job's span ends last.
+  const { find, names } = await traceOf(collector, 'POST /work/{id}', ['process letters'])
+  expect(names).toHaveLength(7)
+  const [server, job, letter] = ['POST /work/{id}', 'process letters', 'GET'].map(find)
   expect(server?.attributes).toMatchObject({
     'http.request.method': 'POST',
     'http.route': '/work/{id}',
@@ -127,7 +119,7 @@ test('one trace leads from a request with a body to its SQL, its job, and what t
     'network.protocol.version': '1.1',
   })
   for (const name of ['BEGIN', 'SELECT', 'COMMIT']) {
-    expect(spans.get(name)).toMatchObject({
+    expect(find(name)).toMatchObject({
       kind: 'client',
       parentSpanId: server?.spanId,
       attributes: { 'db.system.name': 'postgresql', 'db.query.summary': name, 'server.address': '127.0.0.1' },
@@ -179,12 +171,12 @@ test('a refused statement names its SQLSTATE, and what no request asked for has 
   const before = collector.spans().filter(({ scope }) => scope === 'database').length
   const status = await request(() => opened.pool.query('select $1::int', ['no number']))
   expect(status).toBe(500)
-  const spans = await spansOf('POST /work/{id}', 2)
-  expect(spans.get('SELECT')).toMatchObject({
+  const { find } = await traceOf(collector, 'POST /work/{id}', ['SELECT'])
+  expect(find('SELECT')).toMatchObject({
     isFailed: true,
     attributes: { 'error.type': '22P02', 'db.response.status_code': '22P02' },
   })
-  expect(spans.get('POST /work/{id}')).toMatchObject({ isFailed: true, events: ['exception'] })
+  expect(find('POST /work/{id}')).toMatchObject({ isFailed: true, events: ['exception'] })
   // PostgreSQL quotes the value in its message, and a stack begins with the message.
   expect(collector.bodies.join('')).not.toContain('no number')
   expect(collector.spans().filter(({ scope }) => scope === 'database')).toHaveLength(before + 1)

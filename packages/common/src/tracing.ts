@@ -91,8 +91,8 @@ export interface UpstreamRequest {
   url: string | URL
   method: string
   /**
-   * Whether the upstream learns the ids of the trace: where the operator or a token's holder chose it to do this request's
-   * work. One that a stranger chose, or that must not relate two requests, does not.
+   * Whether the upstream learns the ids of the trace, which its caller may have chosen: only one that the operator chose to do
+   * this request's work. One that a stranger or tenant chose, or that must not relate two requests, does not.
    */
   isTold: boolean
 }

@@ -1,4 +1,4 @@
-import { type OtlpCollector, startCollector } from '@services/common/testing/otlp-collector'
+import { type OtlpCollector, startCollector, traceOf } from '@services/common/testing/otlp-collector'
 import { say } from '@services/common/testing/raw-http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FarSide, json, startFarSide } from './far-side.ts'
@@ -35,24 +35,6 @@ const serve = (settings: Record<string, string> = {}) =>
     ...settings,
   })
 
-/** The trace that began last with this server span, once all `names` are in it. */
-async function traceOf(root: string, names: string[]) {
-  const spans = () => {
-    const traceId = collector.spans().findLast(({ name, kind }) => kind === 'server' && name === root)?.traceId
-    return collector.spans().filter((span) => span.traceId === traceId)
-  }
-  await expect.poll(() => spans().map(({ name }) => name)).toEqual(expect.arrayContaining(names))
-  const byId = new Map(spans().map((span) => [span.spanId, span]))
-  const find = (name: string) => spans().find((span) => span.name === name)
-  /** Names of the spans from this one up to the request's. */
-  const wayTo = (name: string): string[] => {
-    const way: string[] = []
-    for (let span = find(name); span; span = byId.get(span.parentSpanId ?? '')) way.push(span.name)
-    return way
-  }
-  return { find, wayTo }
-}
-
 test('one trace leads from a request to its SQL and its mail, its SMS or its provider, and holds nothing of a person', async () => {
   const providers = await startSignInProviders(PROVIDER_EXAMPLES)
   const service = await serve(providers.settings('github'))
@@ -60,7 +42,7 @@ test('one trace leads from a request to its SQL and its mail, its SMS or its pro
 
   await signUp(service.base, email)
   const mail = await stage.mailbox.waitFor(email)
-  const signUpTrace = await traceOf('POST /signup', ['INSERT users', 'process mail', 'SMTP send'])
+  const signUpTrace = await traceOf(collector, 'POST /signup', ['INSERT users', 'process mail', 'SMTP send'])
   expect(signUpTrace.wayTo('INSERT users')).toEqual(['INSERT users', 'POST /signup'])
   expect(signUpTrace.wayTo('SMTP send')).toEqual(['SMTP send', 'process mail', 'POST /signup'])
   expect(signUpTrace.find('SMTP send')).toMatchObject({
@@ -69,10 +51,10 @@ test('one trace leads from a request to its SQL and its mail, its SMS or its pro
   })
   // Its token is in the query.
   await ask(linkPath(mail.text))
-  await traceOf('GET /verify', [])
+  await traceOf(collector, 'GET /verify')
 
   await ask('/otp', { method: 'POST', body: JSON.stringify({ phone }) })
-  const sms = await traceOf('POST /otp', ['process message-requests', 'process sms', 'POST'])
+  const sms = await traceOf(collector, 'POST /otp', ['process message-requests', 'process sms', 'POST'])
   expect(sms.wayTo('POST')).toEqual(['POST', 'process sms', 'process message-requests', 'POST /otp'])
   const { traceId, spanId } = sms.find('POST') ?? {}
   expect(gateway.requests.map(({ headers }) => headers.traceparent)).toEqual([`00-${traceId}-${spanId}-01`])
@@ -86,7 +68,7 @@ test('one trace leads from a request to its SQL and its mail, its SMS or its pro
     .map((line) => line.split(';', 1)[0])
     .join('; ')
   await ask(`/callback?${new URLSearchParams(query)}`, { headers: { cookie } })
-  const { find } = await traceOf('GET /callback', ['POST', 'GET'])
+  const { find } = await traceOf(collector, 'GET /callback', ['POST', 'GET'])
   const told = providers.requests('github').map(({ headers }) => headers.traceparent)
   expect(told.length).toBeGreaterThan(1)
   for (const parent of told) expect(parent).toContain(find('GET /callback')?.traceId)

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type OtlpCollector, startCollector } from '@services/common/testing/otlp-collector'
+import { type OtlpCollector, startCollector, traceOf } from '@services/common/testing/otlp-collector'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { clip } from './clips.ts'
 import { gif } from './gif-bytes.ts'
@@ -41,24 +41,6 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** The trace that begins with this server span, once all `names` are in it. */
-async function traceOf(root: string, names: string[]) {
-  const spans = () => {
-    const traceId = collector.spans().find(({ name, kind }) => kind === 'server' && name === root)?.traceId
-    return collector.spans().filter((span) => span.traceId === traceId)
-  }
-  await expect.poll(() => spans().map(({ name }) => name)).toEqual(expect.arrayContaining(names))
-  const byId = new Map(spans().map((span) => [span.spanId, span]))
-  const find = (name: string) => spans().find((span) => span.name === name)
-  /** Names of the spans from this one up to the request's. */
-  const wayTo = (name: string): string[] => {
-    const way: string[] = []
-    for (let span = find(name); span; span = byId.get(span.parentSpanId ?? '')) way.push(span.name)
-    return way
-  }
-  return { find, wayTo }
-}
-
 test('one trace leads from an upload to its SQL, its transcode and the webhook that tells of it', async () => {
   const body = JSON.stringify({ url: `${receiver.url}/secret-path?key=secret` })
   await send('POST', `${service.url}/webhooks`, { body, headers: { token, 'content-type': 'application/json' } })
@@ -68,7 +50,7 @@ test('one trace leads from an upload to its SQL, its transcode and the webhook t
 
   // A span is exported when it ends, those below it before.
   const jobs = ['process transcode', 'process webhook']
-  const { find, wayTo } = await traceOf('POST /media/upload', ['INSERT clips', 'ffprobe', 'ffmpeg', 'POST', ...jobs])
+  const { find, wayTo } = await traceOf(collector, 'POST /media/upload', ['INSERT clips', 'ffprobe', 'ffmpeg', 'POST', ...jobs])
   expect(wayTo('INSERT clips')).toEqual(['INSERT clips', 'POST /media/upload'])
   expect(wayTo('ffprobe')).toEqual(['ffprobe', 'POST /media/upload'])
   expect(wayTo('ffmpeg')).toEqual(['ffmpeg', 'process transcode', 'POST /media/upload'])
@@ -78,11 +60,28 @@ test('one trace leads from an upload to its SQL, its transcode and the webhook t
     attributes: { 'process.executable.name': 'ffmpeg', 'process.exit.code': 0 },
   })
   expect(wayTo('POST')).toEqual(['POST', 'process webhook', 'process transcode', 'POST /media/upload'])
-  const { traceId, spanId } = find('POST') ?? {}
-  expect(receiver.received.map(({ headers }) => headers.traceparent)).toEqual([`00-${traceId}-${spanId}-01`])
 
   const everything = collector.bodies.join('')
   for (const value of [token, 'Stranger words', 'secret', 'plain.mp4']) expect(everything).not.toContain(value)
+})
+
+test('receivers of two tokens whose clips are of the same bytes learn of no trace, so of no other token either', async () => {
+  const ask = async (path: string, body: object, as: string) => {
+    const init = { body: JSON.stringify(body), headers: { token: as, 'content-type': 'application/json' } }
+    return (await send('POST', service.url + path, init)).body.success
+  }
+  const { token: other } = await ask('/tokens', { name: 'second' }, token)
+  for (const [path, as] of Object.entries({ '/first': token, '/second': other }))
+    await ask('/webhooks', { url: receiver.url + path }, as)
+  const path = await clip('plain.mp4')
+  await Promise.all(
+    [token, other].map(async (as) =>
+      send('POST', `${service.url}/media/upload`, { body: await formOf(path), headers: { token: as } }),
+    ),
+  )
+  await expect.poll(() => receiver.received.map((event) => event.path).sort()).toEqual(['/first', '/second'])
+  for (const { headers } of receiver.received)
+    for (const name of ['traceparent', 'tracestate', 'baggage']) expect(headers).not.toHaveProperty(name)
 })
 
 test('an import asks in a span of its trace, and the site it asks learns nothing of that', async () => {
@@ -93,7 +92,7 @@ test('an import asks in a span of its trace, and the site it asks learns nothing
     headers: { token, 'content-type': 'application/json', traceparent: `00-${caller}-b7ad6b7169203331-01` },
   })
   expect(status).toBe(201)
-  const { find, wayTo } = await traceOf('POST /media/import', ['GET', 'ffmpeg'])
+  const { find, wayTo } = await traceOf(collector, 'POST /media/import', ['GET', 'ffmpeg'])
   expect(wayTo('GET')).toEqual(['GET', 'POST /media/import'])
   expect(find('GET')?.traceId).toBe(caller)
   const { port } = new URL(receiver.url)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { expect } from 'vitest'
 
 export interface ReceivedSpan {
   /** Part of the code that made it: `auth`, `database`, `queue`. */
@@ -63,6 +64,33 @@ export async function startCollector(): Promise<OtlpCollector> {
       server.close()
     },
   }
+}
+
+export interface ReceivedTrace {
+  /** The first span of this name. */
+  find(name: string): ReceivedSpan | undefined
+  /** Names of the spans from this one up to the request's. */
+  wayTo(name: string): string[]
+  /** Names of all its spans, in the order in which they ended. */
+  names: string[]
+}
+
+/** The trace that began last with a server span of this name, once spans of all `names` have arrived. */
+export async function traceOf(collector: OtlpCollector, root: string, names: string[] = []): Promise<ReceivedTrace> {
+  const ofTrace = () => {
+    const { traceId } = collector.spans().findLast(({ name, kind }) => kind === 'server' && name === root) ?? {}
+    return collector.spans().filter((span) => span.traceId === traceId)
+  }
+  await expect.poll(() => ofTrace().map(({ name }) => name)).toEqual(expect.arrayContaining([root, ...names]))
+  const spans = ofTrace()
+  const byId = new Map(spans.map((span) => [span.spanId, span]))
+  const find = (name: string) => spans.find((span) => span.name === name)
+  const wayTo = (name: string): string[] => {
+    const way: string[] = []
+    for (let span = find(name); span; span = byId.get(span.parentSpanId ?? '')) way.push(span.name)
+    return way
+  }
+  return { find, wayTo, names: spans.map(({ name }) => name) }
 }
 
 function readSpans(body: string): ReceivedSpan[] {
