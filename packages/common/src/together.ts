@@ -1,5 +1,10 @@
+import { type Context, context } from '@opentelemetry/api'
+import { outsideTrace } from './tracing.ts'
+
 interface Asker<Key, Result> {
   key: Key
+  /** Holds the trace of the request that asks. */
+  within: Context
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
@@ -9,7 +14,8 @@ interface Asker<Key, Result> {
  * in the order of the keys: many rows cost a database little more than one. Who asks alone waits for nobody.
  *
  * `load` runs for the request that asked first, and ends with it. Nobody fails for somebody else's key or end: what was asked
- * for together and failed is asked for again one by one. So `load` must bear being called twice.
+ * for together and failed is asked for again one by one. So `load` must bear being called twice. A call for several requests is in
+ * the trace of none.
  */
 export function together<Key, Result>(
   load: (keys: readonly Key[]) => Promise<readonly Result[]>,
@@ -22,7 +28,7 @@ export function together<Key, Result>(
     waiting = waiting.slice(most)
     if (waiting.length > 0) setImmediate(loadWaiting)
     try {
-      const results = await load(askers.map(({ key }) => key))
+      const results = await inTraceOf(askers, () => load(askers.map(({ key }) => key)))
       for (const [index, { resolve }] of askers.entries()) resolve(results[index] as Result)
     } catch (error) {
       for (const { reject } of askers) reject(askers.length === 1 ? error : FAILED_TOGETHER)
@@ -31,7 +37,7 @@ export function together<Key, Result>(
 
   const ask = (key: Key) =>
     new Promise<Result>((resolve, reject) => {
-      waiting.push({ key, resolve, reject })
+      waiting.push({ key, within: context.active(), resolve, reject })
       if (waiting.length === 1) setImmediate(loadWaiting)
     })
 
@@ -40,6 +46,11 @@ export function together<Key, Result>(
       if (error !== FAILED_TOGETHER) throw error
       return (await load([key]))[0] as Result
     })
+}
+
+function inTraceOf<Result>(askers: readonly { within: Context }[], work: () => Result): Result {
+  const [first, ...others] = askers
+  return first && others.length === 0 ? context.with(first.within, work) : outsideTrace(work)
 }
 
 const FAILED_TOGETHER = Symbol('failed together')

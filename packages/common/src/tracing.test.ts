@@ -12,6 +12,7 @@ import { openRequestTelemetry } from './request-telemetry.ts'
 import { startTelemetry } from './telemetry.ts'
 import { type OtlpCollector, startCollector, traceOf } from './testing/otlp-collector.ts'
 import { cloneTemplate } from './testing/template-database.ts'
+import { together } from './together.ts'
 import { summarize } from './traced-statement.ts'
 import { tracedFetch } from './tracing.ts'
 
@@ -180,6 +181,21 @@ test('a refused statement names its SQLSTATE, and what no request asked for has 
   // PostgreSQL quotes the value in its message, and a stack begins with the message.
   expect(collector.bodies.join('')).not.toContain('no number')
   expect(collector.spans().filter(({ scope }) => scope === 'database')).toHaveLength(before + 1)
+})
+
+test('a statement that several requests share is in the trace of none; one that a request has to itself is in its own', async () => {
+  const shared: number[] = []
+  const double = together(async (keys: readonly number[]) => {
+    shared.push(keys.length)
+    await opened.pool.query('select 1 from pg_class limit 1')
+    return keys
+  }, 3)
+  const statements = () => collector.spans().filter(({ name }) => name === 'SELECT pg_class')
+  await request(() => Promise.all([1, 2, 3, 4].map(double)))
+  const { wayTo } = await traceOf(collector, 'POST /work/{id}', ['SELECT pg_class'])
+  expect(shared).toEqual([3, 1])
+  expect(wayTo('SELECT pg_class')).toEqual(['SELECT pg_class', 'POST /work/{id}'])
+  expect(statements()).toHaveLength(1)
 })
 
 test.each([

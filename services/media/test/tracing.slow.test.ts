@@ -50,7 +50,13 @@ test('one trace leads from an upload to its SQL, its transcode and the webhook t
 
   // A span is exported when it ends, those below it before.
   const jobs = ['process transcode', 'process webhook']
-  const { find, wayTo } = await traceOf(collector, 'POST /media/upload', ['INSERT clips', 'ffprobe', 'ffmpeg', 'POST', ...jobs])
+  const { find, wayTo } = await traceOf(collector, 'POST /media/upload', [
+    'INSERT clips',
+    'ffprobe',
+    'ffmpeg',
+    'POST',
+    ...jobs,
+  ])
   expect(wayTo('INSERT clips')).toEqual(['INSERT clips', 'POST /media/upload'])
   expect(wayTo('ffprobe')).toEqual(['ffprobe', 'POST /media/upload'])
   expect(wayTo('ffmpeg')).toEqual(['ffmpeg', 'process transcode', 'POST /media/upload'])

@@ -1,4 +1,5 @@
 import type { Logger } from '@services/common/logger'
+import { outsideTrace } from '@services/common/tracing'
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { type ClipState, findStates } from './clip-states.store.ts'
@@ -43,7 +44,7 @@ export function createClipWatch({ db, log }: { db: Kysely<DB>; log: Logger }): C
     watch: (clipId, tell) => {
       const others = watched.get(clipId) ?? new Set()
       watched.set(clipId, others.add(tell))
-      timer ??= setInterval(lookAtAll, LOOK_EVERY_MS)
+      timer ??= outsideTrace(() => setInterval(lookAtAll, LOOK_EVERY_MS))
       return () => {
         others.delete(tell)
         if (others.size === 0 && watched.get(clipId) === others) watched.delete(clipId)

@@ -1,4 +1,5 @@
 import type { Logger } from '@services/common/logger'
+import { outsideTrace } from '@services/common/tracing'
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { addRequests, type CountedRequests, dayOf } from './usage.store.ts'
@@ -24,7 +25,7 @@ export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Log
     entry.requests += requests
     counted.set(key, entry)
     // An idle service writes nothing.
-    timer ??= setTimeout(() => void write(), WRITE_EVERY_MS).unref()
+    timer ??= outsideTrace(() => setTimeout(() => void write(), WRITE_EVERY_MS).unref())
   }
   const write = async () => {
     clearTimeout(timer)
