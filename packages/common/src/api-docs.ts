@@ -125,7 +125,7 @@ const pageOf = (title: string, at: string) => `<!doctype html>
 <script src="${at}/theme/docs.js" defer></script>
 </head>
 <body>
-<header><img src="${at}/theme/icon.svg" width="32" height="32" alt=""><strong>${title}</strong><a href="${at}/../json">openapi.json</a></header>
+<header><img src="${at}/theme/icon.svg" width="32" height="32" alt=""><strong>${title}</strong><a href="${at}/../../openapi.json">openapi.json</a></header>
 <main id="swagger-ui"></main>
 <noscript>This page needs JavaScript; openapi.json has the same for programs.</noscript>
 </body>

@@ -113,3 +113,15 @@ test('the operations are below the external URL, and the page of /docs calls the
   expect((await below.get('/docs/json')).body.servers).toEqual([{ url: '/auth' }])
   expect((await service.get('/docs/json')).body.servers).toBeUndefined()
 })
+
+test('the link of /docs leads to the document that names its server, with a slash at the end of the page or without', async ({
+  service,
+}) => {
+  const below = await service.with({ AUTH_API_EXTERNAL_URL: 'https://example.com/auth' })
+  for (const page of ['/auth/docs', '/auth/docs/']) {
+    const [, link = ''] = /href="([^"]+)">openapi\.json</.exec((await below.get(page)).text) ?? []
+    const { pathname } = new URL(link, `https://example.com${page}`)
+    expect(pathname).toBe('/auth/openapi.json')
+    expect((await below.get(pathname)).body.servers).toEqual([{ url: 'https://example.com/auth' }])
+  }
+})
