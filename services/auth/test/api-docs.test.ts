@@ -1,3 +1,4 @@
+import { undocumentedRoutes } from '@services/common/testing/held-answers'
 import { expect } from 'vitest'
 import { test } from './service.ts'
 
@@ -13,6 +14,25 @@ test('the groups of operations are in the order of their use, sign-up first and 
   expect(body.tags.map(({ name }: { name: string }) => name)).toEqual(GROUPS)
   const operations = Object.values<Record<string, Operation>>(body.paths).flatMap((path) => Object.values(path))
   expect(new Set(operations.flatMap(({ tags }) => tags))).toEqual(new Set(GROUPS))
+})
+
+/** Operations that the document leaves out, besides the page of /docs and its files. */
+const UNDOCUMENTED = [
+  // Pages and documents that no client calls.
+  'GET /',
+  'GET /openapi.json',
+  // Refused, whatever comes: SAML is never enabled.
+  'GET /sso',
+  'POST /sso',
+  'GET /sso*',
+  'POST /sso*',
+  // Preflights of browsers, which send them by themselves.
+  'OPTIONS *',
+]
+
+test('every other route is documented', ({ service }) => {
+  const routes = undocumentedRoutes(service.app).filter((route) => !route.startsWith('GET /docs'))
+  expect(routes.sort()).toEqual(UNDOCUMENTED.sort())
 })
 
 test('each JSON body has an example', async ({ service }) => {

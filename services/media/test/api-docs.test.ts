@@ -1,3 +1,4 @@
+import { undocumentedRoutes } from '@services/common/testing/held-answers'
 import { expect } from 'vitest'
 import { clip } from './clips.ts'
 import { idIn, test } from './service.ts'
@@ -25,6 +26,23 @@ test('/docs is a page of ours: our name and icon, made for phones, nothing inlin
       expect([pathname, (await service.get(pathname)).status]).toEqual([pathname, 200])
     }
   }
+})
+
+/** Operations that the document leaves out, besides the pages of /docs and their files. */
+const UNDOCUMENTED = [
+  // Pages and what they consist of.
+  ...['GET /', 'GET /clip.js', 'GET /embed.js', 'GET /favicon.ico', 'GET /favicon.svg', 'GET /home.js'],
+  'GET /openapi.json',
+  'GET /robots.txt',
+  // Preflights of browsers, which send them by themselves.
+  'OPTIONS *',
+  // PATCH, HEAD or DELETE behind a proxy that knows GET and POST only: `X-HTTP-Method-Override` says which.
+  'POST /tus/:id',
+]
+
+test('every other route is documented', ({ service }) => {
+  const routes = undocumentedRoutes(service.app).filter((route) => !route.startsWith('GET /docs'))
+  expect(routes.sort()).toEqual(UNDOCUMENTED.sort())
 })
 
 test('the groups of operations are in the order of their use, and health is last', async ({ service }) => {

@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { documentApi } from '../api-docs.ts'
 import { withHeaders } from '../documented.ts'
-import { answerHolder } from './held-answers.ts'
+import { answerHolder, undocumentedRoutes } from './held-answers.ts'
 
 const text = { description: 'Text.', schema: { type: 'string' } }
 const NoteShape = {
@@ -13,7 +13,7 @@ const NoteShape = {
 }
 const ErrorShape = { title: 'Error', type: 'object', required: ['code'], properties: { code: { type: 'string' } } }
 
-async function hold() {
+async function openNotes() {
   const app = Fastify()
   await documentApi(app, {
     ...{ title: 'Notes', version: '1', description: 'Notes.', baseUrl: 'https://notes.example/' },
@@ -29,8 +29,9 @@ async function hold() {
   }
   app.get('/notes/:id', { schema: { operationId: 'getNote', tags: ['notes'], response } }, async () => ({ id: 1 }))
   app.post('/notes', { schema: { operationId: 'addNote', tags: ['notes'], response } }, async () => ({ id: 1 }))
-  return answerHolder(app)
+  return app
 }
+const hold = async () => answerHolder(await openNotes())
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
 const answer = (status: number, body: unknown, headers: Record<string, string> = JSON_TYPE) => ({
@@ -44,6 +45,7 @@ test('an answer as documented passes, and so does one at an address that is not 
   holdAnswer('GET', '/notes/1?x=1', answer(200, { id: 1, text: null }, { ...JSON_TYPE, location: '/' }))
   holdAnswer('GET', '/notes/1', answer(204, undefined, {}))
   holdAnswer('GET', '/notes/1', answer(404, { code: 'not_found' }))
+  holdAnswer('HEAD', '/notes/1', answer(204, undefined, {}))
   holdAnswer('GET', '/other', answer(418, 'tea'))
 })
 
@@ -57,4 +59,20 @@ test.each([
 ])('another %s than documented fails the test that saw it', async (_what, given, problem) => {
   const holdAnswer = await hold()
   expect(() => holdAnswer('GET', '/notes/1', given)).toThrow(`GET /notes/{id} answered ${given.status}, and ${problem}`)
+})
+
+test("an answer to HEAD is held to GET's", async () => {
+  const holdAnswer = await hold()
+  expect(() => holdAnswer('HEAD', '/notes/1', answer(201, undefined))).toThrow('the status is not documented')
+})
+
+test('routes without a word in the document are found, but for HEAD beside GET', async () => {
+  const app = await openNotes()
+  const notes = { schema: { hide: true } }
+  app.put('/notes/:id', notes, async () => '')
+  app.get('/notes/:id/history', notes, async () => '')
+  app.head('/notes/:id/lock', notes, async () => '')
+  await app.ready()
+  const found = undocumentedRoutes(app).filter((route) => !route.includes(' /docs') && !route.endsWith('/openapi.json'))
+  expect(found.sort()).toEqual(['GET /notes/:id/history', 'HEAD /notes/:id/lock', 'PUT /notes/:id'])
 })

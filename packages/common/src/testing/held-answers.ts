@@ -19,7 +19,10 @@ interface Answer {
   text: string
 }
 
-/** Throws for an answer that is not documented. Addresses and methods that are not documented are passed over. */
+/**
+ * Throws for an answer that is not documented. An answer to HEAD is held to GET's where HEAD is not documented. Operations
+ * that are not documented are passed over: `undocumentedRoutes` finds them.
+ */
 export type HoldAnswer = (method: string, url: string, answer: Answer) => void
 
 /** `mayHaveBody`: answers whose usual form has no body, as `POST /tus 201`. */
@@ -40,7 +43,8 @@ export async function answerHolder(
   }
 
   function problemOf(method: string, path: string, { status, header, text }: Answer): string | undefined {
-    const documented = paths[path]?.[method.toLowerCase()]?.responses
+    const { [method.toLowerCase()]: own, get } = paths[path] ?? {}
+    const documented = (method === 'HEAD' ? (own ?? get) : own)?.responses
     if (!documented) return undefined
     const found = documented[status]
     if (!found) return 'the status is not documented'
@@ -75,6 +79,26 @@ export async function answerHolder(
       `${method} ${path} answered ${answer.status}, and ${problem} in /openapi.json: ${answer.text.slice(0, 500)}`,
     )
   }
+}
+
+/**
+ * Lists the routes of an app that its document lacks, as `POST /sso`. HEAD beside GET is left out: it answers as GET does.
+ * Throws where the framework prints its routes in another form.
+ */
+export function undocumentedRoutes(app: FastifyInstance): string[] {
+  const { paths } = app.swagger() as unknown as Document
+  const parents: string[] = []
+  const lines = app.printRoutes({ commonPrefix: false }).trimEnd().split('\n')
+  return lines.flatMap((line) => {
+    const [, indent, part, methods] = /^([│ ]*)[├└]── (\S+) \(([A-Z, ]+)\)$/.exec(line) ?? []
+    if (indent === undefined || !methods) throw new Error(`not the form of a route: ${line}`)
+    const depth = indent.length / 4
+    const path = (parents[depth - 1] ?? '') + part
+    parents[depth] = path
+    const documented = paths[path.replaceAll(/:(\w+)/g, '{$1}')] ?? {}
+    const own = methods.split(', ').filter((method) => method !== 'HEAD' || !methods.includes('GET'))
+    return own.filter((method) => !(method.toLowerCase() in documented)).map((method) => `${method} ${path}`)
+  })
 }
 
 const nameIn = ({ $ref }: { $ref: string }) => $ref.split('/').at(-1) as string
