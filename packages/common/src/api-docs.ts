@@ -8,8 +8,10 @@ export interface ApiDocs extends SharedParts {
   title: string
   version: string
   description: string
-  /** Where clients find the service. */
+  /** Address at which clients find the service. */
   baseUrl: string
+  /** Site of the operator, who answers questions about the service. */
+  contact: { name: string; url: string }
   // biome-ignore lint/suspicious/noExplicitAny: OpenAPI's own type is a dependency of the plugin, not ours
   securitySchemes: Record<string, any>
   /** Groups of operations, in the order in which they are shown. */
@@ -22,11 +24,11 @@ export interface ApiDocs extends SharedParts {
 
 /** `GET /openapi.json`, made from the routes' schemas, and a readable `/docs`. Call before routes are registered. */
 export async function documentApi(app: FastifyInstance, docs: ApiDocs): Promise<void> {
-  const { title, version, description, baseUrl, securitySchemes, tags, examples } = docs
+  const { title, version, description, baseUrl, contact, securitySchemes, tags, examples } = docs
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
+      info: { title, version, description, contact, license: { name: 'MIT', identifier: 'MIT' } },
       servers: [{ url: baseUrl.replace(/\/$/, '') }],
       tags: tags.map((name) => ({ name })),
       components: { securitySchemes },

@@ -1,4 +1,5 @@
 import type { ApiDocs } from '@services/common/api-docs'
+import type { Config } from './config.ts'
 import { VERSION } from './version.ts'
 
 /** The mark of the service: a key's head in a shield of one colour. */
@@ -43,11 +44,12 @@ const HEADERS_OF_STATUS: Record<number, string[]> = {
 }
 
 /** Content of /docs and /openapi.json that no route's schema has. */
-export const apiDocs = (baseUrl: string): ApiDocs => ({
+export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>): ApiDocs => ({
   title: 'Auth',
   version: VERSION,
   description: 'User management and authentication. Errors have two forms, chosen by `X-Supabase-Api-Version`.',
-  baseUrl,
+  baseUrl: server.externalUrl,
+  contact: { name: new URL(siteUrl).host, url: siteUrl },
   securitySchemes: {
     user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
     admin: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'With the role claim of an admin.' },

@@ -121,7 +121,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   })
   // After the headers that refusals have too, and before the routes, whose methods it knows.
   installErrorHandler(app, errorAnswers)
-  await documentApi(app, apiDocs(config.server.externalUrl))
+  await documentApi(app, apiDocs(config))
 
   // Anybody
   healthRoutes(app, deps)

@@ -124,12 +124,14 @@ test('the examples can be sent as they are: sign-up, sign-in, mails, a change, a
   }
 })
 
-test('the operations are below the external URL, and the page of /docs calls them where it came from', async ({
+test('the operations are below the external URL, the contact is the site, and the page of /docs calls them where it came from', async ({
   service,
 }) => {
   const below = await service.with({ AUTH_API_EXTERNAL_URL: 'https://example.com/auth' })
   expect((await below.get('/openapi.json')).body.servers).toEqual([{ url: 'https://example.com/auth' }])
-  expect((await service.get('/openapi.json')).body.servers).toEqual([{ url: 'https://auth.example' }])
+  const { servers, info } = (await service.get('/openapi.json')).body
+  expect(servers).toEqual([{ url: 'https://auth.example' }])
+  expect(info.contact).toEqual({ name: 'site.example', url: 'https://site.example' })
   expect((await below.get('/docs/json')).body.servers).toEqual([{ url: '/auth' }])
   expect((await service.get('/docs/json')).body.servers).toBeUndefined()
 })

@@ -1,4 +1,5 @@
 import type { ApiDocs } from '@services/common/api-docs'
+import type { Config } from './config.ts'
 import { ProblemShape, RATE_HEADERS } from './http/shapes.ts'
 import { ICON } from './pages/icon.ts'
 import { VERSION } from './version.ts'
@@ -35,11 +36,12 @@ const HEADERS_OF_STATUS: Record<number, string[]> = {
 }
 
 /** Content of /docs and /openapi.json that no route's schema has. */
-export const apiDocs = (baseUrl: string): ApiDocs => ({
+export const apiDocs = ({ baseUrl, name }: Config['site']): ApiDocs => ({
   title: 'Media',
   version: VERSION,
   description: 'Hosts short clips as gif, jpg, mp4 and webm, with a page, an embed and oEmbed.',
   baseUrl,
+  contact: { name, url: baseUrl },
   securitySchemes: {
     token: { type: 'apiKey', in: 'header', name: 'Token' },
     bearer: { type: 'http', scheme: 'bearer', description: 'The same token.' },

@@ -109,7 +109,7 @@ export async function createApp(deps: Deps): Promise<FastifyInstance> {
   })
   // After the headers that refusals have too, and before the routes, whose methods it knows.
   installErrorHandler(app, answers)
-  await documentApi(app, apiDocs(config.site.baseUrl))
+  await documentApi(app, apiDocs(config.site))
 
   // Anybody
   healthRoutes(app, { pool: deps.pool, isStopping })

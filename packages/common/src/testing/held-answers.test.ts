@@ -17,6 +17,7 @@ async function openNotes() {
   const app = Fastify()
   await documentApi(app, {
     ...{ title: 'Notes', version: '1', description: 'Notes.', baseUrl: 'https://notes.example/' },
+    contact: { name: 'Ada', url: 'https://notes.example/' },
     ...{ securitySchemes: {}, tags: ['notes'], examples: {}, icon: '', requestHeaders: {}, readEverywhere: [] },
     answerHeaders: { ETag: text, Location: { ...text, required: true } },
     nullIsAbsent: false,
