@@ -1,10 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import { typedClient } from '@services/common/dev/typed-client'
+import { typedClient } from '@services/common/testing/typed-client'
 import { expect } from 'vitest'
 import { clip } from './clips.ts'
 import { test } from './service.ts'
 
-/** As an application writes it: what is given and what comes back has the types of the document, without a cast. */
+/**
+ * As an application writes it: what is given and what comes back has the types of the document, without a cast. Only the
+ * file comes past them: openapi-typescript's type of `format: binary` is `string`, which generators and Swagger UI take
+ * for a file.
+ */
 const PROGRAM = `
 import createClient from 'openapi-fetch'
 import type { components, paths } from './api.js'
@@ -46,7 +50,7 @@ interface Program {
   run(baseUrl: string, token: string, file: Blob): Promise<object>
 }
 
-test('a client made of the document uploads, reads a clip, its page and a file, and deletes it, without a cast', async ({
+test('a client made of the document uploads, reads a clip, its page and a file, and deletes it, without a cast but for the file', async ({
   service,
 }) => {
   const { body } = await service.get('/openapi.json')

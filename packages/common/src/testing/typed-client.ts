@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
@@ -17,9 +18,10 @@ const compilerOptions = {
  * program exports. It imports them from `./api.js`. Throws what the compiler says.
  */
 export async function typedClient<Exports>(document: object, program: string): Promise<Exports> {
-  // Here the program finds the library of clients.
-  const folder = await mkdtemp(fileURLToPath(new URL('node_modules/typed-client-', import.meta.url)))
+  const folder = await mkdtemp(join(tmpdir(), 'typed-client-'))
   try {
+    // Holds the library of clients.
+    await symlink(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(folder, 'node_modules'))
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
     await writeFile(join(folder, 'api.d.ts'), astToString(await openapiTS(document as OpenAPI3)))
