@@ -7,7 +7,7 @@ const StateShape = {
   title: 'State',
   type: 'object',
   required: ['status'],
-  properties: { status: { type: 'string', description: '`ok`, or what is in the way.' } },
+  properties: { status: { type: 'string', description: '`ok`, or the reason why not.' } },
   additionalProperties: true,
 }
 

@@ -52,28 +52,46 @@ export const apiDocs = ({ server, siteUrl }: Pick<Config, 'server' | 'siteUrl'>)
   contact: { name: new URL(siteUrl).host, url: siteUrl },
   securitySchemes: {
     user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-    admin: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'With the role claim of an admin.' },
+    admin: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'JWT',
+      description: 'Token with the role claim of an admin.',
+    },
   },
   tags: ['sign-up', 'verify', 'sign-in', 'external sign-in', 'account', 'second factors', 'admin', 'service'],
   requestHeaders: {
     'X-Supabase-Api-Version': {
-      description: 'A date: from `2024-01-01` on errors come in the newer form.',
+      description: 'Version of the API, a date: errors have the newer form from `2024-01-01` on.',
       schema: { type: 'string' },
     },
-    'X-JWT-AUD': { description: 'The audience meant, where more than one is configured.', schema: { type: 'string' } },
+    'X-JWT-AUD': {
+      description: 'Audience of the token, where more than one is configured.',
+      schema: { type: 'string' },
+    },
   },
   readEverywhere: ['X-Supabase-Api-Version'],
   answerHeaders: {
     'Accept-Encoding': { description: '`identity`: a body must not be compressed.', schema: { type: 'string' } },
     Allow: { description: 'Methods of the address.', schema: { type: 'string' } },
-    Deprecation: { description: 'Since when (RFC 9745).', schema: { type: 'string' }, required: true },
-    Link: { description: 'Where to go on (RFC 8288): the next and the last page.', schema: { type: 'string' } },
-    Location: { description: 'Where to go.', schema: { type: 'string' }, required: true },
+    Deprecation: {
+      description: 'Date from which the operation is deprecated (RFC 9745).',
+      schema: { type: 'string' },
+      required: true,
+    },
+    Link: { description: 'Addresses of the next and the last page (RFC 8288).', schema: { type: 'string' } },
+    Location: { description: 'Target of the redirect.', schema: { type: 'string' }, required: true },
     'Retry-After': { description: 'Seconds until another attempt makes sense.', schema: { type: 'integer' } },
-    'WWW-Authenticate': { description: 'What is missing (RFC 9110 11.6.1).', schema: { type: 'string' } },
-    'X-Supabase-Api-Version': { description: 'Of the newer form of errors.', schema: { type: 'string' } },
-    'X-Total-Count': { description: 'On all pages.', schema: { type: 'integer' } },
-    'x-sb-error-code': { description: 'The error code, in both forms.', schema: { type: 'string' }, required: true },
+    'WWW-Authenticate': {
+      description: 'Authentication scheme that is required (RFC 9110 11.6.1).',
+      schema: { type: 'string' },
+    },
+    'X-Supabase-Api-Version': {
+      description: 'Version of the newer form; absent with the older one.',
+      schema: { type: 'string' },
+    },
+    'X-Total-Count': { description: 'Number of entries on all pages.', schema: { type: 'integer' } },
+    'x-sb-error-code': { description: 'Error code, in both forms.', schema: { type: 'string' }, required: true },
   },
   nullIsAbsent: true,
   errors: {

@@ -12,7 +12,7 @@ import { readUserFields, UserFields } from './user-fields.ts'
 
 const NewUserBody = Type.Object(
   {
-    id: Type.Optional(Type.String({ description: 'A UUID, but not the nil UUID; made up when absent.' })),
+    id: Type.Optional(Type.String({ description: 'UUID, not the nil UUID; generated when absent.' })),
     aud: Type.Optional(Type.String({ description: 'Default: the header `X-JWT-AUD`, else AUTH_JWT_AUD.' })),
     password_hash: Type.Optional(
       Type.String({

@@ -15,9 +15,9 @@ import { GENERATED_TYPES, type GeneratedType, generateLink } from './generate-li
 const GeneratedLink = Type.Object(
   {
     ...UserShape.properties,
-    action_link: Type.String({ description: 'What the mail would link to.' }),
+    action_link: Type.String({ description: 'Link that the mail would have.' }),
     email_otp: Type.String(),
-    hashed_token: Type.String({ description: 'For POST /verify as token_hash.' }),
+    hashed_token: Type.String({ description: '`token_hash` of POST /verify.' }),
     verification_type: Type.String(),
     redirect_to: Type.String(),
   },

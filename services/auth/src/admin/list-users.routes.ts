@@ -17,7 +17,7 @@ const ListQuery = Type.Object({
   filter: Type.Optional(Type.String({ description: 'Part of an e-mail address or of `user_metadata.full_name`.' })),
   limit: Type.Optional(
     Type.String({
-      description: 'Walks by cursor instead of by page; more than 1000 are given as 1000.',
+      description: 'Users per answer of a walk by cursor instead of by page; more than 1000 are taken as 1000.',
       ...inDocument({ type: 'integer', minimum: 1, default: 50 }),
     }),
   ),
@@ -31,7 +31,7 @@ const UserListShape = Type.Object(
     pagination: Type.Optional(
       Type.Object(
         { next_cursor: Type.Optional(Type.String()), has_more: Type.Boolean() },
-        { description: 'Only when walking by cursor.' },
+        { description: 'Present when walking by cursor.' },
       ),
     ),
   },

@@ -5,11 +5,14 @@ import { apiError } from '../errors.ts'
 /** The query of every list with pages; an empty value is as good as none, clients send `page=&per_page=`. */
 export const PageQuery = {
   page: Type.Optional(
-    Type.String({ description: 'From 1 on, and 0 is 1.', ...inDocument({ type: 'integer', minimum: 0, default: 1 }) }),
+    Type.String({
+      description: 'Number of the page, from 1; 0 is taken as 1.',
+      ...inDocument({ type: 'integer', minimum: 0, default: 1 }),
+    }),
   ),
   per_page: Type.Optional(
     Type.String({
-      description: 'More than 1000 are given as 1000.',
+      description: 'Entries per page; more than 1000 are taken as 1000.',
       ...inDocument({ type: 'integer', minimum: 1, default: 50 }),
     }),
   ),

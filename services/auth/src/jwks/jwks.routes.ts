@@ -15,7 +15,9 @@ const OpenidConfiguration = Type.Object(
   {
     issuer: Type.String({ description: '`iss` of access tokens.' }),
     jwks_uri: Type.String(),
-    id_token_signing_alg_values_supported: Type.Array(Type.String(), { description: 'What tokens are signed with.' }),
+    id_token_signing_alg_values_supported: Type.Array(Type.String(), {
+      description: 'Signature algorithms of tokens.',
+    }),
     subject_types_supported: Type.Array(Type.String()),
     claims_supported: Type.Array(Type.String()),
   },

@@ -24,7 +24,7 @@ export const VerifiedShape = Type.Object(
     ...SessionShape.properties,
     recovery_codes: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'With the first proven factor: codes that each replace it once. They are shown this one time.',
+        description: 'Recovery codes, with the first verified factor. Each replaces a factor once; shown once.',
       }),
     ),
   },

@@ -28,7 +28,7 @@ const CodesShape = Type.Object(
     type: Kind,
     friendly_name: Type.String(),
     total: Type.Integer(),
-    codes: Type.Array(Type.String(), { description: 'Shown this one time.' }),
+    codes: Type.Array(Type.String(), { description: 'Recovery codes; shown once.' }),
   },
   { title: 'RecoveryCodes' },
 )
@@ -101,7 +101,10 @@ export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = as
       security,
       body: Type.Object({
         code: Type.Optional(
-          Type.String({ description: 'Case, spaces and dashes do not count.', ...inDocument({ required: true }) }),
+          Type.String({
+            description: 'Recovery code; case, spaces and dashes are ignored.',
+            ...inDocument({ required: true }),
+          }),
         ),
       }),
       response: { 200: SessionShape, ...errorResponses(400, 401, 403, 413, 422, 429) },

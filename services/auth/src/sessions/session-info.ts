@@ -14,11 +14,13 @@ export const SessionInfoShape = Type.Object(
     created_at: Timestamp,
     refreshed_at: Timestamp,
     not_after: Type.Union([Timestamp, Type.Null()], {
-      description: 'When it ends whatever happens; null: no such time.',
+      description: 'Latest end of the session; null when it has none.',
     }),
     aal: Type.String({ description: 'aal2 after a second factor.', ...inDocument({ enum: ['aal1', 'aal2'] }) }),
     user_agent: Type.Union([Type.String(), Type.Null()]),
-    ip: Type.Union([Type.String(), Type.Null()], { description: 'As claimed by the client; fit for display only.' }),
+    ip: Type.Union([Type.String(), Type.Null()], {
+      description: 'Address that the client claims; fit for display only.',
+    }),
   },
   { title: 'SessionInfo' },
 )

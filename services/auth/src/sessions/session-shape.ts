@@ -11,14 +11,14 @@ export const SessionShape = Type.Object(
     expires_in: Type.Integer({ description: 'Seconds.' }),
     expires_at: Type.Integer({ description: 'Unix seconds.' }),
     refresh_token: Type.String(),
-    type: Type.Optional(Type.String({ description: 'POST /verify only: what was confirmed.' })),
+    type: Type.Optional(Type.String({ description: 'Kind of confirmation; POST /verify only.' })),
     weak_password: Type.Optional(
       Type.Object(
         { message: Type.String(), reasons: Type.Array(Type.String()) },
         { description: 'Password sign-in only.' },
       ),
     ),
-    provider_token: Type.Optional(Type.String({ description: 'After a sign-in at a provider: its access token.' })),
+    provider_token: Type.Optional(Type.String({ description: 'Access token of the provider, after a sign-in there.' })),
     provider_refresh_token: Type.Optional(Type.String()),
     user: UserShape,
   },

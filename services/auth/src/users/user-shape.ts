@@ -38,7 +38,7 @@ export const UserShape = Type.Object(
     confirmation_sent_at: Type.Optional(Timestamp),
     confirmed_at: Type.Optional(Timestamp),
     recovery_sent_at: Type.Optional(Timestamp),
-    new_email: Type.Optional(Type.String({ description: 'Told by the user or a provider, and not confirmed yet.' })),
+    new_email: Type.Optional(Type.String({ description: 'Address that is not confirmed yet.' })),
     email_change_sent_at: Type.Optional(Timestamp),
     new_phone: Type.Optional(Type.String()),
     phone_change_sent_at: Type.Optional(Timestamp),

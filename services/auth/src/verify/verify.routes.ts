@@ -123,7 +123,7 @@ export const verifyRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       }),
       response: {
         200: Type.Union([SessionShape, OtherAddressToo]),
-        303: withHeaders(Type.Null({ description: 'To the form of the confirmation page.' }), 'Location'),
+        303: withHeaders(Type.Null({ description: 'Redirect to the form of the confirmation page.' }), 'Location'),
         ...errorResponses(400, 403, 413, 422, 429),
       },
     },

@@ -18,7 +18,7 @@ const FileShape = Type.Object({
 const ownerMembers = {
   id: Type.String(),
   state: Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')]),
-  progress: Type.Number({ description: 'From 0 to 1.' }),
+  progress: Type.Number({ description: 'Progress from 0 to 1.' }),
   title: Type.Union([Type.String(), Type.Null()]),
   tags: Type.Array(Type.String()),
   nsfw: Type.Boolean(),

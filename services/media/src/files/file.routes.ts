@@ -31,7 +31,7 @@ const FileBytes = Type.Unsafe<unknown>({ content: contentOf(TYPES) })
 /** Several ranges come in parts. */
 const FilePart = Type.Unsafe<unknown>({ content: contentOf([...TYPES, 'multipart/byteranges']) })
 const ProcessingShape = Type.Object(
-  { state: Type.Literal('processing'), progress: Type.Number({ description: 'From 0 to 1.' }) },
+  { state: Type.Literal('processing'), progress: Type.Number({ description: 'Progress from 0 to 1.' }) },
   { title: 'Processing' },
 )
 const FILE_HEADERS = ['ETag', 'Last-Modified', 'Accept-Ranges', 'Content-Disposition']

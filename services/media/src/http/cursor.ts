@@ -16,7 +16,7 @@ export const pageQuery = {
   limit: Type.Optional(
     Type.String({
       pattern: '^([1-9][0-9]?|100)$',
-      description: 'Per page.',
+      description: 'Entries per page.',
       ...inDocument({
         type: 'integer',
         minimum: 1,

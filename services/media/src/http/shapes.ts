@@ -67,7 +67,7 @@ export const AddHeaders = Type.Object({
 export const AddQuery = Type.Object({
   include: Type.Optional(
     Type.Unknown({
-      description: '`details` adds what GET /media/{id} tells.',
+      description: '`details` adds the members of GET /media/{id}.',
       ...inDocument({ type: 'string', enum: ['details'] }),
     }),
   ),

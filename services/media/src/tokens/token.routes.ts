@@ -24,7 +24,11 @@ const LimitsShape = Type.Unsafe<TokenLimits>(
         Type.Optional(Type.Integer({ minimum: 1, maximum: name.endsWith('_bytes') ? 2 ** 53 - 1 : 999_999_999 })),
       ]),
     ),
-    { title: 'TokenLimits', additionalProperties: false, description: "In place of the service's own numbers." },
+    {
+      title: 'TokenLimits',
+      additionalProperties: false,
+      description: "Limits of the token instead of the service's own.",
+    },
   ),
 )
 const maybeTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
@@ -41,7 +45,7 @@ const tokenMembers = {
 }
 const TokenShape = Type.Object(tokenMembers, { title: 'Token' })
 const NewTokenShape = Type.Object(
-  { ...tokenMembers, token: Type.String({ description: 'Shown this once.' }) },
+  { ...tokenMembers, token: Type.String({ description: 'Secret value; shown once.' }) },
   { title: 'NewToken' },
 )
 

@@ -19,7 +19,7 @@ const choiceOf = (names: string[], members: object) => Type.String(inDocument({ 
 
 /** The result of a request that brought the whole file; else nothing. The document knows one form of an answer: the usual. */
 const BegunShape = Type.Union([Type.Object({ success: ResultShape }), Type.Null()], {
-  description: 'With the whole file in the request the body is the result, as after the last piece.',
+  description: 'The body is empty, or the result when the request has the whole file.',
   ...inDocument({ anyOf: undefined, type: 'null' }),
 })
 
@@ -60,7 +60,9 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
           'upload-length': Type.Optional(
             Type.String({ description: 'Bytes of the whole file.', ...inDocument(COUNT) }),
           ),
-          'upload-defer-length': Type.Optional(choiceOf(['1'], { description: 'When that is not known yet.' })),
+          'upload-defer-length': Type.Optional(
+            choiceOf(['1'], { description: '`1` when the length is not known yet.' }),
+          ),
           'upload-metadata': Type.Optional(
             Type.String({ description: 'The fields of a form upload: name, blank, value in base64; with commas.' }),
           ),
@@ -92,7 +94,10 @@ export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       headers: Type.Object({
         ...tusHeaders,
         'upload-offset': Type.Optional(
-          Type.String({ description: 'Where the piece begins.', ...inDocument({ ...COUNT, required: true }) }),
+          Type.String({
+            description: 'Offset at which the piece begins.',
+            ...inDocument({ ...COUNT, required: true }),
+          }),
         ),
         accept: Type.Optional(
           Type.String({ description: 'Naming `application/json` gets the result as 200 with a body.' }),

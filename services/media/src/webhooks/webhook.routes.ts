@@ -29,13 +29,13 @@ const webhookMembers = {
 }
 const WebhookShape = Type.Object(webhookMembers, { title: 'Webhook' })
 const NewWebhookShape = Type.Object(
-  { ...webhookMembers, secret: Type.String({ description: 'Shown this once.' }) },
+  { ...webhookMembers, secret: Type.String({ description: 'Secret value; shown once.' }) },
   { title: 'NewWebhook' },
 )
 
 const DeliveryShape = Type.Object(
   {
-    id: Type.String({ description: 'The header `webhook-id` is this behind `msg_`.' }),
+    id: Type.String({ description: 'Id of the delivery; the header `webhook-id` is `msg_` and this id.' }),
     type: EventShape,
     payload: Type.Unsafe<object>(Type.Object({}, { additionalProperties: true })),
     state: Type.Enum(['pending', 'delivered', 'failed']),
