@@ -153,10 +153,10 @@ export function lockSession(trx: Transaction<DB>, id: string): Promise<{ aal: Aa
 }
 
 /** Moves a session on to a counter that the database has lost; false when it is that far already, or has ended. */
-export async function recoverSession(trx: Transaction<DB>, id: string, counter: number): Promise<boolean> {
+export async function recoverSession(trx: Transaction<DB>, id: string, counter: number, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('sessions')
-    .set({ refresh_counter: counter })
+    .set({ refresh_counter: counter, refreshed_at: now })
     .where('id', '=', id)
     .where('refresh_counter', '<', counter)
     .executeTakeFirstOrThrow()

@@ -302,6 +302,21 @@ describe('refreshing', () => {
       expect(await banned.rows()).toMatchObject([{ refresh_counter: 0 }])
     })
 
+    test('the newest token goes on however long the database thinks its session inactive, an older one does not', async ({
+      service: shared,
+    }) => {
+      const service = await shared.with({ AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })
+      const [active, idle] = [await setBack(service, 2), await setBack(service, 0)]
+      service.clock.advance({ seconds: 3_601 })
+      const { status, body } = await refresh(service, active.newest)
+      expect(status).toBe(200)
+      expect(await active.rows()).toMatchObject([{ refresh_counter: 3, refreshed_at: service.clock.now() }])
+      expect((await refresh(service, idle.newest)).body.error_code).toBe('session_expired')
+      service.clock.advance({ seconds: 3_601 })
+      expect((await refresh(service, body.refresh_token)).body.error_code).toBe('session_expired')
+      await service.close()
+    })
+
     test('a session past its time box stays ended', async ({ service: shared }) => {
       const service = await shared.with({ AUTH_SESSIONS_TIMEBOX: '1h' })
       const { newest, rows } = await setBack(service, 2)

@@ -45,7 +45,10 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
   const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
   if (!session) throw apiError('refresh_token_not_found')
   if (isBanned(session, now)) throw apiError('user_banned', { status: 400 })
-  const end = whyEnded(session, deps.config.sessions, now)
+  const verdict = judgeRefusal(token.counter, session.refresh_counter)
+  // A token ahead was made by a refresh that the row knows nothing of, nor when it was. The time box counts from the sign-in.
+  const seen = verdict === 'ahead' ? { ...session, refreshed_at: now } : session
+  const end = whyEnded(seen, deps.config.sessions, now)
   if (end === 'inactive') {
     throw apiError('session_expired', { message: 'The session has expired after inactivity, sign in again' })
   }
@@ -53,14 +56,13 @@ async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<v
     throw apiError('session_expired', { message: 'The session has ended with a newer sign-in, sign in again' })
   }
   if (end) throw apiError('session_expired')
-  const verdict = judgeRefusal(token.counter, session.refresh_counter)
   if (verdict === 'raced') return
   const actor = { ...session, id: session.user_id }
   const traits = { session_id: token.sessionId }
   if (verdict === 'ahead') {
     // The next attempt finds the token current, or one behind where a request at once was first, and judges it as any other.
     await deps.db.transaction().execute(async (trx) => {
-      if (!(await recoverSession(trx, token.sessionId, token.counter))) return
+      if (!(await recoverSession(trx, token.sessionId, token.counter, now))) return
       await audit(deps, trx, log, { action: 'token_recovered', actor, traits })
     })
     return
