@@ -3,6 +3,7 @@
 // the job is a row. Settings of a queue: declare-queue.ts. Who is next where callers share one: queue-turns.ts.
 import type { Span } from '@opentelemetry/api'
 import { sql } from 'kysely'
+import type pg from 'pg'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { openDatabase } from './database.ts'
@@ -88,8 +89,16 @@ export interface QueueOptions {
 /** Fetching and completing take milliseconds each, so that a second connection is only for the supervisor's turn. */
 const CONNECTIONS = 2
 const CONNECT_WITHIN_MS = 10_000
-/** Bounds how long a silent connection holds a worker. A migration takes its time. */
+/** Bounds how long a silent connection holds a worker. */
 const STATEMENT_WITHIN_MS = 10_000
+
+/**
+ * The supervisor counts, expires and deletes the jobs of all queues in transactions that grow with the table: deleting a million
+ * finished jobs took 2 s. One that is cut off deletes nothing and is not repeated for a day. Where its connection falls silent within
+ * one, which usually takes milliseconds, this process supervises nothing for as long.
+ */
+const MAINTENANCE_WITHIN_MS = 600_000
+const isMaintenance = (text: string) => /^\s*BEGIN\b/.test(text)
 
 /** Looks for dead workers and expired jobs this often; with 10 s of heartbeat a killed worker's job starts again within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
@@ -100,12 +109,15 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { pool, close } = openDatabase({
     ...{ url: options.url, applicationName, log },
     ...{ maxPoolSize: CONNECTIONS, connectWithinMs: CONNECT_WITHIN_MS },
-    statementWithinMs: migrate ? 0 : STATEMENT_WITHIN_MS,
+    // Each has a limit of its own. One that has none, such as a migration, is not cut off.
+    statementWithinMs: 0,
   })
+  const limitOf = (text: string) => (isMaintenance(text) ? MAINTENANCE_WITHIN_MS : STATEMENT_WITHIN_MS)
   const boss = new PgBoss({
     // pg-boss' own pool waits for ever for a server that is silent, and its listener leaves errors that nobody hears.
     db: {
-      executeSql: (text, values) => pool.query({ text, values }),
+      executeSql: (text, values) =>
+        pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),
       listen: (channel, onNotification, onListening) =>
         keepListening({ ...{ url: options.url, applicationName, channel, log }, onNotification, onListening }),
     },
