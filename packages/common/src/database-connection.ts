@@ -14,7 +14,9 @@ export interface ClientHooks {
   noteRefusal(err: Error): void
   /** A statement that was abandoned may run on, until its time limit. */
   noteLostCancel(err: Error): void
-  noteUseless(): void
+  /** `error`: what showed it, where it was the server. */
+  noteUseless(error?: Error): void
+  noteLostName(err: Error): void
 }
 
 /** What pg calls a statement whose answer did not come. */
@@ -25,6 +27,9 @@ const READ_TIMEOUT = 'Query read timeout'
  * has lost its own connection, as a pooler does. The next connection may lead to another server.
  */
 const USELESS_STATES = /^(25006|57P0[123]|08...)$/
+
+/** SQLSTATE of a statement whose name the connection of the server does not know, or knows already. */
+const LOST_NAME_STATES = /^(26000|42P05)$/
 
 /**
  * Sends every parametrised statement as a named one, so that PostgreSQL parses and plans it once per connection.
@@ -73,16 +78,17 @@ export class PreparingClient extends pg.Client {
 
   /** Decides by an error of its statement whether the connection can serve any more. */
   noteFailure(error: unknown): void {
-    if (this.isUseless) return
-    const { code, message } = error as { code?: unknown; message?: unknown }
-    if (message === READ_TIMEOUT) abandonStatement(this, this.hooks.noteLostCancel)
-    else if (typeof code !== 'string' || !USELESS_STATES.test(code)) return
-    this.noteUseless()
+    if (this.isUseless || !(error instanceof Error)) return
+    const code = error instanceof pg.DatabaseError ? (error.code ?? '') : ''
+    if (LOST_NAME_STATES.test(code)) this.hooks.noteLostName(error)
+    if (error.message === READ_TIMEOUT) abandonStatement(this, this.hooks.noteLostCancel)
+    else if (!USELESS_STATES.test(code)) return
+    this.noteUseless(error)
   }
 
-  private noteUseless(): void {
+  private noteUseless(error?: Error): void {
     this.isUseless = true
-    this.hooks.noteUseless()
+    this.hooks.noteUseless(error)
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: as above

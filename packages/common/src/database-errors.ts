@@ -1,10 +1,12 @@
 // What an error of the database means: not now, not for this user, or a row that is there already.
+import pg from 'pg'
 
 /**
  * SQLSTATE classes and codes that say "not now": connection trouble, shutdown, start-up, too many connections, a statement
- * cut off by its time limit, a deadlock or conflict that another try resolves, a server that has just become a standby.
+ * cut off by its time limit, a deadlock or conflict that another try resolves, a server that has just become a standby, a
+ * statement whose name a pooler lost.
  */
-const UNAVAILABLE_STATES = /^(08...|57P0[123]|57014|53300|25P03|25006|40P01|40001)$/
+const UNAVAILABLE_STATES = /^(08...|57P0[123]|57014|53300|25P03|25006|40P01|40001|26000|42P05)$/
 const UNAVAILABLE_ERRNO = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENOENT)$/
 const UNAVAILABLE_TEXT =
   /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
@@ -21,6 +23,22 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (typeof code === 'string' && UNAVAILABLE_ERRNO.test(code) && syscall !== 'open') return true
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
   return UNAVAILABLE_TEXT.test(error.message) || isDatabaseUnavailable(error.cause)
+}
+
+/** SQLSTATE of a statement cut off, a transaction left idle, a deadlock, and a conflict. */
+const INTERRUPTED_STATES = /^(57014|25P03|40P01|40001)$/
+const FULL_POOL = 'timeout exceeded when trying to connect'
+
+/** Whether an open connection was refused its statement, or the pool had none left: a mistake of ours, perhaps. */
+export function isInterrupted(error: unknown): boolean {
+  if (!(error instanceof Error) || refusedConnections.has(error)) return false
+  return INTERRUPTED_STATES.test(sqlStateOf(error) ?? '') || error.message === FULL_POOL || isInterrupted(error.cause)
+}
+
+/** SQLSTATE of an error that the server answered. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  return error instanceof pg.DatabaseError ? error.code : sqlStateOf(error.cause)
 }
 
 /** SQLSTATE of a wrong user or password, of a database that does not exist, and of a right that is missing. */

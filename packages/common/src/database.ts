@@ -30,8 +30,12 @@ const CONNECT_WITHIN_MS = 5_000
 /** Ends a statement the server would otherwise run on after the caller gave up; no query of ours needs a second. */
 const STATEMENT_WITHIN_MS = 15_000
 
-/** A pool reports refused connections once in this time, not for each request. */
-const REPORT_REFUSALS_EVERY_MS = 60_000
+/** A pool reports each kind of trouble with its database once in this time, not for each request. */
+const REPORT_EVERY_MS = 60_000
+
+const LOST_NAME =
+  'prepared statements get lost between service and PostgreSQL: set max_prepared_statements of PgBouncer (1.21 or later) to 200, ' +
+  'or its pool_mode to session'
 
 export interface Database<DB> {
   db: Kysely<DB>
@@ -43,13 +47,18 @@ export interface Database<DB> {
 /** A pool and its query builder. The pool replaces broken connections by itself, so a restarted server needs nothing. */
 export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   const { statementWithinMs = STATEMENT_WITHIN_MS, connectWithinMs = CONNECT_WITHIN_MS } = options
+  const noteGivenUp = onceIn(REPORT_EVERY_MS, (err) => options.log.warn({ err }, 'database connection given up'))
   const hooks: ClientHooks = {
     names: new StatementNames(),
-    noteRefusal: onceIn(REPORT_REFUSALS_EVERY_MS, (err) => {
+    noteRefusal: onceIn(REPORT_EVERY_MS, (err) => {
       if (!pool.ending) options.log.warn({ err }, 'database connection failed')
     }),
-    noteLostCancel: (err) => options.log.warn({ err }, 'a statement could not be cancelled'),
-    noteUseless: () => checkIdleConnections(options.url),
+    noteLostCancel: onceIn(REPORT_EVERY_MS, (err) => options.log.warn({ err }, 'a statement could not be cancelled')),
+    noteUseless: (err) => {
+      if (err) noteGivenUp(err)
+      checkIdleConnections(options.url)
+    },
+    noteLostName: onceIn(REPORT_EVERY_MS, (err) => options.log.error({ err }, LOST_NAME)),
   }
   const Client = options.isTraced ? TracedClient : PreparingClient
   const pool = new (options.isTraced ? TracedPool : pg.Pool)({

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sendInForm } from './client-errors.ts'
-import { isDatabaseUnavailable } from './database-errors.ts'
+import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { ApiError, RequestTimeout } from './errors.ts'
 
 /** What can go wrong before or around a handler, whatever the service. */
@@ -81,9 +81,10 @@ export function explainFailure(error: unknown, request: FastifyRequest, answers:
   // Whatever it waited for has lines of its own; of one request nobody learns more than that it was slow.
   if (error instanceof RequestTimeout && answer.status === 504) request.log.warn('request took too long')
   else if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
-  else if (answer.status >= 500 && isDatabaseUnavailable(answer.cause)) {
-    // The pool reports its database once, with a stack; a request only says why it was refused.
-    request.log.info({ code: answer.code, reason: messageOf(answer.cause) }, 'request refused')
+  else if (answer.status >= 500 && isDatabaseUnavailable(answer.cause) && !isInterrupted(answer.cause)) {
+    // The pool reports a database that is away, with a stack and once a minute; a request only says why it was refused.
+    const { code, cause } = answer
+    request.log.info({ code, sqlState: sqlStateOf(cause), reason: messageOf(cause) }, 'request refused')
   } else if (answer.cause) {
     const level = answer.status >= 500 ? 'warn' : 'info'
     request.log[level]({ code: answer.code, err: answer.cause }, 'request refused')

@@ -3,8 +3,8 @@
 import type pg from 'pg'
 import { regardlessOfDeadline } from './deadline.ts'
 
-/** Longest wait for the answer to a check: probes and idle connections cost nothing to give up. */
-const CHECK_WITHIN_MS = 2_000
+/** Longest wait for the answer to a check. Readiness has it within the two seconds that `/health/ready` takes at most. */
+const CHECK_WITHIN_MS = 1_500
 
 /** Open pools by address of their database. */
 const openPools = new Map<string, Set<pg.Pool>>()
@@ -16,7 +16,7 @@ export function noteOpenPool(url: string, pool: pg.Pool): () => void {
   openPools.set(url, siblings.add(pool))
   return () => {
     siblings.delete(pool)
-    if (siblings.size === 0) openPools.delete(url)
+    if (siblings.size === 0 && openPools.get(url) === siblings) openPools.delete(url)
   }
 }
 

@@ -3,14 +3,22 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { countLockWaits } from '@services/common/testing/lock-waits'
 import pg from 'pg'
-import { describe, expect, inject } from 'vitest'
+import { describe, expect, inject, onTestFinished } from 'vitest'
 import { createDatabase, startTestService, type TestService, test } from './service.ts'
 
 const UNAVAILABLE = { status: 503, body: { error_code: 'service_unavailable' }, headers: { 'retry-after': '1' } }
 
 const refresh = (service: TestService, refresh_token: string) =>
   service.post('/token?grant_type=refresh_token', { refresh_token })
+
+/** What was written of a log; the last line may still be on its way. */
+const linesOf = async (file: string) =>
+  (await readFile(file, 'utf8'))
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
 
 describe('connections that lead to a server which takes no writes any more', () => {
   /** What a primary that was replaced is to connections that stay open. New connections lead to its successor. */
@@ -35,6 +43,30 @@ describe('connections that lead to a server which takes no writes any more', () 
     expect(await ready()).toBe(503)
     expect(await ready()).toBe(200)
   })
+})
+
+test('a statement that the database cut off is 503, and its line has the SQLSTATE and where it was sent', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'database-away-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const logFile = join(folder, 'log')
+  const service = await startTestService({ AUTH_LOG_LEVEL: 'warn', AUTH_LOG_FILE: logFile })
+  onTestFinished(() => service.close())
+  const { refreshToken, userId } = await service.signedIn()
+  const holder = await service.deps.pool.connect()
+  await holder.query('begin')
+  await holder.query('select from sessions where user_id = $1 for update', [userId])
+  const answer = refresh(service, refreshToken)
+  await expect.poll(() => countLockWaits(holder)).toBe(1)
+  await holder.query(`select pg_cancel_backend(pid) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`)
+  expect(await answer).toMatchObject(UNAVAILABLE)
+  await holder.query('rollback')
+  holder.release()
+  await expect
+    .poll(() => linesOf(logFile))
+    .toMatchObject([
+      { level: 'warn', msg: 'request refused', err: { code: '57014', stack: expect.stringContaining('rotate') } },
+    ])
 })
 
 describe('a database that lets nobody in is 503 with Retry-After, and no line of a request has a stack:', () => {
@@ -85,10 +117,16 @@ describe('a database that lets nobody in is 503 with Retry-After, and no line of
     const url = new URL(database.url)
     Object.assign(url, { username: role, password: 'first' })
     await admin(async (client) => void (await client.query(`create role ${role} superuser login password 'first'`)))
+    onTestFinished(async () => {
+      await database.drop()
+      await admin(async (client) => void (await client.query(`drop role ${role}`)))
+    })
     const folder = await mkdtemp(join(tmpdir(), 'database-away-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
     const logFile = join(folder, 'log')
     const log = { AUTH_LOG_LEVEL: 'info', AUTH_LOG_FILE: logFile }
     const service = await startTestService({ AUTH_DATABASE_URL: url.href, AUTH_WORKERS_ENABLED: 'false', ...log })
+    onTestFinished(() => service.close())
     const { refreshToken } = await service.signedIn()
     await admin(async (client) => {
       const open = await close(client, nameOf(database.url), role)
@@ -104,19 +142,14 @@ describe('a database that lets nobody in is 503 with Retry-After, and no line of
     })
     expect((await refresh(service, refreshToken)).status).toBe(200)
     expect((await service.get('/health/ready')).status).toBe(200)
-    await service.close()
-    const lines = (await readFile(logFile, 'utf8'))
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    expect(lines.filter(({ msg }) => msg === 'request refused')).toHaveLength(3)
+    await expect
+      .poll(async () => (await linesOf(logFile)).filter(({ msg }) => msg === 'request refused'))
+      .toMatchObject([{ sqlState: state }, { sqlState: state }, { sqlState: state }])
+    const lines = await linesOf(logFile)
     const ofRequests = lines.filter(({ err, reqId }) => err && reqId)
     expect(ofRequests).toEqual([])
     expect(lines.filter(({ msg }) => msg === 'database connection failed')).toMatchObject([
       { level: 'warn', err: { code: state } },
     ])
-    await rm(folder, { recursive: true })
-    await database.drop()
-    await admin(async (client) => void (await client.query(`drop role ${role}`)))
   })
 })

@@ -35,6 +35,7 @@ const NEEDS = {
   linux: { isMet: process.platform === 'linux', missing: 'this is not Linux' },
   nginx: { isMet: has('nginx'), missing: 'nginx is missing: apt-get install nginx-light' },
   nice: { isMet: has('nice'), missing: 'nice is missing: apt-get install coreutils' },
+  pgbouncer: { isMet: has('pgbouncer'), missing: 'PgBouncer is missing: apt-get install pgbouncer' },
   prlimit: { isMet: has('prlimit'), missing: 'prlimit is missing: apt-get install util-linux' },
   promtool: { isMet: has('promtool'), missing: 'promtool is missing: apt-get install prometheus' },
   root: { isMet: process.getuid?.() === 0, missing: 'only root can do this: run it as root' },

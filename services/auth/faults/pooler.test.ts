@@ -1,0 +1,137 @@
+// A pooler that does not track prepared statements: PgBouncer before 1.21, and later ones with max_prepared_statements=0.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '@services/common/database'
+import { findFreePort, findTakenPorts } from '@services/common/dev/dev-ports'
+import { createLogger } from '@services/common/logger'
+import { findProgram } from '@services/common/testing/needs'
+import type pg from 'pg'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createDatabase, startTestService } from '../test/service.ts'
+
+/** Rounds of requests, and at most as many until a statement was lost: as soon as two processes share a connection of the server. */
+const ROUNDS = 20
+const MOST_ROUNDS = 200
+const STATEMENTS = 200
+
+describe('a pooler that loses prepared statements', { tags: 'pgbouncer' }, () => {
+  let folder: string
+  let database: Awaited<ReturnType<typeof createDatabase>>
+  let pooler: Awaited<ReturnType<typeof startPooler>>
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'pooler-'))
+    database = await createDatabase()
+    pooler = await startPooler(folder, database.url)
+  })
+  afterEach(async () => {
+    await pooler.stop()
+    await database.drop()
+    await rm(folder, { recursive: true })
+  })
+
+  test('lets no process run the statement of another', async () => {
+    const log = createLogger({ name: 'test', level: 'fatal' })
+    const lost: unknown[] = []
+    const ask = async (owner: string) => {
+      const { pool, close } = openDatabase({ url: pooler.url, maxPoolSize: 2, applicationName: 'test', log })
+      for (let number = 0; number < STATEMENTS; number++) {
+        const { rows, code } = await pool
+          .query(`select '${owner}' as owner, $1::int as number`, [number])
+          .catch(({ code }: pg.DatabaseError) => ({ rows: undefined, code }))
+          .then((answer) => ({ code: undefined, ...answer }))
+        if (rows) expect(rows).toEqual([{ owner, number }])
+        else lost.push(code)
+      }
+      await close()
+    }
+    await Promise.all([ask('one'), ask('other'), ask('one'), ask('other')])
+    expect(['26000', '42P05']).toEqual(expect.arrayContaining([...new Set(lost)]))
+  })
+
+  test('costs 503 and is named in the log', async () => {
+    const start = (url: string, logFile: string) =>
+      startTestService({
+        AUTH_DATABASE_URL: url,
+        AUTH_WORKERS_ENABLED: 'false',
+        AUTH_LOG_LEVEL: 'error',
+        AUTH_LOG_FILE: join(folder, logFile),
+      })
+    const direct = await start(database.url, 'direct')
+    const people = await Promise.all(Array.from({ length: 8 }, () => direct.signedIn()))
+    // What each runs first, and most, is another statement.
+    const [reader, refresher] = [await start(pooler.url, 'reader'), await start(pooler.url, 'refresher')]
+    const seen = { ok: 0, lost: 0 }
+    for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && seen.lost === 0); round++) {
+      await Promise.all(
+        people.flatMap((person) =>
+          [
+            reader.get('/user', person.auth).then((answer) => ({ ...answer, user: answer.body })),
+            refresher.post('/token?grant_type=refresh_token', { refresh_token: person.refreshToken }).then((answer) => {
+              if (answer.status === 200) person.refreshToken = answer.body.refresh_token
+              return { ...answer, user: answer.body.user }
+            }),
+          ].map(async (asked) => {
+            const { status, user, headers } = await asked
+            expect([200, 503]).toContain(status)
+            if (status === 200) expect(user.id).toBe(person.userId)
+            else expect(headers['retry-after']).toBe('1')
+            seen[status === 200 ? 'ok' : 'lost']++
+          }),
+        ),
+      )
+    }
+    expect(seen).toEqual({ ok: expect.toSatisfy((count) => count > 0), lost: expect.toSatisfy((count) => count > 0) })
+    await Promise.all([direct, reader, refresher].map((service) => service.close()))
+    const reports = async () => {
+      const logs = await Promise.all(['reader', 'refresher'].map((name) => readFile(join(folder, name), 'utf8')))
+      return logs.map((log) => log.split('\n').filter((line) => line.includes('max_prepared_statements')))
+    }
+    await expect.poll(async () => (await reports()).flat()[0]).toMatch(/"level":"error".*"code":"(26000|42P05)"/)
+    for (const ofOne of await reports()) expect(ofOne.length).toBeLessThanOrEqual(1)
+  })
+})
+
+/** PgBouncer in transaction mode before a database, with two connections to it. */
+async function startPooler(folder: string, databaseUrl: string) {
+  const { hostname, port: databasePort, username, password, pathname } = new URL(databaseUrl)
+  const program = findProgram('pgbouncer') ?? 'pgbouncer'
+  const port = await findFreePort()
+  const settings = join(folder, 'pgbouncer.ini')
+  await writeFile(
+    settings,
+    `[databases]
+* = host=${hostname} port=${databasePort} user=${username} password=${decodeURIComponent(password)}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+${tracksStatements(program) ? 'max_prepared_statements = 0' : ''}
+ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout
+`,
+  )
+  // It refuses to serve as root.
+  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const child = spawn(program, [...user, settings], { stdio: 'ignore' })
+  const exit = once(child, 'exit')
+  await expect.poll(() => findTakenPorts([{ port }])).toHaveLength(1)
+  return {
+    url: `postgres://${username}:${password}@127.0.0.1:${port}${pathname}`,
+    stop: async () => {
+      child.kill('SIGKILL')
+      await exit
+    },
+  }
+}
+
+/** Whether PgBouncer has the setting, which is from 1.21. */
+function tracksStatements(program: string): boolean {
+  const [, minor] = /PgBouncer 1\.(\d+)/.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout) ?? []
+  return Number(minor) >= 21
+}
