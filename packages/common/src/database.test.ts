@@ -9,6 +9,7 @@ import { SMTPServer } from 'smtp-server'
 import { describe, expect, inject, test } from 'vitest'
 import { openDatabase, waitForDatabase } from './database.ts'
 import { answerWithin } from './deadline.ts'
+import { healthRoutes } from './health.ts'
 import { explainStartFailure } from './start-failure.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
@@ -60,6 +61,41 @@ describe('a statement that its request no longer waits for', () => {
     await stage.abandon(() => stage.detour.takeNoMore())
     await expect.poll(() => stage.lines).toEqual(['a statement could not be cancelled'])
   })
+})
+
+test('a database that is closed twice leaves the idle connections of the next one to be checked', async () => {
+  const log = pino({ level: 'silent' })
+  const options = { url: inject('databaseServerUrl'), maxPoolSize: 2, applicationName: 'test', log }
+  const first = openDatabase(options)
+  await first.close()
+  const { pool, close } = openDatabase(options)
+  await first.close()
+  const clients = [await pool.connect(), await pool.connect()]
+  for (const client of clients) await client.query('set default_transaction_read_only = on')
+  for (const client of clients) client.release()
+  await expect(pool.query('create table refused ()')).rejects.toThrow('read-only')
+  await expect.poll(() => pool.totalCount).toBe(0)
+  await close()
+})
+
+test('a connection that fell silent makes the service unready, and is given up by that question', async () => {
+  const ways: Socket[] = []
+  const detour = await startDetour(inject('databaseServerUrl'), async (socket) => {
+    ways.push(socket)
+    return socket
+  })
+  const log = pino({ level: 'silent' })
+  const { pool, close } = openDatabase({ url: detour.url, maxPoolSize: 1, applicationName: 'test', log })
+  const app = Fastify()
+  healthRoutes(app, { pool, isStopping: () => false })
+  const ready = async () => (await app.inject('/health/ready')).statusCode
+  await expect.poll(ready).toBe(200)
+  for (const way of ways) way.unpipe()
+  expect(await ready()).toBe(503)
+  await expect.poll(ready).toBe(200)
+  await app.close()
+  await close()
+  detour.close()
 })
 
 describe('a start is not kept waiting', () => {
