@@ -35,7 +35,15 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
     standby,
     onPrimary: (text: string) => queryOn(primary.url, text),
     onStandby: (text: string) => queryOn(standby.url, text),
-    isStreaming,
+    /** Transactions that have begun may still write. */
+    makeReadOnly: async () => {
+      await queryOn(primary.url, 'alter system set default_transaction_read_only = on')
+      await queryOn(primary.url, 'select pg_reload_conf()')
+    },
+    /** Transactions that began before the primary was made read-only have ended, and the standby has them. */
+    isCaughtUp: async () =>
+      (await queryOn(primary.url, 'select from pg_stat_activity where backend_xid is not null')).length === 0 &&
+      (await isStreaming()),
     /** What the primary commits from now on, the standby does not get. */
     stopReplication: async () => {
       await queryOn(standby.url, `alter system set primary_conninfo = ''`)
