@@ -131,11 +131,16 @@ export interface Tally {
   accepted: string[]
   /** Of all answers, in ms. */
   longest: number
+  /** Time of the last failed answer (`performance.now`): neither 201 nor 429, which is a full queue. */
+  lastFailureAt: number
   /** Answers that told to come back without saying when. */
   withoutRetryAfter: number
 }
 
-export const newTally = (): Tally => ({ asked: 0, statuses: {}, accepted: [], longest: 0, withoutRetryAfter: 0 })
+export const newTally = (): Tally => ({
+  ...{ asked: 0, statuses: {}, accepted: [] },
+  ...{ longest: 0, lastFailureAt: 0, withoutRetryAfter: 0 },
+})
 
 /** Asks for a clip and writes down what came of it; the status. */
 export async function tell(tally: Tally, ask: () => Promise<Answer>): Promise<number> {
@@ -146,6 +151,7 @@ export async function tell(tally: Tally, ask: () => Promise<Answer>): Promise<nu
   tally.longest = Math.max(tally.longest, performance.now() - startedAt)
   tally.statuses[status] = (tally.statuses[status] ?? 0) + 1
   if (answer && status === 201) tally.accepted.push(idIn(answer))
+  else if (status !== 429) tally.lastFailureAt = performance.now()
   if ((status === 503 || status === 429) && !answer?.headers.has('retry-after')) tally.withoutRetryAfter++
   return status
 }
@@ -203,10 +209,7 @@ export async function expectNothingLost(stage: Stage, base: string, tally: Tally
   await eventually(stage.isStill, { sources: 0, jobs: 0 }, 60_000)
   await eventually(stage.temporary, [], 20_000)
   const lost: string[] = []
-  for (const id of tally.accepted) {
-    const areRight = await Promise.all(['gif', 'jpg', 'mp4', 'webm'].map((kind) => isRight(`${base}/f/${id}.${kind}`)))
-    if (areRight.includes(false)) lost.push(id)
-  }
+  for (const id of tally.accepted) if (!(await hasFiles(base, id))) lost.push(id)
   const check = await blobsCheck(stage)
   await tidyUpLater(stage)
   const [{ known, failed }] = await stage.query(
@@ -234,6 +237,12 @@ export async function expectNothingLost(stage: Stage, base: string, tally: Tally
   expect(Object.keys(statuses).filter((status) => ![0, 201, 429, 503].includes(Number(status)))).toEqual([])
   expect(tally.withoutRetryAfter).toBe(0)
   return row
+}
+
+/** Whether all four files of a clip are there, byte for byte. */
+export async function hasFiles(base: string, id: string): Promise<boolean> {
+  const areRight = await Promise.all(['gif', 'jpg', 'mp4', 'webm'].map((kind) => isRight(`${base}/f/${id}.${kind}`)))
+  return !areRight.includes(false)
 }
 
 async function isRight(url: string): Promise<boolean> {
