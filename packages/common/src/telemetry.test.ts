@@ -4,7 +4,7 @@ import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { findFreePort } from './dev/dev-ports.ts'
-import { createLogger } from './logger.ts'
+import { createLogger, type Logger } from './logger.ts'
 import { openRequestTelemetry } from './request-telemetry.ts'
 import { startTelemetry } from './telemetry.ts'
 
@@ -12,8 +12,12 @@ const log = createLogger({ name: 'test', level: 'fatal' })
 
 /** Switches off what would otherwise stay with the process, which runs other files after this one. */
 function forgetTelemetry() {
-  for (const api of [trace, context, propagation, metrics, diag]) api.disable()
+  forgetApis()
   vi.unstubAllEnvs()
+}
+
+function forgetApis() {
+  for (const api of [trace, context, propagation, metrics, diag]) api.disable()
 }
 
 test.each(['os', 'none'])(
@@ -73,7 +77,7 @@ test('Prometheus reads request durations by route on its own port; traces name r
     log,
   })
   const app = Fastify()
-  openRequestTelemetry('auth', { tracing: true, metrics: 'prometheus' }).watch(app)
+  openRequestTelemetry('auth', 'https://auth.example', { tracing: true, metrics: 'prometheus' }).watch(app)
   app.get('/admin/users/:user_id', async () => ({}))
   await app.inject('/admin/users/42')
   const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }
@@ -92,4 +96,27 @@ test('Prometheus reads request durations by route on its own port; traces name r
     expect(traces).toContain(text)
   }
   for (const id of Object.values(caller)) expect(traces).toContain(Buffer.from(id, 'hex').toString('latin1'))
+})
+
+test('OTEL_LOG_LEVEL counts at every start in a process, and writes nothing to the console', async () => {
+  onTestFinished(forgetTelemetry)
+  vi.stubEnv('OTEL_LOG_LEVEL', 'debug')
+  vi.stubEnv('OTEL_TRACES_EXPORTER', 'none')
+  const consoles = (['debug', 'info', 'log', 'warn', 'error'] as const).map((name) => vi.spyOn(console, name))
+  onTestFinished(() => {
+    for (const spy of consoles) spy.mockRestore()
+  })
+  for (let start = 0; start < 2; start++) {
+    const lines: string[] = []
+    const write = ({ detail }: { detail?: string }) => void lines.push(detail ?? '')
+    const written = { info: write, warn: write } as unknown as Logger
+    const prometheus = { host: '127.0.0.1', port: 0 }
+    const how = { service: 'auth', version: '1', tracing: true, metrics: false, prometheus, debug: false } as const
+    const stop = await startTelemetry({ ...how, log: written })
+    diag.debug('a detail')
+    await stop()
+    expect(lines.join('')).toContain('a detail')
+    forgetApis()
+  }
+  for (const spy of consoles) expect(spy).not.toHaveBeenCalled()
 })

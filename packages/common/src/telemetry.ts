@@ -25,9 +25,8 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
   if (!options.tracing && !options.metrics) return async () => {}
   const { NodeSDK } = await import('@opentelemetry/sdk-node')
   const { env } = process
-  diag.setLogger(telemetryLog(options.log), { logLevel: detailOf(options, env.OTEL_LOG_LEVEL) })
-  // The SDK would write to the console, between the lines of the log.
-  delete env.OTEL_LOG_LEVEL
+  const { OTEL_LOG_LEVEL: asked } = env
+  diag.setLogger(telemetryLog(options.log), { logLevel: detailOf(options, asked) })
   const { service, version } = options
   // Unset exporters make the SDK pick OTLP by itself, so what is switched off must be said.
   env.OTEL_TRACES_EXPORTER = options.tracing ? (env.OTEL_TRACES_EXPORTER ?? 'otlp') : 'none'
@@ -45,7 +44,10 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
   ]
   env.OTEL_RESOURCE_ATTRIBUTES = [given, ...versions].filter(Boolean).join(',')
   const prometheus = options.metrics === 'prometheus' ? await openPrometheus(options.prometheus) : undefined
+  // With a level the SDK would write to the console, between the lines of the log.
+  delete env.OTEL_LOG_LEVEL
   const sdk = new NodeSDK(prometheus ? { metricReaders: [prometheus.exporter] } : {})
+  if (asked !== undefined) env.OTEL_LOG_LEVEL = asked
   sdk.start()
   return async () => {
     prometheus?.server.close()
