@@ -28,9 +28,11 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 
 /**
  * One server span and one duration measurement per request, by the semantic conventions for HTTP. The span is named by the route's
  * pattern (`GET /admin/users/:user_id` is written `GET /admin/users/{user_id}`) and has `http.route.params.<key>` attributes.
+ * `externalUrl` is the service's, whose scheme its callers use.
  */
 export function openRequestTelemetry(
   service: string,
+  externalUrl: string,
   { tracing, metrics: exported }: { tracing: boolean; metrics: unknown },
 ): RequestTelemetry {
   if (!tracing && !exported) return { observed: (answer) => answer, watch: () => {} }
@@ -40,13 +42,14 @@ export function openRequestTelemetry(
     unit: 's',
     advice: { explicitBucketBoundaries: SECONDS },
   })
+  const scheme = new URL(externalUrl).protocol.slice(0, -1)
   const underWay = new WeakMap<FastifyRequest, { within: Context; error?: Error }>()
 
   const begin = (request: FastifyRequest, reply: FastifyReply): Context => {
     const startedAt = performance.now()
     // Part of the caller's trace, where its headers name one (W3C Trace Context).
     const caller = propagation.extract(ROOT_CONTEXT, request.headers)
-    const measured = measuredAttributes(request)
+    const measured = { ...measuredAttributes(request), 'url.scheme': scheme }
     const attributes = tracing ? { ...measured, ...describe(request) } : measured
     const span = tracer.startSpan(nameOf(request), { kind: SpanKind.SERVER, attributes }, caller)
     const within = trace.setSpan(caller, span)
@@ -122,7 +125,6 @@ function measuredAttributes(request: FastifyRequest): Attributes {
   return {
     'http.request.method': request.method,
     ...(route === undefined ? {} : { 'http.route': route }),
-    'url.scheme': request.protocol,
     'network.protocol.version': request.raw.httpVersion,
   }
 }
@@ -130,18 +132,24 @@ function measuredAttributes(request: FastifyRequest): Attributes {
 /** Longest text of a caller in an attribute. */
 const LONGEST_TEXT = 255
 
-/** What only spans hold. No client address, no query; the path where it is that of a route, whose parameters are ids. */
+/** What only spans hold: no client address, no query. A parameter is what the caller wrote in its place: an id, or any text. */
 function describe(request: FastifyRequest): Attributes {
-  const { hostname, port, headers, url } = request
+  const { hostname, port, headers } = request
   const route = routeOf(request)
-  const isLiteral = route !== undefined && !route.includes('*')
-  const attributes: Attributes = { 'url.path': isLiteral ? url.split('?', 1)[0] : 'REDACTED' }
+  const attributes: Attributes = { 'url.path': pathOf(request, route) }
   if (hostname) attributes['server.address'] = hostname.slice(0, LONGEST_TEXT)
   if (port) attributes['server.port'] = port
   if (headers['user-agent']) attributes['user_agent.original'] = headers['user-agent'].slice(0, LONGEST_TEXT)
-  if (!isLiteral) return attributes
+  if (route === undefined || route.includes('*')) return attributes
   for (const [key, value] of Object.entries((request.params ?? {}) as Record<string, string>)) {
     attributes[`http.route.params.${key}`] = value
   }
   return attributes
+}
+
+/** Path that the caller asked for, where no part of it is the caller's own text. */
+function pathOf({ originalUrl }: FastifyRequest, route: string | undefined): string {
+  if (route === undefined || /[{*]/.test(route)) return 'REDACTED'
+  const [path = ''] = originalUrl.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
+  return path
 }

@@ -49,7 +49,7 @@ const LONGEST_SUMMARY = 255
 
 /** Operations and their tables in order, as `INSERT users SELECT sessions`; never a part of a literal. */
 export function summarize(text: string): string {
-  const bare = text.replaceAll(/'(?:[^']|'')*'|--[^\n]*/g, ' ')
+  const bare = text.replaceAll(LITERAL, (found) => (found.startsWith('"') ? found : ' '))
   const words: string[] = []
   for (const [, select, keyword = '', table = '', call] of bare.matchAll(PART)) {
     const [operation = ''] = (select ?? keyword).toUpperCase().split(/\s/, 1)
@@ -61,6 +61,12 @@ export function summarize(text: string): string {
   return (words.join(' ') || first.toUpperCase()).slice(0, LONGEST_SUMMARY)
 }
 
-/** `for update` and `do update` are no operations of their own; a source with a parenthesis is a function. */
+/** Literals of each kind and comments; names in quotes, which may hold any of their signs, are no literals. */
+const LITERAL = /"[^"]*"|\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|(\$(?:[a-z_]\w*)?\$).*?\1|--[^\n]*|\/\*.*?\*\//gis
+
+/**
+ * `for update`, `do update` and `distinct from` are no operations of their own, nor is the `from` of `extract` and `trim`; a source
+ * with a parenthesis is a function.
+ */
 const PART =
-  /\b(?:(select)\b|(?<!\b(?:for|key|do)\s+)(insert\s+into|update|delete\s+from|from|join)\s+((?:"[^"]+"|(?!only\b|lateral\b)[a-z_]\w*)(?:\.(?:"[^"]+"|[a-z_]\w*))?)(\s*\()?)/gi
+  /\b(?:(select)\b|(?<!\b(?:for|key|do|distinct)\s+|\b(?:extract|substring|trim|overlay)\s*\([^()]*)(insert\s+into|update|delete\s+from|from|join)\s+(?:only\s+)?((?:"[^"]+"|(?!only\b|lateral\b)[a-z_]\w*)(?:\.(?:"[^"]+"|[a-z_]\w*))?)(\s*\()?)/gi

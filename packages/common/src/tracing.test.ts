@@ -11,6 +11,7 @@ import { openQueue, type Queue } from './queue.ts'
 import { openRequestTelemetry } from './request-telemetry.ts'
 import { startTelemetry } from './telemetry.ts'
 import { type OtlpCollector, startCollector, traceOf } from './testing/otlp-collector.ts'
+import { say } from './testing/raw-http.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 import { together } from './together.ts'
 import { summarize } from './traced-statement.ts'
@@ -76,7 +77,7 @@ afterAll(async () => {
 /** Asks a service that does `work` for GET /work, by a real socket. */
 async function request(work: () => Promise<unknown>, headers: Record<string, string> = {}) {
   const app = Fastify()
-  openRequestTelemetry('test', { tracing: true, metrics: false }).watch(app)
+  openRequestTelemetry('test', 'https://test.example/base', { tracing: true, metrics: false }).watch(app)
   app.post('/work/:id', async () => {
     await work()
     return {}
@@ -112,8 +113,8 @@ test('one trace leads from a request with a body to its SQL, its job, and what t
     'http.route': '/work/{id}',
     'http.route.params.id': '7',
     'http.response.status_code': 200,
-    'url.path': '/work/7',
-    'url.scheme': 'http',
+    'url.path': 'REDACTED',
+    'url.scheme': 'https',
     'server.address': '127.0.0.1',
     'server.port': expect.any(Number),
     'user_agent.original': 'node',
@@ -134,6 +135,23 @@ test('one trace leads from a request with a body to its SQL, its job, and what t
   // The handler gets what was sent.
   expect(seen).toEqual([{ to: 'stranger' }])
   expect(collector.bodies.join('')).not.toMatch(/a parameter|stranger|secret|key-in-path/)
+})
+
+test.each([
+  ['/base/work?code=secret', '/base/work'],
+  ['http://stranger/work?code=secret', '/work'],
+  ['/work/secret-text', 'REDACTED'],
+  ['/none/secret-text', 'REDACTED'],
+])('the path of %s is held as %s', async (asked, held) => {
+  const app = Fastify({ rewriteUrl: ({ url = '/' }) => url.replace(/^\/base/, '') })
+  openRequestTelemetry('test', 'https://test.example/base', { tracing: true, metrics: false }).watch(app)
+  for (const path of ['/work', '/work/:id']) app.get(path, async () => ({}))
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const before = collector.spans().length
+  await say(Number(port), `GET ${asked} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+  await expect.poll(() => collector.spans().length).toBe(before + 1)
+  expect(collector.spans().at(-1)?.attributes).toMatchObject({ 'url.path': held, 'url.scheme': 'https' })
+  await app.close()
 })
 
 test('a trace goes on where its caller does not sample it, and no upstream gets what the caller sent beside it', async () => {
@@ -183,6 +201,16 @@ test('a refused statement names its SQLSTATE, and what no request asked for has 
   expect(collector.spans().filter(({ scope }) => scope === 'database')).toHaveLength(before + 1)
 })
 
+test('an upstream that cannot be reached is named by what failed, not by the class of fetch', async () => {
+  const closed = createServer()
+  await once(closed.listen(0, '127.0.0.1'), 'listening')
+  const { port } = closed.address() as AddressInfo
+  closed.close()
+  await request(() => tracedFetch(`http://127.0.0.1:${port}`, {}, { isTold: false }))
+  const { find } = await traceOf(collector, 'POST /work/{id}', ['GET'])
+  expect(find('GET')?.attributes['error.type']).toBe('ECONNREFUSED')
+})
+
 test('a statement that several requests share is in the trace of none; one that a request has to itself is in its own', async () => {
   const shared: number[] = []
   const double = together(async (keys: readonly number[]) => {
@@ -206,6 +234,10 @@ test.each([
   [`select 'x from stranger' -- from stranger\n from f join g on true`, 'SELECT f g'],
   ['select exists (select from h) from unnest($1)', 'SELECT SELECT h'],
   ['commit', 'COMMIT'],
+  ["select $$ from stranger $$, $a$ join $$ stranger $a$, E'\\' from stranger ', '' from a", 'SELECT a'],
+  ['select /* from stranger */ "it\'s" from "b\'s"', "SELECT b's"],
+  ['update users set x = 1 where x is distinct from p.providers', 'UPDATE users'],
+  ['select extract(epoch from created_at), trim(both from name) from only a', 'SELECT a'],
 ])('%s is summarized as %s', (text, summary) => {
   expect(summarize(text)).toBe(summary)
 })

@@ -66,11 +66,13 @@ export function noteFailure(span: Span | undefined, type: string): void {
   span?.setStatus({ code: SpanStatusCode.ERROR })
 }
 
-/** Code of a failure where it has one (SQLSTATE, errno, ours), else its class. */
+/** Code of a failure or of its cause where it has one (SQLSTATE, errno, ours), else its class. */
 export function errorType(error: unknown): string {
   if (error instanceof ApiError) return error.code
-  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown }
-  if (typeof code === 'string' && /^\w{1,60}$/.test(code)) return code
+  const { name, code, cause } = (error ?? {}) as { name?: unknown; code?: unknown; cause?: { code?: unknown } }
+  // `fetch` throws a TypeError whatever happened, and puts what it was into the cause.
+  const known = [code, cause?.code].find((text) => typeof text === 'string' && /^\w{1,60}$/.test(text))
+  if (typeof known === 'string') return known
   return typeof name === 'string' ? name : 'Error'
 }
 

@@ -72,7 +72,7 @@ const MAX_HEADER_BYTES = 64 * 1024
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config } = deps
   const basePath = withoutBasePath(config.server.externalUrl)
-  const requestTelemetry = openRequestTelemetry('auth', config.telemetry)
+  const requestTelemetry = openRequestTelemetry('auth', config.server.externalUrl, config.telemetry)
   const unreadBodies = openUnreadBodies()
   const app = Fastify({
     rewriteUrl: basePath.rewriteUrl,

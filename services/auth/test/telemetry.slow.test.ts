@@ -174,7 +174,7 @@ test('Prometheus scrapes every metric of the README, and no other, at / of its o
     ['auth_queue_oldest_age{queue="message-requests",state="waiting"', 0],
     ['db_client_connection_pending_requests', 0],
     [
-      'http_server_request_duration_count{http_request_method="POST",http_route="/signup",url_scheme="http",network_protocol_version="1.1",http_response_status_code="200"',
+      'http_server_request_duration_count{http_request_method="POST",http_route="/signup",url_scheme="https",network_protocol_version="1.1",http_response_status_code="200"',
       2,
     ],
   ]

@@ -58,7 +58,7 @@ const HEADERS_WITHIN_MS = 15_000
 export async function createApp(deps: Deps): Promise<FastifyInstance> {
   const { config, patience } = deps
   const answers = errorAnswers(config.site.baseUrl + ERRORS_PATH)
-  const requestTelemetry = openRequestTelemetry('media', config.telemetry)
+  const requestTelemetry = openRequestTelemetry('media', config.site.baseUrl, config.telemetry)
   const unreadBodies = openUnreadBodies({ ms: patience.unreadBodyMs })
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
