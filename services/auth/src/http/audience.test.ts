@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { test } from '../../test/service.ts'
+import { startOpenIdProvider } from '../../test/openid-provider.ts'
+import { test, toSignedIn } from '../../test/service.ts'
 
 const email = 'somebody@example.com'
 const password = 'correct horse'
@@ -43,4 +44,34 @@ test('an admin may name any', async ({ service }) => {
   expect(created).toMatchObject({ status: 200, body: { aud: 'internal-admin-portal' } })
   const { body } = await service.get('/admin/users', headers)
   expect(body.users).toMatchObject([{ id: created.body.id }])
+})
+
+test('an account at a provider signs in to the audience of its user and to no other', async ({ service }) => {
+  const google = await startOpenIdProvider()
+  const audiences = await service.with({
+    ...google.settings('GOOGLE'),
+    AUTH_JWT_AUD: 'app',
+    AUTH_JWT_AUDIENCES: 'shop',
+  })
+  const person = { sub: 'of-the-shop', email: 'of-the-shop@example.com', email_verified: true, name: 'Somebody' }
+  const signIn = async (aud: string) => {
+    const body = { provider: 'google', id_token: await google.idToken(person) }
+    return audiences.post('/token?grant_type=id_token', body, { 'x-jwt-aud': aud })
+  }
+  const inShop = await signIn('shop')
+  expect(inShop).toMatchObject({ status: 200, body: { user: { aud: 'shop' } } })
+  const before = await audiences.get('/user', { ...toSignedIn(inShop.body).auth, 'x-jwt-aud': 'shop' })
+  audiences.clock.advance({ seconds: 1 })
+  expect(await signIn('app')).toMatchObject({
+    status: 403,
+    body: {
+      error_code: 'unexpected_audience',
+      msg: 'This account at the provider belongs to a user of another audience',
+    },
+  })
+  const after = await audiences.get('/user', { ...toSignedIn(inShop.body).auth, 'x-jwt-aud': 'shop' })
+  expect(after).toMatchObject({ status: 200, body: before.body })
+  expect((await signIn('shop')).body.user.id).toBe(inShop.body.user.id)
+  await audiences.close()
+  await google.close()
 })

@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import type { AuditLog } from '../audit/audit.ts'
 import type { DB } from '../db/tables.ts'
+import { apiError } from '../errors.ts'
 import { primaryEmail } from '../providers/clean-account.ts'
 import { applyEmailChange, confirmAddress, isEmailTaken } from '../users/addresses.store.ts'
 import { changeUser } from '../users/change-user.store.ts'
@@ -23,12 +24,18 @@ export async function signInAgain(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
   log: AuditLog,
-  { account }: ExternalSignIn,
+  { account, audience }: ExternalSignIn,
   identity: { id: string; user_id: string },
 ): Promise<Found> {
   const user = (await lockAndReadUser(trx, identity.user_id)) ?? refuseVanishedAccount()
   // The lock may have waited for what took the identity away: a proof of the address, or an unlinking.
   if (!user.identities.some(({ id }) => id === identity.id)) refuseVanishedAccount()
+  // An account at a provider is of one user in all audiences: the caller gets no token of another than it asked for.
+  if (user.aud !== audience) {
+    throw apiError('unexpected_audience', {
+      message: 'This account at the provider belongs to a user of another audience',
+    })
+  }
   const email = primaryEmail(account)
   const data = identityData(account, email)
   await refreshIdentity(trx, identity.id, data, deps.now())
