@@ -61,14 +61,19 @@ export function matchesLoopback({ alternatives }: Glob, { protocol, hostname }: 
   return alternatives.some(({ loopback }) => loopback !== undefined && takesAll(loopback, target))
 }
 
-/**
- * Most steps that one target can cost. Patterns whose prefixes contradict each other are never all looked at: those count that
- * a single text can begin with.
- */
+/** Most steps that one target can cost, at a loopback address or elsewhere. */
 export function mostSteps(allowList: readonly Glob[]): number {
-  const alternatives = allowList
-    .flatMap((glob) => glob.alternatives)
-    .sort((one, other) => (one.prefix < other.prefix ? -1 : Number(one.prefix > other.prefix)))
+  const alternatives = allowList.flatMap((glob) => glob.alternatives)
+  // One at a loopback address is tried on all patterns of such addresses, since its port is any.
+  const atLoopback = alternatives.reduce((sum, { loopback }) => sum + (loopback ? mostAlive(loopback) : 0), 0)
+  return Math.max(atLoopback, mostAliveTogether(alternatives)) * MAX_TARGET_LENGTH
+}
+
+/** Patterns whose prefixes contradict each other are never all looked at: those count that a single text can begin with. */
+function mostAliveTogether(all: readonly Alternative[]): number {
+  const alternatives = all.toSorted((one, other) =>
+    one.prefix < other.prefix ? -1 : Number(one.prefix > other.prefix),
+  )
   const together: Alternative[] = []
   let alive = 0
   let most = 0
@@ -81,7 +86,7 @@ export function mostSteps(allowList: readonly Glob[]): number {
     alive += mostAlive(alternative.steps)
     most = Math.max(most, alive)
   }
-  return most * MAX_TARGET_LENGTH
+  return most
 }
 
 /** What the longest target costs, as `config check` prints it. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { test as withService } from '../../test/service.ts'
 import { readConfig } from '../config.ts'
-import { parseAllowList } from './allow-list.ts'
+import { mostSteps, parseAllowList } from './allow-list.ts'
 import { isPermitted } from './redirect-rules.ts'
 
 const rules = (allowList: string) => ({ siteUrl: 'https://site.example', allowList: parseAllowList(allowList) })
@@ -341,6 +341,11 @@ test('a list whose worst target could stop the service is a problem that is told
   const stops = Array.from({ length: 40 }, (_, index) => `https://a.hunter2/**${'a**'.repeat(150)}${index}`).join(',')
   expect(() => parseAllowList(stops)).toThrow('one target could stop the service')
   expect(() => parseAllowList(stops)).not.toThrow(/hunter2/)
+  // A target at a loopback address is tried on the patterns of every port.
+  const ports = (count: number) =>
+    Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}/${'a**'.repeat(100)}b`).join(',')
+  expect(() => parseAllowList(ports(20))).toThrow('one target could stop the service')
+  expect(mostSteps(parseAllowList(ports(4)))).toBe(4 * mostSteps(parseAllowList(ports(1))))
   const many = Array.from({ length: 1000 }, (_, index) => `https://*.tenant-${index}.example.com/**`).join(',')
   expect(parseAllowList(many)).toHaveLength(1000)
 })
