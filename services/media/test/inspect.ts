@@ -29,6 +29,18 @@ export async function inspect(path: string): Promise<Inspected> {
   return JSON.parse(stdout)
 }
 
+/** Where the packets of the picture are in an mp4. */
+export async function packetsOf(path: string): Promise<{ pos: number; size: number }[]> {
+  const { stdout } = await run(embeddedTools.ffprobe.path, [
+    ...['-v', 'error', '-select_streams', 'v:0', '-show_entries', 'packet=pos,size', '-of', 'csv=p=0', path],
+  ])
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(',').map(Number))
+    .map(([size = 0, pos = 0]) => ({ pos, size }))
+}
+
 /** The mean brightness of every frame, 0 to 255: enough to see which picture is shown when. */
 export async function brightness(path: string): Promise<number[]> {
   const pixel = ['-vf', 'scale=1:1:flags=area', '-vsync', 'passthrough', '-pix_fmt', 'gray', '-f', 'rawvideo', '-']

@@ -203,7 +203,7 @@ function readRatio(text: string | undefined): number {
 }
 
 /** `00:00:02.000000000`, the form of Matroska's DURATION tag. */
-function readClock(text: string | undefined): number {
+export function readClock(text: string | undefined): number {
   const parts = (text ?? '').split(':').map(Number)
   const value = parts.reduce((total, part) => total * 60 + part, 0)
   return parts.length === 3 && Number.isFinite(value) ? value : 0

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { clip, clipOf, embeddedTools, written } from '../../test/clips.ts'
-import { inspect } from '../../test/inspect.ts'
+import { inspect, packetsOf } from '../../test/inspect.ts'
 import { expectSound, make, renditionTests, workDirectory } from '../../test/rendition-tests.ts'
 import { probe } from '../probe/probe.ts'
 import type { MediaTools } from './binaries.ts'
@@ -56,6 +56,14 @@ describe('a damaged file', () => {
       code: 'corrupt_media',
     })
     await expect(make(embeddedTools, path)).resolves.toMatchObject({ warnings: [] })
+  })
+
+  test('whose picture ends before its sound is corrupt', async () => {
+    const source = await clip('sound.mp4')
+    const bytes = Buffer.from(await readFile(source))
+    for (const { pos, size } of (await packetsOf(source)).slice(25)) bytes.fill(0, pos, pos + size)
+    const made = make(embeddedTools, await written('picture-ends-early.mp4', bytes))
+    await expect(made).rejects.toMatchObject({ code: 'corrupt_media', details: { declared: 2, actual: 1 } })
   })
 
   test('that decodes to nothing is corrupt', async () => {
@@ -112,16 +120,28 @@ describe('when ffmpeg fails', () => {
     await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
   })
 
-  test('files that do not last equally long are our fault, not that of the file', async () => {
+  /** Cuts one of the files, which are made at once, to its first second. */
+  function halving(file: 'mp4' | 'webm' | 'gif', when = ''): Promise<MediaTools> {
     const { path } = embeddedTools.ffmpeg
-    const shorten = `'${path}' -y -v error -i out.webm -t 1 -c copy -f webm short.webm && mv short.webm out.webm`
-    const made = make(
-      await faulty('out.mp4*out.webm', `'${path}' "$@" && ${shorten}; exit $?`),
-      await clip('plain.mp4'),
-    )
-    await expect(made).rejects.toSatisfy(
-      (error) => !('code' in error) && /mp4 lasts 2 s and webm 1/.test(error.message),
-    )
+    const cut = `'${path}' -y -v error -i out.${file} -t 1 ${file === 'gif' ? '' : '-c copy'} -f ${file} cut && mv cut out.${file}`
+    return faulty(`${when}*out.mp4*out.webm`, `'${path}' "$@" && ${cut}; exit $?`)
+  }
+
+  test.each([
+    ['mp4', 'plain.mp4', /^mp4 lasts 1\.?\d* s, webm 2 s and gif 2/],
+    ['webm', 'plain.mp4', /^mp4 lasts 2 s, webm 1\.?\d* s and gif 2/],
+    ['webm', 'sound.mp4', /^mp4 lasts 2 s, webm 1\.?\d* s and gif 2/],
+    ['gif', 'plain.mp4', /^mp4 lasts 2 s, webm 2 s and gif 1/],
+    ['mp4', 'plain.gif', /^mp4 lasts 1\.?\d* s, webm 1.5 s and gif 1.5/],
+  ] as const)('a %s that is too short is our fault, not that of %s', async (file, name, message) => {
+    const made = make(await halving(file), await clip(name))
+    await expect(made).rejects.toSatisfy((error) => !('code' in error) && message.test(error.message))
+  })
+
+  test.each(['mp4', 'webm'] as const)('a %s that is too short is made again the plain way', async (file) => {
+    const made = await make(await halving(file, 'hqdn3d'), await clip('plain.mp4'))
+    expect(made.warnings).toEqual([expect.stringMatching(/^mp4 lasts .* s, webm/)])
+    expect(await expectSound(made)).toMatchObject({ seconds: 2, frames: '50' })
   })
 
   test('a success that says the disk is full is not the fault of the file', async () => {

@@ -17,7 +17,7 @@ import {
 } from './ffmpeg-command.ts'
 import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
 import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
-import { type Rendition, requireDecoded, requireSameLength, verifyGif, verifyVideos } from './verify-renditions.ts'
+import { type Rendition, requireDecoded, requireWholeLength, verifyGif, verifyVideos } from './verify-renditions.ts'
 
 export interface Renditions {
   gif: Rendition
@@ -134,14 +134,14 @@ async function collect(
 ): Promise<Renditions> {
   const { tools, info, signal, workDirectory: directory } = job
   const [seconds, { seconds: gifSeconds, ...gif }, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
-    verifyVideos(tools, { directory, plan, info, signal }),
+    verifyVideos(tools, { directory, plan, signal }),
     collectGif(job, plan),
     poster.then(() => collectPoster(job, plan)),
     hashFile(inWork(job, 'mp4')),
     hashFile(inWork(job, 'webm')),
   )
-  requireSameLength(plan, gifSeconds, seconds)
-  const missing = info.durationSeconds - seconds
+  requireWholeLength(plan, info, { ...seconds, gif: gifSeconds })
+  const missing = info.durationSeconds - seconds.mp4
   job.onProgress?.(1)
   const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
   const { video } = plan

@@ -5,7 +5,7 @@ import { runFfprobe } from '../probe/ffprobe.ts'
 import { measureGif } from '../probe/gif-info.ts'
 import { defaultProbeLimits } from '../probe/limits.ts'
 import type { MediaInfo } from '../probe/media-info.ts'
-import { SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
+import { readClock, readTag, SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
 import type { MediaTools } from './binaries.ts'
 import { troubleOfOurs, UnusableOutput } from './encode.ts'
 import { workFiles } from './ffmpeg-command.ts'
@@ -39,16 +39,13 @@ export function requireDecoded(log: string, { videoStream, holdsLastFrame, isSti
   throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames could be decoded` })
 }
 
-/**
- * Looks at what ffmpeg wrote, whose exit code 0 promises nothing. Returns the clip's length as decoded.
- * Throws corrupt_media when much of the source could not be decoded, and UnusableOutput when a file is not what was planned.
- */
+/** Looks at what ffmpeg wrote, whose exit code 0 promises nothing. Throws UnusableOutput when a file is not what was planned. */
 export async function verifyVideos(
   tools: MediaTools,
-  work: { directory: string; plan: RenditionPlan; info: MediaInfo; signal?: AbortSignal | undefined },
-): Promise<number> {
-  const { directory, plan, info, signal } = work
-  const [mp4Seconds, webmSeconds] = await Promise.all([
+  work: { directory: string; plan: RenditionPlan; signal?: AbortSignal | undefined },
+): Promise<{ mp4: number; webm: number }> {
+  const { directory, plan, signal } = work
+  const [mp4, webm] = await Promise.all([
     verifyVideo(tools, join(directory, workFiles.mp4), { demuxer: 'mov', codec: 'h264', size: plan.video, signal }),
     verifyVideo(tools, join(directory, workFiles.webm), {
       demuxer: 'matroska',
@@ -57,18 +54,29 @@ export async function verifyVideos(
       signal,
     }),
   ])
-  const shortest = info.durationSeconds * SMALLEST_WHOLE_PART - DURATION_TOLERANCE_SECONDS
-  if (mp4Seconds < shortest) {
-    throw apiError('corrupt_media', { details: { declared: info.durationSeconds, actual: mp4Seconds } })
-  }
-  // Both come from the same frames, so it is not the file that is wrong.
-  if (Math.abs(mp4Seconds - webmSeconds) > DURATION_TOLERANCE_SECONDS) {
-    throw new Error(`mp4 lasts ${mp4Seconds} s and webm ${webmSeconds} s`)
-  }
-  return mp4Seconds
+  return { mp4, webm }
 }
 
-/** How long it lasts, in seconds. Throws UnusableOutput when it is not of this codec and size. */
+/**
+ * Throws corrupt_media when all files end early, because much of the source could not be decoded. Throws an Error when one file is
+ * shorter than the others: all are made from the same frames, so that is no fault of the source.
+ */
+export function requireWholeLength(
+  plan: RenditionPlan,
+  info: MediaInfo,
+  { mp4, webm, gif }: Record<'mp4' | 'webm' | 'gif', number>,
+): void {
+  // A rewritten one is a copy of the source.
+  const gifFrameSeconds = plan.gif.from === 'rewrite' ? Number.POSITIVE_INFINITY : plan.gif.delayCentiseconds / 100
+  const isGifApart = Math.abs(gif - mp4) > DURATION_TOLERANCE_SECONDS + gifFrameSeconds
+  if (isGifApart || Math.abs(mp4 - webm) > DURATION_TOLERANCE_SECONDS) {
+    throw new Error(`mp4 lasts ${mp4} s, webm ${webm} s and gif ${gif} s`)
+  }
+  if (mp4 >= info.durationSeconds * SMALLEST_WHOLE_PART - DURATION_TOLERANCE_SECONDS) return
+  throw apiError('corrupt_media', { details: { declared: info.durationSeconds, actual: mp4 } })
+}
+
+/** Returns how long its picture lasts, in seconds. Throws UnusableOutput when it is not of this codec and size. */
 export async function verifyVideo(
   tools: MediaTools,
   path: string,
@@ -86,7 +94,9 @@ export async function verifyVideo(
   const video = report.streams?.find((stream) => stream.codec_type === 'video')
   const matches = video?.codec_name === codec && video.width === size.width && video.height === size.height
   if (!matches) throw new UnusableOutput(`${path} is not ${codec} of ${size.width}x${size.height}`)
-  return Number.parseFloat(video.duration ?? report.format?.duration ?? '0') || 0
+  // WebM has lengths of tracks as tags; the length of the file is that of the sound, where the picture ends early.
+  const seconds = Number.parseFloat(video.duration ?? '') || readClock(readTag(video, 'DURATION'))
+  return seconds || Number.parseFloat(report.format?.duration ?? '') || 0
 }
 
 /** Size and length, from its blocks: how large it may be was for the source's probe to say. Throws UnusableOutput when it is not a whole GIF. */
@@ -96,14 +106,6 @@ export async function verifyGif(path: string): Promise<Size & { seconds: number 
     throw unreadable(path, cause)
   })
   return { width, height, seconds: delaysCentiseconds.reduce((sum, delay) => sum + delay, 0) / 100 }
-}
-
-/** Throws where a GIF that was made of the same frames as the videos has another length: it is not the file that is wrong. */
-export function requireSameLength({ gif }: RenditionPlan, gifSeconds: number, videoSeconds: number): void {
-  if (gif.from === 'rewrite') return
-  const tolerance = DURATION_TOLERANCE_SECONDS + gif.delayCentiseconds / 100
-  if (Math.abs(gifSeconds - videoSeconds) <= tolerance) return
-  throw new Error(`gif lasts ${gifSeconds} s and mp4 ${videoSeconds} s`)
 }
 
 /** Unless the reader itself was in trouble: killed, too slow, or kept from the file. */
