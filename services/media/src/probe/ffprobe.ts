@@ -38,6 +38,7 @@ export interface FfprobeStream {
   height?: number
   sample_aspect_ratio?: string
   r_frame_rate?: string
+  start_time?: string
   duration?: string
   /** As the mp4's index says; absent for others and for fragmented ones. */
   nb_frames?: string
@@ -52,7 +53,7 @@ export interface FfprobeStream {
 
 const streamEntries = [
   'format=start_time,duration',
-  'stream=index,codec_type,codec_name,pix_fmt,width,height,sample_aspect_ratio,r_frame_rate,duration,nb_frames',
+  'stream=index,codec_type,codec_name,pix_fmt,width,height,sample_aspect_ratio,r_frame_rate,start_time,duration,nb_frames',
   'stream=color_space,color_transfer,field_order',
   'stream_tags=rotate,alpha_mode,DURATION',
   'stream_disposition=attached_pic',

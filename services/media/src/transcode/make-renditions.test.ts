@@ -58,12 +58,15 @@ describe('a damaged file', () => {
     await expect(make(embeddedTools, path)).resolves.toMatchObject({ warnings: [] })
   })
 
-  test('whose picture ends before its sound is corrupt', async () => {
+  test.each([
+    ['ends before its sound', 25, 50, 1],
+    ['begins after its sound', 0, 25, 0.56],
+  ])('whose picture %s is corrupt', async (how, from, to, actual) => {
     const source = await clip('sound.mp4')
     const bytes = Buffer.from(await readFile(source))
-    for (const { pos, size } of (await packetsOf(source)).slice(25)) bytes.fill(0, pos, pos + size)
-    const made = make(embeddedTools, await written('picture-ends-early.mp4', bytes))
-    await expect(made).rejects.toMatchObject({ code: 'corrupt_media', details: { declared: 2, actual: 1 } })
+    for (const { pos, size } of (await packetsOf(source)).slice(from, to)) bytes.fill(0, pos, pos + size)
+    const made = make(embeddedTools, await written(`picture-${how}.mp4`, bytes))
+    await expect(made).rejects.toMatchObject({ code: 'corrupt_media', details: { declared: 2, actual } })
   })
 
   test('that decodes to nothing is corrupt', async () => {

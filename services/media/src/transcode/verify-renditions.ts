@@ -94,9 +94,10 @@ export async function verifyVideo(
   const video = report.streams?.find((stream) => stream.codec_type === 'video')
   const matches = video?.codec_name === codec && video.width === size.width && video.height === size.height
   if (!matches) throw new UnusableOutput(`${path} is not ${codec} of ${size.width}x${size.height}`)
-  // WebM has lengths of tracks as tags; the length of the file is that of the sound, where the picture ends early.
-  const seconds = Number.parseFloat(video.duration ?? '') || readClock(readTag(video, 'DURATION'))
-  return seconds || Number.parseFloat(report.format?.duration ?? '') || 0
+  // WebM has ends of tracks as tags; the length of the file is that of the sound, where a damaged picture begins late or ends early.
+  const end = readClock(readTag(video, 'DURATION'))
+  const seconds = end > 0 ? end - (Number.parseFloat(video.start_time ?? '') || 0) : 0
+  return Number.parseFloat(video.duration ?? '') || seconds || Number.parseFloat(report.format?.duration ?? '') || 0
 }
 
 /** Size and length, from its blocks: how large it may be was for the source's probe to say. Throws UnusableOutput when it is not a whole GIF. */
