@@ -75,6 +75,11 @@ const recipes = {
   'vfr.mp4': [...picture(2, ",select='lt(mod(n,10),4)'"), '-vsync', 'vfr', ...x264],
   'long.mp4': [...lavfi('color=s=64x48:r=5:d=31'), ...x264],
   'minute.mp4': [...lavfi('color=s=64x48:r=5:d=61'), ...x264],
+  // As a browser records it: nothing tells its length.
+  'minute-piped.webm': [
+    ...[...lavfi('color=s=64x48:r=2:d=60'), '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
+    ...['-live', '1'],
+  ],
   'just-30.mp4': [...lavfi('color=s=64x48:r=25:d=30.04'), ...x264],
   'audio-only.mp4': [...tone(1), ...aac],
   'hdr.mp4': [

@@ -91,6 +91,11 @@ describe('refused, with nothing left behind', () => {
     ['sound alone', () => clip('audio-only.mp4'), 422, 'no_video_stream'],
     ['31 seconds', () => clip('long.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 31 }],
     ['61 seconds', () => clip('minute.mp4'), 422, 'duration_exceeded', { limit: 30, actual: 61 }],
+    [
+      '60 seconds that no header tells',
+      () => clip('minute-piped.webm'),
+      ...([422, 'duration_exceeded', { limit: 30 }] as const),
+    ],
     ['a huge canvas', async () => gif(9000, 9000, [{ delay: 10, width: 1, height: 1 }]), 422, 'dimensions_exceeded'],
     [
       'a canvas of 16 million pixels for 298 frames of one',

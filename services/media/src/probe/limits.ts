@@ -29,10 +29,15 @@ export const defaultProbeLimits: ProbeLimits = {
 /** A clip cut at 30 s often measures 30.03 s, because its last frame or audio frame runs over. */
 const DURATION_TOLERANCE_SECONDS = 0.05
 
-export function refuseLongDuration(limits: Pick<ProbeLimits, 'durationSeconds'>, seconds: number): void {
+/** `whole` is the length to report: null where reading stopped before the end and no header tells it. */
+export function refuseLongDuration(
+  limits: Pick<ProbeLimits, 'durationSeconds'>,
+  seconds: number,
+  whole: number | null = seconds,
+): void {
   if (seconds <= limits.durationSeconds + DURATION_TOLERANCE_SECONDS) return
-  const actual = Math.round(seconds * 1000) / 1000
-  throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, actual } })
+  const actual = whole === null ? {} : { actual: Math.round(whole * 1000) / 1000 }
+  throw apiError('duration_exceeded', { details: { limit: limits.durationSeconds, ...actual } })
 }
 
 /**

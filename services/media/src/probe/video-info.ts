@@ -35,7 +35,7 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
   const audio = streams.find((stream) => stream.codec_type === 'audio' && audioCodecs.test(stream.codec_name ?? ''))
   const heard = packets.filter((packet) => packet.stream_index === audio?.index)
   const timing = holdToSound(measureTiming(shown, video, report), heard)
-  refuseLongDuration(limits, wholeDuration(timing, video, report))
+  refuseLongDuration(limits, timing.durationSeconds, wholeDuration(timing, video, report))
   refuseManyFrames(limits, timing.frames, coded.width, coded.height)
   refuseTruncated(packets, timing, video, report)
 
@@ -108,12 +108,16 @@ function shownPackets(packets: FfprobePacket[], video: FfprobeStream): FfprobePa
   return ofVideo.toSorted((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
 }
 
-/** Of a clip that goes on behind what was read, what its header says: to be told how much is too much. */
-function wholeDuration(timing: Timing & { isHeld: boolean }, video: FfprobeStream, report: FfprobeReport): number {
-  const { durationSeconds, isHeld } = timing
+/** Returns the length by the header where the clip may go on after the packets that were read; null where no header tells it. */
+function wholeDuration(
+  { durationSeconds, isHeld }: Timing & { isHeld: boolean },
+  video: FfprobeStream,
+  report: FfprobeReport,
+): number | null {
   if (durationSeconds < READ_SECONDS - 1) return durationSeconds
   const ofFile = seconds(report.format?.duration, 0)
-  return Math.max(durationSeconds, isHeld ? ofFile : seconds(video.duration, ofFile))
+  const declared = isHeld ? ofFile : seconds(video.duration, ofFile)
+  return declared > durationSeconds ? declared : null
 }
 
 interface Timing {
