@@ -49,7 +49,7 @@ export function openRequestTelemetry(
     const startedAt = performance.now()
     // Part of the caller's trace, where its headers name one (W3C Trace Context).
     const caller = propagation.extract(ROOT_CONTEXT, request.headers)
-    const measured = { ...measuredAttributes(request), 'url.scheme': scheme }
+    const measured = measuredAttributes(request, scheme)
     const attributes = tracing ? { ...measured, ...describe(request) } : measured
     const span = tracer.startSpan(nameOf(request), { kind: SpanKind.SERVER, attributes }, caller)
     const within = trace.setSpan(caller, span)
@@ -120,11 +120,12 @@ function nameOf(request: FastifyRequest): string {
 }
 
 /** What metrics tell requests apart by, too: each has few values, whatever strangers send. */
-function measuredAttributes(request: FastifyRequest): Attributes {
+function measuredAttributes(request: FastifyRequest, scheme: string): Attributes {
   const route = routeOf(request)
   return {
     'http.request.method': request.method,
     ...(route === undefined ? {} : { 'http.route': route }),
+    'url.scheme': scheme,
     'network.protocol.version': request.raw.httpVersion,
   }
 }
