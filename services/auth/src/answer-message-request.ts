@@ -1,5 +1,6 @@
 import { PermanentFailure, type QueueJob } from '@services/common/queue'
 import type { AuditLog } from './audit/audit.ts'
+import { noteOrigin } from './audit/origin.ts'
 import type { Deps } from './deps.ts'
 import { TemporaryFailure } from './messages/failures.ts'
 import { messageExists } from './messages/messages.store.ts'
@@ -34,7 +35,10 @@ export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequ
   if (await messageExists(deps.db, request.messageId)) return
   const { settings } = request
   const asked = settings ? { ...deps, config: withSettingsAsked(deps.config, settings) } : deps
-  await ANSWERS[request.type](asked, deps.log.child({ jobId: job.id }), request)
+  const log = deps.log.child({ jobId: job.id })
+  const { origin } = request
+  if (origin) noteOrigin(log, () => origin)
+  await ANSWERS[request.type](asked, log, request)
 }
 
 /** A request that no worker could open in all its time is an error in the log; until then it is given back to the others. */

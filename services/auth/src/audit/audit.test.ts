@@ -55,6 +55,25 @@ describe('the audit log', () => {
     expect(refreshed).toMatchObject({ action: 'token_refreshed', ip_address: from.ip_address })
   })
 
+  test('has them of what a worker does for a request', async ({ service }) => {
+    const { userId } = await service.signedIn('audited-worker@example.com')
+    service.clock.advance({ seconds: 61 })
+    await service.post('/recover', { email: 'audited-worker@example.com' }, FROM)
+    await service.settled()
+    expect((await entriesOf(service, userId))[0]).toMatchObject({ action: 'user_recovery_requested', ...from })
+    await service.post('/otp', { email: 'audited-by-code@example.com' }, FROM)
+    await service.settled()
+    await service.post('/signup', { email: 'audited-again@example.com', password })
+    await service.settled()
+    service.clock.advance({ seconds: 901 })
+    const again = { type: 'signup', email: 'audited-again@example.com' }
+    expect((await service.post('/resend', again, FROM)).status).toBe(200)
+    await service.settled()
+    for (const email of ['audited-by-code@example.com', 'audited-again@example.com']) {
+      expect((await entriesOf(service, email))[0]).toMatchObject({ action: 'user_confirmation_requested', ...from })
+    }
+  })
+
   test('tells of a refused sign-in under the address that was typed, known or not', async ({ service }) => {
     await service.signedIn('refused-known@example.com')
     for (const email of ['refused-known@example.com', 'refused-unknown@example.com']) {

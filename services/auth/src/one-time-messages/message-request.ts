@@ -3,6 +3,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { QueueDefinition } from '@services/common/declare-queue'
 import { seal, unseal } from '@services/common/sealed'
+import type { Origin } from '../audit/origin.ts'
 import type { Pkce } from '../auth-codes/pkce.ts'
 import type { Config } from '../config.ts'
 import type { Metadata } from '../db/tables.ts'
@@ -32,6 +33,8 @@ export interface MessageRequest {
   address: Address
   audience: string
   context: MailContext
+  /** For audit entries; a request of an older version has none. */
+  origin?: Origin
   pkce?: Pkce | undefined
   smsChannel?: SmsChannel | undefined
   /** sign_in only: whether an unknown address becomes an account, and its user_metadata. */

@@ -8,7 +8,7 @@ import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
-import { limitKeyOf, networkOf } from '../http/client.ts'
+import { clientOf, limitKeyOf, networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { ChannelField, Empty, errorResponses, Field, NeededField, pkceFields, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
@@ -56,6 +56,7 @@ export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, 
       address,
       audience: requestAudience(request, config.jwt),
       context: mailContextOf(request, config),
+      origin: clientOf(request, config),
       clientAddress: limitKeyOf(request, config),
       pkce,
       network: networkOf(request, config),

@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts'
 import { requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
-import { limitKeyOf, networkOf } from '../http/client.ts'
+import { clientOf, limitKeyOf, networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { Empty, errorResponses, NeededField, pkceFields, RedirectQuery } from '../http/shapes.ts'
 import { requestMessage } from '../one-time-messages/message-request.ts'
@@ -40,6 +40,7 @@ export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (a
         address: { channel: 'email', value: email },
         audience: requestAudience(request, config.jwt),
         context: mailContextOf(request, config),
+        origin: clientOf(request, config),
         clientAddress: limitKeyOf(request, config),
         pkce: parsePkce(request.body),
         network: networkOf(request, config),

@@ -6,7 +6,7 @@ import { apiError } from '../errors.ts'
 import { oneAddress, refuseBoth, requireProvider } from '../http/address.ts'
 import { requestAudience } from '../http/authenticate.ts'
 import { captchaFields } from '../http/captcha.ts'
-import { networkOf } from '../http/client.ts'
+import { clientOf, networkOf } from '../http/client.ts'
 import { mailContextOf } from '../http/mail-context.ts'
 import { choiceOf, errorResponses, Field, pkceFields, RedirectQuery } from '../http/shapes.ts'
 import { type MessageRequest, requestMessage } from '../one-time-messages/message-request.ts'
@@ -70,6 +70,7 @@ export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
         address: oneAddress({ email, phone }),
         audience: requestAudience(request, config.jwt),
         context: mailContextOf(request, config),
+        origin: clientOf(request, config),
         pkce,
         network: networkOf(request, config),
       }
