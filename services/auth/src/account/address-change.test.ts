@@ -82,7 +82,7 @@ describe('a change of e-mail address', () => {
     expect(await email()).toBe(to)
   })
 
-  test('needs only the new address where that is set', async () => {
+  test('needs only the new address where that is set, and is told to the old one', async () => {
     const service = await startTestService({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { auth } = await service.signedIn('single@example.com')
     service.mailbox.clear()
@@ -92,6 +92,23 @@ describe('a change of e-mail address', () => {
     expect(await service.post('/verify', { type: 'email_change', token_hash: tokenIn(mail.text) })).toMatchObject({
       body: { user: { email: 'single-new@example.com' } },
     })
+    // Notifications are disabled; who changed it may have had no more than a session of theirs.
+    const told = await service.mailbox.waitFor('single@example.com')
+    expect(told.subject).toBe('Your email address was changed')
+    expect(told.text).toContain('single-new@example.com')
+    await service.close()
+  })
+
+  test('is not told to an old address that only a setting had confirmed', async () => {
+    const service = await startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+    const { body } = await service.post('/signup', { email: 'mistyped@example.com', password: 'correct horse' })
+    const auth = { authorization: `Bearer ${body.access_token}` }
+    await service.put('/user', { email: 'right@example.com' }, auth)
+    const mail = await service.mailbox.waitFor('right@example.com')
+    const changed = await service.post('/verify', { type: 'email_change', token_hash: tokenIn(mail.text) })
+    expect(changed).toMatchObject({ body: { user: { email: 'right@example.com' } } })
+    await service.settled()
+    expect(service.mailbox.messages({ to: 'mistyped@example.com' })).toEqual([])
     await service.close()
   })
 

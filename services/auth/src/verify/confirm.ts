@@ -195,8 +195,9 @@ async function changeEmail(
       { ...before, email },
       'email_changed_notification',
       { OldEmail: before.email },
-      // The agreement of the old address may have been a scanner's that opened the link: its owner hears of it in any case.
-      { acceptLanguage, to: before.email, always: needsBothAddresses(deps, before) },
+      // A thief needs no more than a session and a mailbox of their own, or a scanner that opens the link to the old address:
+      // its owner hears of the change in any case. An assumed address may be anybody's.
+      { acceptLanguage, to: before.email, always: !user.email_assumed },
     )
   }
   return { action: 'user_modified' }

@@ -141,13 +141,13 @@ describe('nobody is told', () => {
     expect(await told(telling, body.user.id)).toEqual([])
   })
 
-  test('where the settings are off, as they are by default', async ({ silent }) => {
+  test('of all but a changed address where the settings are off, as they are by default', async ({ silent }) => {
     const { auth, userId } = await silent.signedIn()
     await silent.put('/user', { password: 'a new horse' }, auth)
     await changeEmail(silent, auth, 'silent-new@example.com')
     await changePhone(silent, auth, '4915100000001', '111111')
     await changePhone(silent, auth, '4915100000002', '222222')
-    expect(await told(silent, userId)).toEqual([])
+    expect(await told(silent, userId)).toEqual(['email_changed_notification'])
   })
 })
 
