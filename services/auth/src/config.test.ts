@@ -287,7 +287,7 @@ test('numbers with a fixed code are warned about, without number and code', () =
   ])
 })
 
-/** Settings of the production guide, without its addresses. */
+/** Settings of the production guide, without its addresses, and a provider. */
 const SAFE = {
   AUTH_API_EXTERNAL_URL: 'https://auth.example.com',
   AUTH_MAILER_LINK_CONFIRMATION_PAGE: 'signup',
@@ -295,6 +295,10 @@ const SAFE = {
   AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
   AUTH_SMTP_TLS: 'required',
   AUTH_RATE_LIMIT_HEADER: 'X-Real-IP',
+  AUTH_EXTERNAL_GOOGLE_ENABLED: 'true',
+  AUTH_EXTERNAL_GOOGLE_CLIENT_ID: 'our-client',
+  AUTH_EXTERNAL_GOOGLE_SECRET: 'our-secret',
+  AUTH_EXTERNAL_GOOGLE_REDIRECT_URI: 'https://auth.example.com/callback',
   AUTH_ENCRYPTION_KEY: 'another-secret-of-the-tests-with-32-bytes-or-more',
   AUTH_JWT_KEYS: JSON.stringify([{ kty: 'EC', kid: 'one', alg: 'ES256', key_ops: ['sign'] }]),
   ...Object.fromEntries(
@@ -329,6 +333,10 @@ test.for<[string, string, string?]>([
   ['AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD', 'false'],
   ['AUTH_SMTP_TLS', 'auto'],
   ['AUTH_MAILER_AUTOCONFIRM', 'true'],
+  ['AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED', 'false'],
+  ['AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS', 'true'],
+  ['AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED', 'false'],
+  ['AUTH_EXTERNAL_GOOGLE_SKIP_NONCE_CHECK', 'true'],
   // The header itself is named beside the settings to review.
   ['AUTH_RATE_LIMIT_HEADER', '', 'AUTH_SECURITY_CAPTCHA_ENABLED'],
   ['AUTH_API_EXTERNAL_URL', 'http://auth.example.com'],

@@ -15,11 +15,17 @@ function isReachedWithoutTls(databaseUrl: string): boolean {
   return !['prefer', 'require', 'verify-ca', 'verify-full'].includes(searchParams.get('sslmode') ?? '')
 }
 
+/** Providers that are on and take id_tokens without a nonce, by the names of their settings. */
+const withoutNonce = ({ providers, ownProviders }: Config): string[] =>
+  [...Object.entries(providers), ...Object.entries(ownProviders).map(([name, own]) => [`oidc_${name}`, own] as const)]
+    .filter(([, { enabled, skipNonceCheck }]) => enabled && skipNonceCheck)
+    .map(([name]) => `AUTH_EXTERNAL_${name.toUpperCase()}_SKIP_NONCE_CHECK`)
+
 /**
  * Switches of a public service: those whose safe value is not the default, which the specification fixes or a client needs, and
  * those that an operator has opened.
  */
-const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string }[] = [
+const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string | ((config: Config) => string) }[] = [
   {
     isOpen: (config) => sendsMail(config) && config.mail.confirmationPageTypes.length === 0,
     advice: 'AUTH_MAILER_LINK_CONFIRMATION_PAGE is disabled: a scanner that opens the links of a mail confirms them',
@@ -50,6 +56,24 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string }
       (config.signup.email && config.mail.autoconfirm) || (config.signup.phone && config.sms.autoconfirm),
     advice:
       'AUTH_MAILER_AUTOCONFIRM or AUTH_SMS_AUTOCONFIRM is enabled: an address counts as confirmed without a proof',
+  },
+  {
+    isOpen: (config) => sendsMail(config) && !config.mail.secureEmailChange,
+    advice: 'AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED is disabled: a stolen session is enough for a new address',
+  },
+  {
+    isOpen: ({ external }) => external.allowUnverifiedEmail,
+    advice:
+      'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS is enabled: who signs in at a provider need not have proven an address',
+  },
+  {
+    isOpen: ({ sessions }) => !sessions.rotation,
+    advice:
+      'AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED is disabled: a stolen refresh token that is used again ends nothing',
+  },
+  {
+    isOpen: (config) => withoutNonce(config).length > 0,
+    advice: (config) => `${withoutNonce(config).join(', ')} is enabled: a stolen id_token signs in, more than once`,
   },
   {
     isOpen: ({ captcha, limits, server }) => !captcha.enabled && !limits.header && !server.trustSbForwardedFor,
@@ -88,5 +112,7 @@ const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string }
 /** Lists settings to look at before users come; none for a service that only its own machine reaches. */
 export function settingsToReview(config: Config): string[] {
   if (isLocal(new URL(config.server.externalUrl).hostname)) return []
-  return SWITCHES.filter(({ isOpen }) => isOpen(config)).map(({ advice }) => advice)
+  return SWITCHES.filter(({ isOpen }) => isOpen(config)).map(({ advice }) =>
+    typeof advice === 'string' ? advice : advice(config),
+  )
 }
