@@ -1,18 +1,28 @@
 // What single providers do that no other does.
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { json, text } from '../../test/far-side.ts'
 import { clientOf, sign } from '../../test/far-sides/sign-in-providers.ts'
 import { type ProviderSignIns, refusalOf, signedInUser, startProviderSignIns } from '../../test/provider-sign-in.ts'
 
 let all: ProviderSignIns
+let folder: string
+let log: string
 beforeAll(async () => {
-  all = await startProviderSignIns()
+  folder = await mkdtemp(join(tmpdir(), 'quirks-'))
+  log = join(folder, 'log')
+  all = await startProviderSignIns({ AUTH_LOG_LEVEL: 'warn', AUTH_LOG_FILE: log })
 })
 afterEach(() => {
   all.far.forge()
   for (const [name, at] of changed.splice(0)) all.far.answer(name, at)
 })
-afterAll(() => all.close())
+afterAll(async () => {
+  await all.close()
+  await rm(folder, { recursive: true })
+})
 
 type Answer = Parameters<ProviderSignIns['far']['answer']>
 const changed: [Answer[0], Answer[1]][] = []
@@ -237,12 +247,20 @@ describe('a token of a provider with more roles than an address can hold', () =>
   const longAnswer: Answer[2] = (response, usual) =>
     void response.end(JSON.stringify({ ...JSON.parse(usual), access_token: token, refresh_token: token }))
 
-  test('is left out of the address, and the sign-in goes on', async () => {
+  test('is left out of the address, which the log says, and the sign-in goes on', async () => {
     answer('discord', 'token', longAnswer)
     const { answer: answered } = await all.signIn('discord', all.newAccount('discord'))
     const told = new URLSearchParams(String(answered.headers.location).split('#')[1])
     expect(told.get('access_token')).toBeTruthy()
     expect([told.get('provider_token'), told.get('provider_refresh_token')]).toEqual([null, null])
+    // Lines are written together, a tenth of a second late.
+    const lines = async () =>
+      (await readFile(log, 'utf8').catch(() => ''))
+        .split('\n')
+        .filter((line) => line.includes('too long for an address'))
+        .map((line) => JSON.parse(line))
+    await expect.poll(lines).toMatchObject([{ provider: 'discord', accessTokenLength: token.length }])
+    expect(await readFile(log, 'utf8')).not.toContain(token.slice(0, 100))
   })
 
   test('comes with the session where a code is exchanged', async () => {
