@@ -24,10 +24,18 @@ import { readFormFields } from './form-fields.ts'
 const UploadForm = Type.Object({
   file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),
   title: Type.Optional(Type.String()),
-  tags: Type.Optional(Type.String({ description: 'Separated by commas, repeated, or a JSON array.' })),
+  tags: Type.Optional(
+    Type.String({ description: 'Separated by commas, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
+  ),
   nsfw: Type.Optional(Type.Boolean()),
-  attribution_site: Type.Optional(Type.String({ description: 'twitter, reddit, instagram, or a custom URL.' })),
-  attribution_user: Type.Optional(Type.String()),
+  attribution_site: Type.Optional(
+    Type.String({
+      description:
+        'twitter, reddit, instagram, a host or a URL. Defaults to the host of `attribution_url`. ' +
+        '`attribution[site]` and `attribution.site` are read, too; likewise `user` and `url`.',
+    }),
+  ),
+  attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
   attribution_url: Type.Optional(Type.String()),
 })
 
