@@ -1,4 +1,4 @@
-// Runs in the browser: shows new mail without a reload, and empties the inbox.
+// Runs in the browser: shows new mail without a reload and times in the reader's zone, and empties the inbox.
 const REFRESH_MS = 2000
 
 async function refreshList() {
@@ -12,6 +12,10 @@ async function refreshList() {
   const focused = document.activeElement?.closest('#list a')?.getAttribute('href')
   list.innerHTML = freshList.innerHTML
   if (focused) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus()
+}
+
+for (const time of document.querySelectorAll('main time')) {
+  time.textContent = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' })
 }
 
 setInterval(() => {

@@ -11,7 +11,7 @@ type PageInput = {
   now: Date
 }
 
-/** List and chosen message beside each other; at phone width one of them. Works without JavaScript, except Clear. */
+/** List and chosen message beside each other; at phone width one of them. Without JavaScript times are UTC and Clear does nothing. */
 export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput): string {
   const title = shown ? shownSubject(shown.message) : `Inbox (${messages.length})`
   const rows = messages.map((message) => renderRow(message, message.id === shown?.message.id, now))
@@ -54,7 +54,7 @@ function renderRow(message: Message, isShown: boolean, now: Date): Html {
   const start = message.text.slice(0, 140)
   return html`<li><a href="/messages/${message.id}"${isShown ? html` aria-current="true"` : ''}>
 <span class="to">${message.to.join(', ')}</span>
-<time datetime="${message.receivedAt}">${describeAge(new Date(message.receivedAt), now)}</time>
+<time datetime="${message.receivedAt}" title="${inUtc(message.receivedAt)}">${describeAge(new Date(message.receivedAt), now)}</time>
 <span class="subject">${shownSubject(message)}</span>
 <span class="start">${start}</span>
 </a></li>`
@@ -71,7 +71,7 @@ function renderMessage(message: Message, view: MessageView): Html {
 <dl>
 <dt>From</dt><dd>${message.from}</dd>
 <dt>To</dt><dd>${message.to.join(', ')}</dd>
-<dt>Received</dt><dd><time datetime="${message.receivedAt}">${message.receivedAt.slice(0, 19).replace('T', ' ')} UTC</time></dd>
+<dt>Received</dt><dd><time datetime="${message.receivedAt}" title="${inUtc(message.receivedAt)}">${inUtc(message.receivedAt)}</time></dd>
 ${message.attachments.length > 0 ? html`<dt>Attached</dt><dd>${describeAttachments(message)}</dd>` : ''}
 </dl>
 <nav class="tabs" aria-label="Parts of the message">${tabs}</nav>
@@ -104,6 +104,8 @@ const shownSubject = (message: Message) => message.subject || '(no subject)'
 
 const describeAttachments = ({ attachments }: Message) =>
   attachments.map(({ name, type, bytes }) => `${name} (${type}, ${bytes} bytes)`).join(', ')
+
+const inUtc = (iso: string) => `${iso.slice(0, 19).replace('T', ' ')} UTC`
 
 function describeAge(then: Date, now: Date): string {
   const minutes = Math.floor((now.getTime() - then.getTime()) / 60_000)
