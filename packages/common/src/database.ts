@@ -51,7 +51,7 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   const hooks: ClientHooks = {
     names: new StatementNames(),
     noteRefusal: onceIn(REPORT_EVERY_MS, (err) => {
-      if (!pool.ending) options.log.warn({ err }, 'database connection failed')
+      if (!pool.ending) options.log.warn({ err: withoutStack(err) }, 'database connection failed')
     }),
     noteLostCancel: onceIn(REPORT_EVERY_MS, (err) => options.log.warn({ err }, 'a statement could not be cancelled')),
     noteUseless: (err) => {
@@ -116,7 +116,8 @@ export async function withDatabase<DB, Result>(
   options: DatabaseOptions,
   work: (db: Kysely<DB>) => Promise<Result>,
 ): Promise<Result> {
-  const { db, close } = openDatabase<DB>(options)
+  // A command says itself, in one line, why it cannot reach the database.
+  const { db, close } = openDatabase<DB>({ ...options, log: options.log.child({}, { level: 'error' }) })
   try {
     return await work(db)
   } finally {
@@ -131,6 +132,9 @@ export const tablePrefix = (namespace: string | undefined) => (namespace ? `${na
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)
 }
+
+/** A refused connection is the same wherever it was asked for. */
+const withoutStack = ({ name, message, ...rest }: Error) => ({ ...rest, type: name, message })
 
 /** Calls `work` at most once in `ms`. */
 function onceIn(ms: number, work: (err: Error) => void): (err: Error) => void {

@@ -1,4 +1,4 @@
-// The page at /docs: Swagger UI on the description beside it, dark where the system is.
+// The page at /docs: Swagger UI, dark where the system is. Its document names no server but the page's own.
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', paint)
@@ -6,7 +6,7 @@ paint()
 
 SwaggerUIBundle({
   dom_id: '#swagger-ui',
-  url: document.querySelector('header a').href,
+  url: new URL(document.querySelector('#swagger-ui').dataset.document, location.href).href,
   presets: [SwaggerUIBundle.presets.apis],
   layout: 'BaseLayout',
   docExpansion: 'list',
