@@ -68,7 +68,9 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     connectionTimeoutMillis: connectWithinMs,
     idleTimeoutMillis: 30_000,
     statement_timeout: statementWithinMs,
-    idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS,
+    // A second more: a statement that waits for the locks of a transaction whose client fell silent ends first. It would get them
+    // otherwise, and where its client is silent too hold them as long again.
+    idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS + 1_000,
     // The server ends a statement by itself; this is for a server that is not heard of any more.
     ...(statementWithinMs > 0 ? { query_timeout: statementWithinMs + 2_000 } : {}),
     keepAlive: true,

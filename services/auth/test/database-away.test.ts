@@ -4,9 +4,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { countLockWaits } from '@services/common/testing/lock-waits'
+import { startWay } from '@services/common/testing/way-to-server'
 import pg from 'pg'
 import { describe, expect, inject, onTestFinished } from 'vitest'
-import { createDatabase, startTestService, type TestService, test } from './service.ts'
+import { createDatabase, startImpatient, startTestService, type TestService, test } from './service.ts'
 
 const UNAVAILABLE = { status: 503, body: { error_code: 'service_unavailable' }, headers: { 'retry-after': '1' } }
 
@@ -67,6 +68,37 @@ test('a statement that the database cut off is 503, and its line has the SQLSTAT
     .toMatchObject([
       { level: 'warn', msg: 'request refused', err: { code: '57014', stack: expect.stringContaining('rotate') } },
     ])
+})
+
+test('a refresh whose answer the database lost is repeated after the reuse interval, and ends no session', async ({
+  service,
+}) => {
+  const way = await startWay(service.deps.config.database.url)
+  onTestFinished(way.close)
+  const impatient = await startImpatient(service, { AUTH_DATABASE_URL: way.url })
+  onTestFinished(() => impatient.close())
+  const { refreshToken, userId } = await service.signedIn()
+  const session = async () => {
+    const { rows } = await service.deps.pool.query('select * from sessions where user_id = $1', [userId])
+    return rows[0]
+  }
+  const holder = await service.deps.pool.connect()
+  await holder.query('begin')
+  await holder.query('select from sessions where user_id = $1 for update', [userId])
+  const answer = refresh(impatient, refreshToken)
+  await expect.poll(() => countLockWaits(holder)).toBe(1)
+  way.silenceOpen()
+  await holder.query('rollback')
+  holder.release()
+  await expect.poll(session).toMatchObject({ refresh_counter: 1 })
+  service.clock.advance({ seconds: 11 })
+  expect((await answer).status).toBe(504)
+  await expect.poll(session).toMatchObject({ refreshed_at: service.clock.now() })
+  service.clock.advance({ seconds: 9 })
+  const repeated = await refresh(impatient, refreshToken)
+  expect(repeated.status).toBe(200)
+  expect((await refresh(service, repeated.body.refresh_token)).status).toBe(200)
+  expect(await session()).toMatchObject({ refresh_counter: 2 })
 })
 
 describe('a database that lets nobody in is 503 with Retry-After, and no line of a request has a stack:', () => {

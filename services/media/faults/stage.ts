@@ -203,15 +203,20 @@ export function startLoad(base: string, site: string) {
 
 /**
  * Every clip answered 201 is there with its four files, byte for byte; nothing is stuck; `blobs check --deep` finds nothing;
- * and after a round of housekeeping eleven minutes later there is no file but those of clips. The line of the report.
+ * and after a round of housekeeping eleven minutes later there is no file but those of clips. Returns the line of the report.
  */
-export async function expectNothingLost(stage: Stage, base: string, tally: Tally): Promise<FaultRow> {
+export async function expectNothingLost(
+  stage: Stage,
+  base: string,
+  tally: Tally,
+  laterMs = LATER_MS,
+): Promise<FaultRow> {
   await eventually(stage.isStill, { sources: 0, jobs: 0 }, 60_000)
   await eventually(stage.temporary, [], 20_000)
   const lost: string[] = []
   for (const id of tally.accepted) if (!(await hasFiles(base, id))) lost.push(id)
   const check = await blobsCheck(stage)
-  await tidyUpLater(stage)
+  await tidyUpLater(stage, laterMs)
   const [{ known, failed }] = await stage.query(
     `select (select count(*) from (select distinct sha256, kind from renditions) as files)::int as known,
        (select count(*) from sources where state = 'failed')::int as failed`,
@@ -260,10 +265,10 @@ async function blobsCheck({ environment }: Stage): Promise<{ code: unknown; foun
   return { code, found: JSON.parse(stdout).found }
 }
 
-async function tidyUpLater({ environment }: Stage): Promise<void> {
+async function tidyUpLater({ environment }: Stage, laterMs: number): Promise<void> {
   const { config } = readConfig({ ...environment, MEDIA_WORKERS_ENABLED: 'false', MEDIA_MIGRATE_ON_START: 'false' })
   const log = createLogger({ name: 'test', level: 'fatal' })
-  const deps = await openDeps(config, log, { tools: embeddedTools, now: () => new Date(Date.now() + LATER_MS) })
+  const deps = await openDeps(config, log, { tools: embeddedTools, now: () => new Date(Date.now() + laterMs) })
   await cleanUp(deps)
   await deps.close()
 }

@@ -162,3 +162,18 @@ export async function recoverSession(trx: Transaction<DB>, id: string, counter: 
     .executeTakeFirstOrThrow()
   return numUpdatedRows > 0n
 }
+
+/** Has the reuse interval of a token that was replaced after `since` begin at `until`. */
+export async function restartReuseInterval(
+  db: Kysely<DB>,
+  { sessionId, counter }: { sessionId: string; counter: number },
+  { since, until }: { since: Date; until: Date },
+): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ refreshed_at: until })
+    .where('id', '=', sessionId)
+    .where('refresh_counter', '=', counter + 1)
+    .where('refreshed_at', '>=', since)
+    .execute()
+}
