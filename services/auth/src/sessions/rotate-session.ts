@@ -1,8 +1,10 @@
+import { regardlessOfDeadline } from '@services/common/deadline'
 import { together } from '@services/common/together'
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
 import { type RotatedSession, type Rotation, rotateSessions } from './rotate-session.store.ts'
 import type { SessionLimits } from './session-limits.ts'
+import { restartReuseInterval } from './sessions.store.ts'
 
 export type RotateSession = (rotation: Rotation) => Promise<RotatedSession | undefined>
 
@@ -35,9 +37,29 @@ export function createRotateSession({ db, now, config: { sessions } }: RotationD
     const rotated = await rotateAll(rotations)
     return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'left alone')
   }, MOST)
+  const restarts = new Map<string, Promise<void>>()
+  /** Has the reuse interval begin now, if the database advanced the session and its answer was lost. */
+  const restart = (rotation: Rotation, since: Date) => {
+    const { sessionId } = rotation
+    const restarted = regardlessOfDeadline(() => restartReuseInterval(db, rotation, { since, until: now() }))
+      .catch(() => {})
+      .finally(() => {
+        if (restarts.get(sessionId) === restarted) restarts.delete(sessionId)
+      })
+    restarts.set(sessionId, restarted)
+  }
   return async (rotation) => {
-    const rotated = await rotate(rotation)
-    return rotated === 'left alone' ? (await rotateAll([rotation]))[0] : rotated
+    const pending = restarts.get(rotation.sessionId)
+    if (pending) await pending
+    const since = now()
+    try {
+      const rotated = await rotate(rotation)
+      return rotated === 'left alone' ? (await rotateAll([rotation]))[0] : rotated
+    } catch (error) {
+      // The caller comes again with the same token, and could know no sooner that it has no answer.
+      restart(rotation, since)
+      throw error
+    }
   }
 }
 

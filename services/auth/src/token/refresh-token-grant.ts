@@ -1,4 +1,3 @@
-import { regardlessOfDeadline } from '@services/common/deadline'
 import { type AuditLog, audit, logAudit } from '../audit/audit.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
@@ -10,7 +9,7 @@ import { judgeRefusal } from '../sessions/refresh-rotation.ts'
 import { parseRefreshToken, type RefreshToken } from '../sessions/refresh-token.ts'
 import { whyEnded } from '../sessions/session-limits.ts'
 import type { SessionBody } from '../sessions/session-shape.ts'
-import { findSessionWithUser, recoverSession, restartReuseInterval } from '../sessions/sessions.store.ts'
+import { findSessionWithUser, recoverSession } from '../sessions/sessions.store.ts'
 import type { Client } from '../sessions/start-session.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { lockUser } from '../users/users.store.ts'
@@ -24,20 +23,12 @@ export async function refreshSession(deps: Deps, log: AuditLog, text: string, cl
   if (text === '') throw apiError('validation_failed', { message: 'refresh_token required' })
   if (!token) throw apiError('refresh_token_not_found')
   for (let race = 0; race < MAX_RACES; race++) {
-    const since = deps.now()
-    const rotation = {
+    const session = await deps.rotateSession({
       sessionId: token.sessionId,
       counter: token.counter,
       userAgent: client.userAgent,
       ip: client.ip,
       auditId: deps.config.auditInDatabase ? deps.newRowId() : null,
-    }
-    const session = await deps.rotateSession(rotation).catch((error: unknown) => {
-      // The database may have advanced the session and its answer been lost: the caller comes again with the same token, perhaps
-      // after the reuse interval. It counts from the moment at which the caller can know.
-      const until = deps.now()
-      regardlessOfDeadline(() => restartReuseInterval(deps.db, token, { since, until })).catch(() => {})
-      throw error
     })
     if (session) {
       logAudit(log, { action: 'token_refreshed', actor: session.user })
