@@ -26,6 +26,8 @@ export interface ApiDocs extends SharedParts {
 export async function documentApi(app: FastifyInstance, docs: ApiDocs): Promise<void> {
   const { title, version, description, baseUrl, contact, securitySchemes, tags, examples } = docs
   await app.register(swagger, {
+    // A base path may be the beginning of a route's own address.
+    stripBasePath: false,
     openapi: {
       openapi: '3.1.0',
       info: { title, version, description, contact, license: { name: 'MIT', identifier: 'MIT' } },

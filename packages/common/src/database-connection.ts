@@ -26,7 +26,7 @@ const READ_TIMEOUT = 'Query read timeout'
  * SQLSTATE of a server that takes no writes (a primary that was replaced while its connections stayed open), is going down, or
  * has lost its own connection, as a pooler does. The next connection may lead to another server.
  */
-const USELESS_STATES = /^(25006|57P0[123]|08...)$/
+const USELESS_STATES = /^(25006|57P0[1-5]|08...)$/
 
 /** SQLSTATE of a statement whose name the connection of the server does not know, or knows already. */
 const LOST_NAME_STATES = /^(26000|42P05)$/

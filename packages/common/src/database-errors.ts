@@ -3,11 +3,12 @@ import pg from 'pg'
 
 /**
  * SQLSTATE classes and codes that say "not now": connection trouble, shutdown, start-up, too many connections, a statement
- * cut off by its time limit, a deadlock or conflict that another try resolves, a server that has just become a standby, a
- * statement whose name a pooler lost.
+ * cut off by its time limit, a deadlock or conflict that another try resolves, a lock that is held, a full disk or memory, a
+ * server that has just become a standby, a statement whose name a pooler lost.
  */
-const UNAVAILABLE_STATES = /^(08...|57P0[123]|57014|53300|25P03|25006|40P01|40001|26000|42P05)$/
-const UNAVAILABLE_ERRNO = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENOENT)$/
+const UNAVAILABLE_STATES = /^(08...|53...|57P0[1-5]|57014|25P0[34]|25006|55P03|40P01|40001|26000|42P05)$/
+const UNAVAILABLE_ERRNO =
+  /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|ENOENT)$/
 const UNAVAILABLE_TEXT =
   /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
 
@@ -26,7 +27,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 /** SQLSTATE of a statement cut off, a transaction left idle, a deadlock, and a conflict. */
-const INTERRUPTED_STATES = /^(57014|25P03|40P01|40001)$/
+const INTERRUPTED_STATES = /^(53[1-4]00|57014|25P0[34]|55P03|40P01|40001)$/
 const FULL_POOL = 'timeout exceeded when trying to connect'
 
 /** Whether an open connection was refused its statement, or the pool had none left: a mistake of ours, perhaps. */

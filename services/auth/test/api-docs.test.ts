@@ -136,6 +136,12 @@ test('the operations are below the external URL, the contact is the site, and th
   expect((await service.get('/docs/json')).body.servers).toBeUndefined()
 })
 
+test('a base path that a route begins with, too, takes nothing from the document', async ({ service }) => {
+  const below = await service.with({ AUTH_API_EXTERNAL_URL: 'https://example.com/admin' })
+  const { status, body } = await below.get('/openapi.json')
+  expect([status, Object.keys(body.paths)]).toEqual([200, Object.keys((await service.get('/openapi.json')).body.paths)])
+})
+
 test('the link of /docs leads to the document that names its server, with a slash at the end of the page or without', async ({
   service,
 }) => {
