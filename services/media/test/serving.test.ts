@@ -417,6 +417,14 @@ describe('details and deletion', () => {
     expect(await as('GET', admin.token)).toBe(200)
   })
 
+  test('an address of no clip has a page with a way on', async ({ service }) => {
+    for (const path of ['/gif/unknownunknown', '/embed/unknownunknown']) {
+      const { status, text } = await service.get(path, { accept: 'text/html,*/*;q=0.8' })
+      expect([path, status]).toEqual([path, 404])
+      expect(text).toContain('href="https://media.example/"')
+    }
+  })
+
   test('a deleted clip is gone everywhere, and what its owner wrote with it', async ({ service }) => {
     const id = idIn(await service.upload(await clip('plain.gif'), [['title', 'secret']]))
     // Files that were asked for a moment ago are remembered: not beyond the deletion.
