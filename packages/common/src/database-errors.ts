@@ -28,12 +28,11 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 
 /** SQLSTATE of a statement cut off, a transaction left idle, a deadlock, and a conflict. */
 const INTERRUPTED_STATES = /^(53[1-4]00|57014|25P0[34]|55P03|40P01|40001)$/
-const FULL_POOL = 'timeout exceeded when trying to connect'
 
-/** Whether an open connection was refused its statement, or the pool had none left: a mistake of ours, perhaps. */
+/** Whether an open connection was refused its statement: a mistake of ours, perhaps. */
 export function isInterrupted(error: unknown): boolean {
   if (!(error instanceof Error) || refusedConnections.has(error)) return false
-  return INTERRUPTED_STATES.test(sqlStateOf(error) ?? '') || error.message === FULL_POOL || isInterrupted(error.cause)
+  return INTERRUPTED_STATES.test(sqlStateOf(error) ?? '') || isInterrupted(error.cause)
 }
 
 /** SQLSTATE of an error that the server answered. */

@@ -98,6 +98,28 @@ test('a connection that fell silent makes the service unready, and is given up b
   detour.close()
 })
 
+test('a server that answers late makes the service unready for as long, and keeps its connections', async () => {
+  const ways: Socket[] = []
+  const detour = await startDetour(inject('databaseServerUrl'), async (socket) => {
+    ways.push(socket)
+    return socket
+  })
+  const log = pino({ level: 'silent' })
+  const { pool, close } = openDatabase({ url: detour.url, maxPoolSize: 1, applicationName: 'test', log })
+  const app = Fastify()
+  healthRoutes(app, { pool, isStopping: () => false })
+  const ready = async () => (await app.inject('/health/ready')).statusCode
+  await expect.poll(ready).toBe(200)
+  for (const way of ways) way.pause()
+  expect(await ready()).toBe(503)
+  for (const way of ways) way.resume()
+  await expect.poll(ready).toBe(200)
+  expect(ways).toHaveLength(1)
+  await app.close()
+  await close()
+  detour.close()
+})
+
 describe('a start is not kept waiting', () => {
   test.for<[string, string, (socket: Socket) => Promise<Duplex | undefined>, string]>([
     ['by a certificate that is not trusted', '?sslmode=verify-full', asTls, 'is not trusted'],

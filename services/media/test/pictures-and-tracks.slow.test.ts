@@ -145,13 +145,13 @@ async function combsIn(path: string): Promise<number> {
 }
 
 /** A red square that moves over nothing; the second colour of the GIF's palette is black. */
-const sticker = () =>
-  clipOf('sticker.webm', [
+const sticker = (codec: 'libvpx' | 'libvpx-vp9') =>
+  clipOf(`sticker-${codec}.webm`, [
     ...[
       ...lavfi('color=c=black@0.0:s=80x60:r=10:d=2,format=rgba'),
       ...lavfi('color=c=red:s=20x20:r=10:d=2,format=rgba'),
     ],
-    ...['-filter_complex', '[0:v][1:v]overlay=x=t*25:y=20:format=auto,format=yuva420p', '-c:v', 'libvpx-vp9'],
+    ...['-filter_complex', '[0:v][1:v]overlay=x=t*25:y=20:format=auto,format=yuva420p', '-c:v', codec],
     ...['-auto-alt-ref', '0', '-metadata:s:v:0', 'alpha_mode=1', '-deadline', 'realtime', '-cpu-used', '8'],
   ])
 const clearGif = gif(
@@ -292,12 +292,13 @@ describe.for([
   )
 
   test.for([
-    ['webm', 1 - (20 * 20) / (80 * 60)],
-    ['gif', 1 - (12 * 12) / (40 * 20)],
+    ['webm of VP9', () => sticker('libvpx-vp9'), 2, 1 - (20 * 20) / (80 * 60)],
+    ['webm of VP8', () => sticker('libvpx'), 2, 1 - (20 * 20) / (80 * 60)],
+    ['gif', async () => clearGif, 1.2, 1 - (12 * 12) / (40 * 20)],
   ] as const)(
     'what shows through in a %s shows through in webm, gif and WebP; mp4 and jpg are on white',
-    async ([type, share]) => {
-      const answer = await upload(type === 'gif' ? clearGif : await sticker())
+    async ([, make, whole, share]) => {
+      const answer = await upload(await make())
       const webm = await clearShares(await fileOf(service, answer, 'webm'), vp9)
       const ofGif = await clearShares(await fileOf(service, answer, 'gif'))
       for (const clear of [...webm, ...ofGif]) expect(clear).toBeCloseTo(share, 1)
@@ -305,8 +306,7 @@ describe.for([
         async (file) => (await inspect(await fileOf(service, answer, file))).format,
       )
       const seconds = (await Promise.all(lengths)).map(({ duration }) => Number(duration))
-      for (const length of seconds)
-        expect(Math.abs(length - (type === 'gif' ? 1.2 : 2)), `${seconds}`).toBeLessThan(0.11)
+      for (const length of seconds) expect(Math.abs(length - whole), `${seconds}`).toBeLessThan(0.11)
       for (const file of ['mp4', 'jpg']) {
         const corner = (await decode(await fileOf(service, answer, file), 'rgb24')).subarray(0, 3)
         expect(Math.min(...corner)).toBeGreaterThan(245)
@@ -332,6 +332,7 @@ describe.for([
   const dts = ['-c:a', 'dca', '-strict', '-2', '-ac', '2']
   test.for([
     ['DTS', [...picture, ...tone(1), ...x264, ...dts], []],
+    ['MP2', [...picture, ...tone(1), ...x264, '-c:a', 'mp2'], ['aac']],
     ['AMR-WB', [...picture, ...tone(1), ...x264, '-c:a', 'libvo_amrwbenc', '-ar', '16000', '-ac', '1'], []],
     ['AMR', [...picture, ...tone(1), ...x264, '-c:a', 'libopencore_amrnb', '-ar', '8000', '-ac', '1'], []],
     [
@@ -349,6 +350,21 @@ describe.for([
     expect(await streamsOf(service, answer, 'mp4')).toEqual(['h264', ...sound])
     // The copy without the codec is gone.
     await service.traces()
+  })
+
+  test.for([
+    ['a gif of one frame a second', async () => gif(40, 20, Array(6).fill({ delay: 100 })), 6],
+    ['a gif of one frame in two seconds', async () => gif(40, 20, Array(3).fill({ delay: 200 })), 6],
+  ] as const)('%s keeps its length in mp4, webm, gif and meta, within a frame', async ([, make, seconds]) => {
+    const answer = await upload(await make())
+    const lengths = await Promise.all(
+      ['mp4', 'webm', 'gif'].map(async (kind) => {
+        const { format } = await inspect(await fileOf(service, answer, kind))
+        return Number(format.duration)
+      }),
+    )
+    lengths.push(Number.parseFloat(answer.body.success.meta.duration))
+    for (const length of lengths) expect(Math.abs(length - seconds), `${lengths}`).toBeLessThan(0.041)
   })
 
   test('sound of an unknown codec in a webm is left out, too', async () => {

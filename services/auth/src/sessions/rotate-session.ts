@@ -1,4 +1,4 @@
-import { regardlessOfDeadline } from '@services/common/deadline'
+import { currentDeadline, regardlessOfDeadline } from '@services/common/deadline'
 import { together } from '@services/common/together'
 import type { Kysely } from 'kysely'
 import type { DB } from '../db/tables.ts'
@@ -37,28 +37,35 @@ export function createRotateSession({ db, now, config: { sessions } }: RotationD
     const rotated = await rotateAll(rotations)
     return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'left alone')
   }, MOST)
-  const restarts = new Map<string, Promise<void>>()
-  /** Has the reuse interval begin now, if the database advanced the session and its answer was lost. */
-  const restart = (rotation: Rotation, since: Date) => {
-    const { sessionId } = rotation
-    const restarted = regardlessOfDeadline(() => restartReuseInterval(db, rotation, { since, until: now() }))
-      .catch(() => {})
-      .finally(() => {
-        if (restarts.get(sessionId) === restarted) restarts.delete(sessionId)
-      })
-    restarts.set(sessionId, restarted)
+  const advance: RotateSession = async (rotation) => {
+    const rotated = await rotate(rotation)
+    return rotated === 'left alone' ? (await rotateAll([rotation]))[0] : rotated
   }
+  const restarts = new Map<string, Promise<void>>()
   return async (rotation) => {
-    const pending = restarts.get(rotation.sessionId)
+    const { sessionId } = rotation
+    const pending = restarts.get(sessionId)
     if (pending) await pending
     const since = now()
+    const rotated = advance(rotation)
+    // The database may advance the session and the answer be lost: the caller comes again with the same token, and could know no
+    // sooner that there is none. Its reuse interval begins now.
+    const restart = () => regardlessOfDeadline(() => restartReuseInterval(db, rotation, { since, until: now() }))
+    const beginRestart = () => {
+      deadline?.running.delete(beginRestart)
+      const restarted = rotated.then(restart, restart).catch(() => {})
+      restarts.set(sessionId, restarted)
+      restarted.finally(() => restarts.get(sessionId) === restarted && restarts.delete(sessionId))
+    }
+    const deadline = currentDeadline()
+    deadline?.running.add(beginRestart)
     try {
-      const rotated = await rotate(rotation)
-      return rotated === 'left alone' ? (await rotateAll([rotation]))[0] : rotated
+      return await rotated
     } catch (error) {
-      // The caller comes again with the same token, and could know no sooner that it has no answer.
-      restart(rotation, since)
+      if (!deadline?.isOver) beginRestart()
       throw error
+    } finally {
+      deadline?.running.delete(beginRestart)
     }
   }
 }
