@@ -163,17 +163,23 @@ export async function recoverSession(trx: Transaction<DB>, id: string, counter: 
   return numUpdatedRows > 0n
 }
 
-/** Has the reuse interval of a token that was replaced after `since` begin at `until`. */
+/** Longest wait for the row: a refresh that waited for a lock until its deadline leaves nothing that waits on. */
+const RESTART_WITHIN_MS = 500
+
+/** Has the reuse interval of a token that was replaced after `since` begin at `until`. Throws where the session is held. */
 export async function restartReuseInterval(
   db: Kysely<DB>,
   { sessionId, counter }: { sessionId: string; counter: number },
   { since, until }: { since: Date; until: Date },
 ): Promise<void> {
-  await db
-    .updateTable('sessions')
-    .set({ refreshed_at: until })
-    .where('id', '=', sessionId)
-    .where('refresh_counter', '=', counter + 1)
-    .where('refreshed_at', '>=', since)
-    .execute()
+  await db.transaction().execute(async (trx) => {
+    await sql`set local lock_timeout = ${sql.lit(RESTART_WITHIN_MS)}`.execute(trx)
+    await trx
+      .updateTable('sessions')
+      .set({ refreshed_at: until })
+      .where('id', '=', sessionId)
+      .where('refresh_counter', '=', counter + 1)
+      .where('refreshed_at', '>=', since)
+      .execute()
+  })
 }
