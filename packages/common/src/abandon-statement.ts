@@ -2,7 +2,7 @@ import pg from 'pg'
 
 const CANCEL_WITHIN_MS = 5_000
 
-/** What pg's own clients do with their connection, which its types leave out. */
+/** Members of pg's connections that its types leave out. */
 interface Wire extends pg.Connection {
   connect(port: number | string, host?: string): void
   requestSsl(): void
@@ -10,9 +10,9 @@ interface Wire extends pg.Connection {
 }
 
 /**
- * Ends a statement nobody waits for any more, and with it its transaction. A connection that is closed alone would not: a
+ * Ends a statement whose caller is gone, and with it its transaction. A connection that is closed alone would not: a
  * statement that waits for a lock runs on and may commit. The connection goes too, so that a cancel request that comes too
- * late cannot meet somebody else's statement. The request goes over TLS where the connection does: a server behind a proxy
+ * late cannot meet another caller's statement. The request goes over TLS where the connection does: a server behind a proxy
  * may take nothing else, and who reads the key could end statements too.
  */
 export function abandonStatement(client: pg.Client, noteLost: (err: Error) => void): void {

@@ -7,11 +7,11 @@ import { DOCUMENTED } from './documented.ts'
 export interface Header {
   description: string
   schema: object
-  /** Of an answer: it is always there. */
+  /** Set for a header that an answer always has. */
   required?: boolean
 }
 
-/** What the operations of a service have in common. */
+/** Parts that the operations of a service share. */
 export interface SharedParts {
   requestHeaders: Readonly<Record<string, Header>>
   answerHeaders: Readonly<Record<string, Header>>
@@ -52,7 +52,7 @@ export interface Document {
 
 /** The title of the schema that is the body of errors. */
 const ERROR = 'Error'
-/** On their way through the plugin, which keeps members of this form. */
+/** Names under which the plugin keeps members until the document is finished. */
 const X_HEADERS = 'x-request-headers'
 const X_OPTIONAL = 'x-optional'
 
@@ -131,7 +131,7 @@ export function finishDocument(document: Document, shared: SharedParts): void {
       for (const status of statuses) operation.responses[status] ??= { $ref: '' }
       const finished = name({
         ...operation,
-        // An operation for anybody states it, as linters demand.
+        // A public operation states that it is one, as linters demand.
         security: operation.security ?? [],
         ...withParameters(operation, shared),
         ...(operation.requestBody && { requestBody: finishBody(operation.requestBody, shared) }),

@@ -8,7 +8,7 @@ import { currentDeadline } from './deadline.ts'
 import { databaseAttributes, tracedStatement } from './traced-statement.ts'
 import { isTraced } from './tracing.ts'
 
-/** What the connections of a pool share, and report. */
+/** State that the connections of a pool share, and their reports. */
 export interface ClientHooks {
   names: StatementNames
   noteRefusal(err: Error): void
@@ -19,7 +19,7 @@ export interface ClientHooks {
   noteLostName(err: Error): void
 }
 
-/** What pg calls a statement whose answer did not come. */
+/** Message of pg for a statement whose answer did not come. */
 const READ_TIMEOUT = 'Query read timeout'
 
 /**
@@ -62,7 +62,7 @@ export class PreparingClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, all of which must pass through
   override query(...args: any[]): any {
     const deadline = currentDeadline()
-    // With a callback it is the pool that asks, for whom is not known: a queue of requests shares its connections.
+    // A callback means that the pool asks, for a request that is not known: all requests share its connections.
     if (!deadline || typeof args[0] !== 'string' || typeof args.at(-1) === 'function') return this.send(...args)
     if (deadline.isOver) {
       if (args[0] === 'rollback') return this.send(...args)
@@ -94,7 +94,7 @@ export class PreparingClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   private send(...args: any[]): any {
     const sent = this.sendNamed(...args)
-    // With a callback the pool hands the error back when it releases the connection.
+    // Where there is a callback, the pool hands the error back when it releases the connection.
     if (sent instanceof Promise) sent.catch((error) => this.noteFailure(error))
     return sent
   }

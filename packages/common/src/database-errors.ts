@@ -1,4 +1,4 @@
-// What an error of the database means: not now, not for this user, or a row that is there already.
+// Meanings of the database's errors: unavailable for now, refused to this user, or a row that exists.
 import pg from 'pg'
 
 /**
@@ -12,7 +12,7 @@ const UNAVAILABLE_ERRNO =
 const UNAVAILABLE_TEXT =
   /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
 
-/** What servers answered instead of opening a connection. Whatever its code, it says nothing of the statement that waited for one. */
+/** Errors that servers answered instead of opening a connection. None says anything of the statement that waited for one. */
 const refusedConnections = new WeakSet<Error>()
 
 /** Whether the database could not be reached, as opposed to a statement it refused. Such requests are answered 503. */

@@ -6,7 +6,7 @@ import Fastify from 'fastify'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { SMTPServer } from 'smtp-server'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase, waitForDatabase } from './database.ts'
 import { answerWithin } from './deadline.ts'
 import { healthRoutes } from './health.ts'
@@ -78,7 +78,8 @@ test('a database that is closed twice leaves the idle connections of the next on
   await close()
 })
 
-test('a connection that fell silent makes the service unready, and is given up by that question', async () => {
+/** Readiness of a service whose pool has one connection, by a way that the test can block. It is ready. */
+async function startReadiness() {
   const ways: Socket[] = []
   const detour = await startDetour(inject('databaseServerUrl'), async (socket) => {
     ways.push(socket)
@@ -89,35 +90,29 @@ test('a connection that fell silent makes the service unready, and is given up b
   const app = Fastify()
   healthRoutes(app, { pool, isStopping: () => false })
   const ready = async () => (await app.inject('/health/ready')).statusCode
+  onTestFinished(async () => {
+    await app.close()
+    await close()
+    detour.close()
+  })
   await expect.poll(ready).toBe(200)
+  return { ways, ready }
+}
+
+test('a connection that fell silent makes the service unready, and is given up by that question', async () => {
+  const { ways, ready } = await startReadiness()
   for (const way of ways) way.unpipe()
   expect(await ready()).toBe(503)
   await expect.poll(ready).toBe(200)
-  await app.close()
-  await close()
-  detour.close()
 })
 
 test('a server that answers late makes the service unready for as long, and keeps its connections', async () => {
-  const ways: Socket[] = []
-  const detour = await startDetour(inject('databaseServerUrl'), async (socket) => {
-    ways.push(socket)
-    return socket
-  })
-  const log = pino({ level: 'silent' })
-  const { pool, close } = openDatabase({ url: detour.url, maxPoolSize: 1, applicationName: 'test', log })
-  const app = Fastify()
-  healthRoutes(app, { pool, isStopping: () => false })
-  const ready = async () => (await app.inject('/health/ready')).statusCode
-  await expect.poll(ready).toBe(200)
+  const { ways, ready } = await startReadiness()
   for (const way of ways) way.pause()
   expect(await ready()).toBe(503)
   for (const way of ways) way.resume()
   await expect.poll(ready).toBe(200)
   expect(ways).toHaveLength(1)
-  await app.close()
-  await close()
-  detour.close()
 })
 
 describe('a start is not kept waiting', () => {

@@ -1,4 +1,4 @@
-// What a route says for the OpenAPI document alone. The one rule: `schema` decides what is accepted and how it is
+// Additions of a route to the OpenAPI document alone. The one rule: `schema` decides what is accepted and how it is
 // answered, and nothing here changes that. How the document is made of it: api-document.ts.
 import type {} from 'fastify'
 

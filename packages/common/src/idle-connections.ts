@@ -1,4 +1,4 @@
-// Connections that nobody uses at the moment, and where they lead: a primary that was replaced, or one that fell silent, keeps them
+// Idle connections and the servers they lead to: a primary that was replaced, or one that fell silent, keeps them
 // open. The one rule: where one is found useless, all idle ones to the same address are checked, in every pool of the process.
 import type pg from 'pg'
 import { regardlessOfDeadline } from './deadline.ts'

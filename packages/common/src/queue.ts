@@ -114,7 +114,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   })
   const limitOf = (text: string) => (isMaintenance(text) ? MAINTENANCE_WITHIN_MS : STATEMENT_WITHIN_MS)
   const boss = new PgBoss({
-    // pg-boss' own pool waits for ever for a server that is silent, and its listener leaves errors that nobody hears.
+    // pg-boss' own pool waits for ever for a server that is silent, and its listener leaves errors without a listener.
     db: {
       executeSql: (text, values) =>
         pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),

@@ -119,7 +119,7 @@ function nameOf(request: FastifyRequest): string {
   return route === undefined ? request.method : `${request.method} ${route}`
 }
 
-/** What metrics tell requests apart by, too: each has few values, whatever strangers send. */
+/** Attributes of metrics too: each has few values, whatever strangers send. */
 function measuredAttributes(request: FastifyRequest, scheme: string): Attributes {
   const route = routeOf(request)
   return {
@@ -133,7 +133,7 @@ function measuredAttributes(request: FastifyRequest, scheme: string): Attributes
 /** Longest text of a caller in an attribute. */
 const LONGEST_TEXT = 255
 
-/** What only spans hold: no client address, no query. A parameter is what the caller wrote in its place: an id, or any text. */
+/** Attributes of spans alone: no client address, no query. A parameter is what the caller wrote in its place: an id, or any text. */
 function describe(request: FastifyRequest): Attributes {
   const { hostname, port, headers } = request
   const route = routeOf(request)

@@ -1,7 +1,7 @@
 import { type Attributes, SpanKind } from '@opentelemetry/api'
 import { traced } from './tracing.ts'
 
-/** Where a pool's statements go, as attributes of their spans. */
+/** Server and database of a pool, as attributes of its statements' spans. */
 export function databaseAttributes(url = ''): Attributes {
   const { hostname, port, pathname } = URL.parse(url) ?? { hostname: '', port: '', pathname: '' }
   return {

@@ -74,18 +74,18 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Asks a service that does `work` for GET /work, by a real socket. */
+/** Asks a service that does `work` for GET /tasks, by a real socket. */
 async function request(work: () => Promise<unknown>, headers: Record<string, string> = {}) {
   const app = Fastify()
   openRequestTelemetry('test', 'https://test.example/base', { tracing: true, metrics: false }).watch(app)
-  app.post('/work/:id', async () => {
+  app.post('/tasks/:id', async () => {
     await work()
     return {}
   })
   const base = await app.listen({ host: '127.0.0.1', port: 0 })
   // With a body, which arrives by events that know nothing of the request.
   const init = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json', ...headers } }
-  const { status } = await fetch(`${base}/work/7?code=secret`, init)
+  const { status } = await fetch(`${base}/tasks/7?code=secret`, init)
   await app.close()
   return status
 }
@@ -105,12 +105,12 @@ test('one trace leads from a request with a body to its SQL, its job, and what t
   )
   expect(status).toBe(200)
   // The job's span ends last.
-  const { find, names } = await traceOf(collector, 'POST /work/{id}', ['process letters'])
+  const { find, names } = await traceOf(collector, 'POST /tasks/{id}', ['process letters'])
   expect(names).toHaveLength(7)
-  const [server, job, letter] = ['POST /work/{id}', 'process letters', 'GET'].map(find)
+  const [server, job, letter] = ['POST /tasks/{id}', 'process letters', 'GET'].map(find)
   expect(server?.attributes).toMatchObject({
     'http.request.method': 'POST',
-    'http.route': '/work/{id}',
+    'http.route': '/tasks/{id}',
     'http.route.params.id': '7',
     'http.response.status_code': 200,
     'url.path': 'REDACTED',
@@ -138,14 +138,14 @@ test('one trace leads from a request with a body to its SQL, its job, and what t
 })
 
 test.each([
-  ['/base/work?code=secret', '/base/work'],
-  ['http://stranger/work?code=secret', '/work'],
-  ['/work/secret-text', 'REDACTED'],
+  ['/base/tasks?code=secret', '/base/tasks'],
+  ['http://stranger/tasks?code=secret', '/tasks'],
+  ['/tasks/secret-text', 'REDACTED'],
   ['/none/secret-text', 'REDACTED'],
 ])('the path of %s is held as %s', async (asked, held) => {
   const app = Fastify({ rewriteUrl: ({ url = '/' }) => url.replace(/^\/base/, '') })
   openRequestTelemetry('test', 'https://test.example/base', { tracing: true, metrics: false }).watch(app)
-  for (const path of ['/work', '/work/:id']) app.get(path, async () => ({}))
+  for (const path of ['/tasks', '/tasks/:id']) app.get(path, async () => ({}))
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const before = collector.spans().length
   await say(Number(port), `GET ${asked} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
@@ -190,12 +190,12 @@ test('a refused statement names its SQLSTATE, and what no request asked for has 
   const before = collector.spans().filter(({ scope }) => scope === 'database').length
   const status = await request(() => opened.pool.query('select $1::int', ['no number']))
   expect(status).toBe(500)
-  const { find } = await traceOf(collector, 'POST /work/{id}', ['SELECT'])
+  const { find } = await traceOf(collector, 'POST /tasks/{id}', ['SELECT'])
   expect(find('SELECT')).toMatchObject({
     isFailed: true,
     attributes: { 'error.type': '22P02', 'db.response.status_code': '22P02' },
   })
-  expect(find('POST /work/{id}')).toMatchObject({ isFailed: true, events: ['exception'] })
+  expect(find('POST /tasks/{id}')).toMatchObject({ isFailed: true, events: ['exception'] })
   // PostgreSQL quotes the value in its message, and a stack begins with the message.
   expect(collector.bodies.join('')).not.toContain('no number')
   expect(collector.spans().filter(({ scope }) => scope === 'database')).toHaveLength(before + 1)
@@ -207,7 +207,7 @@ test('an upstream that cannot be reached is named by what failed, not by the cla
   const { port } = closed.address() as AddressInfo
   closed.close()
   await request(() => tracedFetch(`http://127.0.0.1:${port}`, {}, { isTold: false }))
-  const { find } = await traceOf(collector, 'POST /work/{id}', ['GET'])
+  const { find } = await traceOf(collector, 'POST /tasks/{id}', ['GET'])
   expect(find('GET')?.attributes['error.type']).toBe('ECONNREFUSED')
 })
 
@@ -220,9 +220,9 @@ test('a statement that several requests share is in the trace of none; one that 
   }, 3)
   const statements = () => collector.spans().filter(({ name }) => name === 'SELECT pg_class')
   await request(() => Promise.all([1, 2, 3, 4].map(double)))
-  const { wayTo } = await traceOf(collector, 'POST /work/{id}', ['SELECT pg_class'])
+  const { wayTo } = await traceOf(collector, 'POST /tasks/{id}', ['SELECT pg_class'])
   expect(shared).toEqual([3, 1])
-  expect(wayTo('SELECT pg_class')).toEqual(['SELECT pg_class', 'POST /work/{id}'])
+  expect(wayTo('SELECT pg_class')).toEqual(['SELECT pg_class', 'POST /tasks/{id}'])
   expect(statements()).toHaveLength(1)
 })
 

@@ -76,7 +76,7 @@ export function errorType(error: unknown): string {
   return typeof name === 'string' ? name : 'Error'
 }
 
-/** Leaves out what a caller may have sent along with its trace: any text, which is nobody else's business. */
+/** Leaves out what a caller may have sent along with its trace: any text, which upstreams have no use for. */
 const onlyTheTrace: TextMapSetter<Record<string, string>> = {
   set: (carrier, key, value) => {
     if (key !== 'baggage' && key !== 'tracestate') carrier[key] = value

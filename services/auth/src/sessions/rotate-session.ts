@@ -48,8 +48,8 @@ export function createRotateSession({ db, now, config: { sessions } }: RotationD
     if (pending) await pending
     const since = now()
     const rotated = advance(rotation)
-    // The database may advance the session and the answer be lost: the caller comes again with the same token, and could know no
-    // sooner that there is none. Its reuse interval begins now.
+    // The database may advance the session although its answer is lost. The caller then comes again with the same token, so the
+    // reuse interval begins when the request fails. At a deadline that is before it is answered.
     const restart = () => regardlessOfDeadline(() => restartReuseInterval(db, rotation, { since, until: now() }))
     const beginRestart = () => {
       deadline?.running.delete(beginRestart)
