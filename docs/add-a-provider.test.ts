@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import type { ExternalAccount } from '../services/auth/src/providers/provider.ts'
+import type { ExternalAccount } from '../services/auth/src/adapters/providers/provider.ts'
 import { type OpenIdProvider, startOpenIdProvider } from '../services/auth/test/openid-provider.ts'
 import { openGuide } from './testing/guide.ts'
 import { decodeJwt } from './testing/jwt.ts'
@@ -59,7 +59,7 @@ test('one of the eighteen and a provider of our own are switched on by settings,
 })
 
 test('the provider of the example says who somebody is, and believes an address only where it was verified', async () => {
-  const kinds = pathToFileURL(join(repository, 'services/auth/src/providers/provider.ts')).href
+  const kinds = pathToFileURL(join(repository, 'services/auth/src/adapters/providers/provider.ts')).href
   await shell.write('example.ts', guide.file('example.ts', { './provider.ts': kinds }))
   const { example } = await import(pathToFileURL(join(shell.folder, 'example.ts')).href)
   const endpoints = example.endpoints(undefined)

@@ -2,9 +2,9 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { hash, verify } from 'argon2'
 import { type CompiledQuery, Kysely, type LogEvent, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { findCaller } from '../src/core/sessions/find-callers.store.ts'
+import { rotateSessions } from '../src/core/sessions/rotate-session.store.ts'
 import type { DB } from '../src/db/tables.ts'
-import { findCaller } from '../src/sessions/find-callers.store.ts'
-import { rotateSessions } from '../src/sessions/rotate-session.store.ts'
 import type { BenchUser } from './load.ts'
 
 /** The service's default parameters. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { deriveKey } from '../src/jwks/derive-key.ts'
-import { formatRefreshToken } from '../src/sessions/refresh-token.ts'
+import { deriveKey } from '../src/core/keys/derive-key.ts'
+import { formatRefreshToken } from '../src/core/sessions/refresh-token.ts'
 import { type BenchUser, SECRET } from './load.ts'
 
 export const SESSIONS_EACH = 3

@@ -1,7 +1,13 @@
 import type { Command } from '@services/common/cli'
 import { ConfigError } from '@services/common/config'
 import { serviceCommands } from '@services/common/service-commands'
-import { usersList } from './admin/list-users-command.ts'
+import { openTemplateSources } from './adapters/mail/template-sources.ts'
+import { settingsToReview } from './config/review.ts'
+import { variables } from './config.ts'
+import { importSigningKeys } from './core/keys/signing-keys.ts'
+import { worstCases } from './core/redirects/allow-list.ts'
+import { migrateAll, openDeps, withMigrations } from './deps.ts'
+import { usersList } from './flows/admin/list-users-command.ts'
 import {
   usersBan,
   usersCreate,
@@ -9,19 +15,13 @@ import {
   usersSetPassword,
   usersSetRole,
   usersUnban,
-} from './admin/user-commands.ts'
-import { settingsToReview } from './config/review.ts'
-import { variables } from './config.ts'
-import { migrateAll, openDeps, withMigrations } from './deps.ts'
-import { usersExport } from './import/export-command.ts'
-import { usersImport } from './import/import-command.ts'
-import { tokensAdmin } from './jwks/admin-token-command.ts'
-import { keysGenerate } from './jwks/keys-command.ts'
-import { importSigningKeys } from './jwks/signing-keys.ts'
-import { mailPreview, mailTest } from './mail/mail-commands.ts'
-import { openTemplateSources } from './mail/template-sources.ts'
-import { worstCases } from './redirects/allow-list.ts'
-import { redirectCheck } from './redirects/redirect-command.ts'
+} from './flows/admin/user-commands.ts'
+import { tokensAdmin } from './flows/commands/admin-token-command.ts'
+import { keysGenerate } from './flows/commands/keys-command.ts'
+import { mailPreview, mailTest } from './flows/commands/mail-commands.ts'
+import { redirectCheck } from './flows/commands/redirect-command.ts'
+import { usersExport } from './flows/import/export-command.ts'
+import { usersImport } from './flows/import/import-command.ts'
 import { portVariables, startUp } from './start.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'

@@ -38,7 +38,7 @@ import {
 } from './config/sms-gateways.ts'
 import { smtpProblems, smtpSettings, smtpVariables } from './config/smtp.ts'
 import { telemetryVariables } from './config/telemetry.ts'
-import { neverMatching } from './redirects/never-matching.ts'
+import { neverMatching } from './core/redirects/never-matching.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `AUTH_<NAME>`, then as bare `<NAME>`. */
 export const variables = {

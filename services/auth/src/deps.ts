@@ -9,24 +9,24 @@ import { inOrder } from '@services/common/shutdown'
 import { together } from '@services/common/together'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
+import { createProviders, type Providers } from './adapters/providers/index.ts'
 import type { Config } from './config.ts'
+import { deriveKey } from './core/keys/derive-key.ts'
+import { importSigningKeys, type SigningKeys } from './core/keys/signing-keys.ts'
+import { createSmsGuards, type SmsGuards } from './core/limits/sms-guards.ts'
+import type { RandomBytes } from './core/one-time-tokens/one-time-token.ts'
+import { randomDelayMs } from './core/outbox/job-delay.ts'
+import { MESSAGE_QUEUES } from './core/outbox/outbox.ts'
+import { createPasswords, type Passwords } from './core/passwords/hash-password.ts'
+import { createLeakedPasswords, type LeakedPasswords } from './core/passwords/leaked-passwords.ts'
+import { type FindCaller, findCallers, type NamedCaller } from './core/sessions/find-callers.store.ts'
+import { createRotateSession, type RotateSession } from './core/sessions/rotate-session.ts'
+import { MESSAGE_REQUEST_QUEUE } from './core/verification-messages/message-request.ts'
 import { followDatabaseClock } from './db/database-clock.ts'
 import { type DB, TABLES } from './db/tables.ts'
 import { type Captcha, createCaptcha } from './http/captcha.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
-import { deriveKey } from './jwks/derive-key.ts'
-import { importSigningKeys, type SigningKeys } from './jwks/signing-keys.ts'
-import { randomDelayMs } from './messages/job-delay.ts'
-import { MESSAGE_QUEUES } from './messages/outbox.ts'
 import { startCounters } from './metrics.ts'
-import { MESSAGE_REQUEST_QUEUE } from './one-time-messages/message-request.ts'
-import type { RandomBytes } from './one-time-tokens/one-time-token.ts'
-import { createPasswords, type Passwords } from './passwords/hash-password.ts'
-import { createLeakedPasswords, type LeakedPasswords } from './passwords/leaked-passwords.ts'
-import { createProviders, type Providers } from './providers/index.ts'
-import { type FindCaller, findCallers, type NamedCaller } from './sessions/find-callers.store.ts'
-import { createRotateSession, type RotateSession } from './sessions/rotate-session.ts'
-import { createSmsGuards, type SmsGuards } from './sms/sms-guards.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
 export interface Deps {
@@ -59,7 +59,7 @@ export interface Deps {
    */
   newRowId: () => string
   random: RandomBytes
-  /** How long the next job waits before it is begun; see messages/job-delay.ts. */
+  /** How long the next job waits before it is begun; see core/outbox/job-delay.ts. */
   delayMs: () => number
   /** True from the moment the process was told to stop. */
   isStopping: () => boolean

@@ -6,7 +6,7 @@ import { PORTS, readPort } from '@services/common/dev/dev-settings'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
-import { generateKeySet } from './jwks/keys-command.ts'
+import { generateKeySet } from './flows/commands/keys-command.ts'
 import { portVariables, reportGaps } from './start.ts'
 
 await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, commandLine }) => {

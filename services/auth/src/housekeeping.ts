@@ -1,23 +1,23 @@
 import type { Logger } from '@services/common/logger'
-import { deleteOldAuditEntries, deleteRefusedSignIns, type EntryPlace } from './audit/audit.store.ts'
-import { deleteExpiredAuthCodes } from './auth-codes/auth-codes.store.ts'
-import { deleteForNobody } from './db/nobody.store.ts'
-import type { Deps } from './deps.ts'
-import { deleteExpiredChallenges } from './factors/challenges.store.ts'
-import { deleteStaleFactors } from './factors/factors.store.ts'
-import { deleteExpiredLimits } from './limits/rate-limits.store.ts'
-import { deleteOldMessages, failForgottenMessages } from './messages/messages.store.ts'
-import { deleteExpiredFlowStates } from './oauth/flow-states.store.ts'
-import { deleteExpiredSendGaps } from './one-time-messages/send-gaps.store.ts'
-import { deleteExpiredTokens } from './one-time-tokens/one-time-tokens.store.ts'
+import { deleteOldAuditEntries, deleteRefusedSignIns, type EntryPlace } from './core/audit/audit.store.ts'
+import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
+import { deleteStaleFactors } from './core/factors/factors.store.ts'
+import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
+import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
+import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
+import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
 import {
   deleteExpiredSessions,
   deleteInactiveSessions,
   type SessionPlace,
-} from './sessions/delete-expired-sessions.store.ts'
-import { forgetExpiredWishes } from './users/addresses.store.ts'
-import { deleteIdleAnonymousUsers, type UserPlace } from './users/anonymous-users.store.ts'
-import { deleteExpiredClaims } from './users/claims.store.ts'
+} from './core/sessions/delete-expired-sessions.store.ts'
+import { forgetExpiredWishes } from './core/users/addresses.store.ts'
+import { deleteIdleAnonymousUsers, type UserPlace } from './core/users/anonymous-users.store.ts'
+import { deleteExpiredClaims } from './core/users/claims.store.ts'
+import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
+import { deleteForNobody } from './db/nobody.store.ts'
+import type { Deps } from './deps.ts'
+import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
 
 /** Failed messages wait this long for an admin. */
 const KEEP_FAILED_SECONDS = 30 * 86_400

@@ -2,8 +2,8 @@
 // and its rendering. How long it takes is measured by bench/parity.ts and bench/telling.ts.
 import pg from 'pg'
 import { expect, vi } from 'vitest'
+import { createMailer } from '../src/adapters/mail/smtp.ts'
 import { TABLES } from '../src/db/tables.ts'
-import { createMailer } from '../src/mail/smtp.ts'
 import { type TestService, test } from './service.ts'
 
 /** What is asked of the database until all jobs are done, but for the queue, the limits and the checks of connections. */

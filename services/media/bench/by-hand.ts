@@ -6,7 +6,7 @@ import { extname, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { cpuSeconds } from '@services/common/bench/cpu'
-import { resolveTools } from '../src/transcode/binaries.ts'
+import { resolveTools } from '../src/ffmpeg/binaries.ts'
 
 const run = promisify(execFile)
 export const tools = await resolveTools({ searchPath: process.env.PATH ?? '' })

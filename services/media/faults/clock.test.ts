@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { afterEach, expect, test } from 'vitest'
-import { checkBlobs, type Finding } from '../src/check/check-blobs.ts'
+import { checkBlobs, type Finding } from '../src/flows/check/check-blobs.ts'
 import { cleanUp } from '../src/housekeeping.ts'
 import { clip } from '../test/clips.ts'
 import { type Answer, formOf, idIn, settingsOf, startTestService, type TestService } from '../test/service.ts'

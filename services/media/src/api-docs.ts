@@ -1,7 +1,7 @@
 import type { ApiDocs } from '@services/common/api-docs'
 import type { Config } from './config.ts'
+import { ICON } from './flows/pages/icon.ts'
 import { ProblemShape, RATE_HEADERS } from './http/shapes.ts'
-import { ICON } from './pages/icon.ts'
 import { VERSION } from './version.ts'
 
 const EXAMPLES = {

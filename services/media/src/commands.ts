@@ -1,14 +1,14 @@
 import type { Command } from '@services/common/cli'
 import { serviceCommands } from '@services/common/service-commands'
-import { blobCommands } from './check/blob-commands.ts'
 import { variables } from './config.ts'
 import { migrateAll, openDeps, withMigrations } from './deps.ts'
+import { resolveTools } from './ffmpeg/binaries.ts'
+import { blobCommands } from './flows/check/blob-commands.ts'
+import { tokenCommands } from './flows/tokens/token-commands.ts'
+import { requireYtdlp } from './ingest/ytdlp/require-ytdlp.ts'
 import { portVariables, startUp } from './start.ts'
-import { tokenCommands } from './tokens/token-commands.ts'
-import { resolveTools } from './transcode/binaries.ts'
 import { VERSION } from './version.ts'
 import { startWorker } from './worker.ts'
-import { requireYtdlp } from './ytdlp/require-ytdlp.ts'
 
 /** In the order of the help. */
 export const commands: Command[] = [

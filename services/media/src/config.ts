@@ -2,7 +2,6 @@
 // the environment. Code receives the part it needs (`config.limits`), checked and in seconds.
 import { type Environment, readVariables, type Values, type Variables } from '@services/common/config'
 import { databaseSettings } from '@services/common/database-settings'
-import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './blobs/storage-settings.ts'
 import { databaseVariables } from './config/database.ts'
 import { importSettings, importVariables } from './config/imports.ts'
 import { limitSettings, limitVariables } from './config/limits.ts'
@@ -10,6 +9,7 @@ import { logSettings, logVariables } from './config/log.ts'
 import { serverSettings, serverVariables, serverWarnings } from './config/server.ts'
 import { sourceSettings, sourceVariables } from './config/sources.ts'
 import { workerSettings, workerVariables } from './config/workers.ts'
+import { requiredStorage, storageSettings, storageVariables, storageWarnings } from './store/blobs/storage-settings.ts'
 
 /** Every variable of the service; the README's table is made from it. Read as `MEDIA_<NAME>`, then as bare `<NAME>`. */
 export const variables = {

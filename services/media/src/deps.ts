@@ -7,29 +7,29 @@ import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
-import type { BlobStorage } from './blobs/blob-storage.ts'
-import { createDiskBlobs } from './blobs/disk-blobs.ts'
-import { openResults, type Results } from './clips/results.ts'
-import { createSlots, createTurns, type Slots } from './clips/slots.ts'
 import type { Config } from './config.ts'
+import { openResults, type Results } from './core/clips/results.ts'
+import { createSlots, createTurns, type Slots } from './core/clips/slots.ts'
+import { createRequestCounts, type RequestCounts } from './core/tokens/request-counts.ts'
+import { createReceivers, type Receivers } from './core/webhooks/receivers.ts'
+import { WEBHOOK_QUEUE } from './core/webhooks/webhook-queue.ts'
 import { type DB, TABLES } from './db/tables.ts'
-import { createKnownFiles, type KnownFiles } from './files/known-files.ts'
+import { type MediaTools, resolveTools } from './ffmpeg/binaries.ts'
+import { createKnownFiles, type KnownFiles } from './flows/files/known-files.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
-import { type AtWork, createAtWork } from './jobs/at-work.ts'
-import { EXTRAS_QUEUE } from './jobs/extras-queue.ts'
-import { TRANSCODE_QUEUE } from './jobs/transcode-queue.ts'
-import { openWorkDirectory, type WorkDirectory } from './jobs/work-directory.ts'
+import type { RemoteTimeouts } from './ingest/remote/deadlines.ts'
+import type { Remote, RemoteOptions } from './ingest/remote/fetch-remote.ts'
+import type { AssembleManifest, ExtractPage } from './ingest/sites/hand-over.ts'
+import { requireYtdlp } from './ingest/ytdlp/require-ytdlp.ts'
+import { type AtWork, createAtWork } from './make/jobs/at-work.ts'
+import { EXTRAS_QUEUE } from './make/jobs/extras-queue.ts'
+import { TRANSCODE_QUEUE } from './make/jobs/transcode-queue.ts'
+import { openWorkDirectory, type WorkDirectory } from './make/jobs/work-directory.ts'
 import { observeMedia } from './metrics.ts'
 import { PATIENCE, type Patience } from './patience.ts'
-import type { RemoteTimeouts } from './remote/deadlines.ts'
-import type { Remote, RemoteOptions } from './remote/fetch-remote.ts'
-import type { AssembleManifest, ExtractPage } from './sites/hand-over.ts'
-import { createRequestCounts, type RequestCounts } from './tokens/request-counts.ts'
-import { type MediaTools, resolveTools } from './transcode/binaries.ts'
+import type { BlobStorage } from './store/blobs/blob-storage.ts'
+import { createDiskBlobs } from './store/blobs/disk-blobs.ts'
 import { VERSION } from './version.ts'
-import { createReceivers, type Receivers } from './webhooks/receivers.ts'
-import { WEBHOOK_QUEUE } from './webhooks/webhook-queue.ts'
-import { requireYtdlp } from './ytdlp/require-ytdlp.ts'
 
 /** Everything a flow may need, as plain values; each flow's signature says which part it uses. */
 export interface Deps {
@@ -178,7 +178,7 @@ export async function openDeps(
       tools,
       remote,
       assembleManifest: async (...args) => {
-        const { assembleManifest } = await import('./manifests/assemble-manifest.ts')
+        const { assembleManifest } = await import('./ingest/manifests/assemble-manifest.ts')
         return assembleManifest({ config, tools, work, remote, probes }, ...args)
       },
       ...(extractPage ? { extractPage } : {}),
@@ -226,7 +226,7 @@ export async function openBlobs(
   patience: Patience = PATIENCE,
 ): Promise<BlobStorage> {
   if (storage.kind === 'disk') return createDiskBlobs(storage.blobsDir)
-  const { openS3Blobs } = await import('./blobs/s3-blobs.ts')
+  const { openS3Blobs } = await import('./store/blobs/s3-blobs.ts')
   return openS3Blobs(storage.s3, patience, log)
 }
 
@@ -234,7 +234,7 @@ export async function openBlobs(
 function openRemoteWhenUsed(options: RemoteOptions): Remote {
   let opened: Promise<Remote> | undefined
   const open = () => {
-    opened ??= import('./remote/fetch-remote.ts').then(({ createRemote }) => createRemote(options))
+    opened ??= import('./ingest/remote/fetch-remote.ts').then(({ createRemote }) => createRemote(options))
     return opened
   }
   return {
@@ -263,11 +263,11 @@ async function openYtdlp({
   if (limiters.sandbox?.kind !== 'bwrap') {
     log.warn('bwrap does not work here: nothing but its own --proxy option keeps yt-dlp from other addresses')
   }
-  const { checkYtdlp } = await import('./ytdlp/check-ytdlp.ts')
+  const { checkYtdlp } = await import('./ingest/ytdlp/check-ytdlp.ts')
   void checkYtdlp(path, { limiters, log, now, signal })
   let opened: Promise<ExtractPage> | undefined
   return async (...args) => {
-    opened ??= import('./ytdlp/extract-page.ts').then(({ createExtractPage }) =>
+    opened ??= import('./ingest/ytdlp/extract-page.ts').then(({ createExtractPage }) =>
       createExtractPage({ config, tools, work }, { path, cookies }),
     )
     return (await opened)(...args)

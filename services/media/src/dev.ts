@@ -5,12 +5,12 @@ import { dirname, join } from 'node:path'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { runDev } from '@services/common/dev/run-dev'
 import { readConfig } from './config.ts'
+import { hashToken } from './core/tokens/api-token.ts'
+import { ALL_SCOPES } from './core/tokens/bootstrap-token.ts'
+import { createToken } from './core/tokens/create-token.ts'
+import { findLiveToken } from './core/tokens/tokens.store.ts'
 import type { RunningService } from './serve.ts'
 import { portVariables } from './start.ts'
-import { hashToken } from './tokens/api-token.ts'
-import { ALL_SCOPES } from './tokens/bootstrap-token.ts'
-import { createToken } from './tokens/create-token.ts'
-import { findLiveToken } from './tokens/tokens.store.ts'
 
 await runDev('media', async ({ given, port, dataDir, stops, settle, leave, commandLine }) => {
   const defaults: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { BlobName } from './blobs/blob-storage.ts'
-import { deleteRenditions } from './clips/renditions.store.ts'
+import { deleteRenditions } from './core/clips/renditions.store.ts'
 import type { DB } from './db/tables.ts'
+import type { BlobName } from './store/blobs/blob-storage.ts'
 
 // States of partial indexes are spelled out: PostgreSQL matches one only with what it can read when it plans, never with a
 // parameter.

@@ -1,8 +1,10 @@
-import type { BlobName } from './blobs/blob-storage.ts'
-import { dropReference, inLockOrder, listUnreferencedBlobs } from './blobs/blobs.store.ts'
-import { deleteIfUnreferenced } from './blobs/keep-files.ts'
-import { deleteClip, forgetClip } from './clips/remove-clip.ts'
+import { deleteClip, forgetClip } from './core/clips/remove-clip.ts'
+import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
+import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
+import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
+import type { EmitDeps } from './core/webhooks/emit-event.ts'
 import type { Deps } from './deps.ts'
+import { sweepUploads } from './flows/uploads/resumable-uploads.ts'
 import {
   deleteSource,
   listExpiredClips,
@@ -12,13 +14,11 @@ import {
   lockUnreferencedSource,
 } from './housekeeping.store.ts'
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
-import { deleteOutcomesBefore } from './idempotency/idempotency.store.ts'
-import { rescueSource } from './jobs/rescue-source.ts'
-import { dayOf, deleteDaysBefore } from './tokens/usage.store.ts'
-import { sweepUploads } from './uploads/resumable-uploads.ts'
-import { rescueDeliveries } from './webhooks/deliver-webhook.ts'
-import { deleteDeliveriesBefore } from './webhooks/deliveries.store.ts'
-import type { EmitDeps } from './webhooks/emit-event.ts'
+import { deleteOutcomesBefore } from './ingest/accept/idempotency.store.ts'
+import { rescueSource } from './make/jobs/rescue-source.ts'
+import type { BlobName } from './store/blobs/blob-storage.ts'
+import { dropReference, inLockOrder, listUnreferencedBlobs } from './store/blobs/blobs.store.ts'
+import { deleteIfUnreferenced } from './store/blobs/keep-files.ts'
 
 /** Nothing is deleted younger than this: a download that has begun ends, and the same bytes sent again are still there. */
 const KEEP_UNREFERENCED_MS = 600_000

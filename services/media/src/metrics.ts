@@ -5,9 +5,9 @@ import { statfs } from 'node:fs/promises'
 import { metrics } from '@opentelemetry/api'
 import { counter, histogram } from '@services/common/instruments'
 import { askedInTime, observeService, observeTogether } from '@services/common/observe-service'
-import type { Slots } from './clips/slots.ts'
+import type { Slots } from './core/clips/slots.ts'
+import type { MediaInfo } from './db/media-info.ts'
 import type { Deps } from './deps.ts'
-import type { MediaInfo } from './probe/media-info.ts'
 
 /** How a file came; of clips that are made again by housekeeping nobody knows any more. */
 export type Way = 'upload' | 'tus' | 'import'

@@ -1,12 +1,12 @@
 import { inOrder } from '@services/common/shutdown'
+import { deliverWebhook } from './core/webhooks/deliver-webhook.ts'
+import { WEBHOOK_QUEUE, type WebhookJob } from './core/webhooks/webhook-queue.ts'
 import type { Deps } from './deps.ts'
 import { startHousekeeping } from './housekeeping.ts'
-import { makeExtrasOfSource } from './jobs/add-extras.ts'
-import { EXTRAS_QUEUE, type ExtrasJob } from './jobs/extras-queue.ts'
-import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob } from './jobs/transcode-queue.ts'
-import { failDeadSource, transcodeSource } from './jobs/transcode-source.ts'
-import { deliverWebhook } from './webhooks/deliver-webhook.ts'
-import { WEBHOOK_QUEUE, type WebhookJob } from './webhooks/webhook-queue.ts'
+import { makeExtrasOfSource } from './make/jobs/add-extras.ts'
+import { EXTRAS_QUEUE, type ExtrasJob } from './make/jobs/extras-queue.ts'
+import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob } from './make/jobs/transcode-queue.ts'
+import { failDeadSource, transcodeSource } from './make/jobs/transcode-source.ts'
 
 /** Running transcodes get this long at a stop before they are given back; shorter ones finish. */
 const STOP_GRACE_MS = 5_000

@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
 import { readConfig } from '../src/config.ts'
+import { ensureBootstrapToken } from '../src/core/tokens/bootstrap-token.ts'
+import { listTokens, revokeToken } from '../src/core/tokens/tokens.store.ts'
 import { openDeps } from '../src/deps.ts'
 import { serve } from '../src/serve.ts'
-import { ensureBootstrapToken } from '../src/tokens/bootstrap-token.ts'
-import { listTokens, revokeToken } from '../src/tokens/tokens.store.ts'
 import { settingsOf, startTestService, test } from './service.ts'
 
 test('the bootstrap token has every scope, and ends when another one takes its place', async () => {

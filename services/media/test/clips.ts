@@ -4,7 +4,7 @@ import { access, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type MediaTools, resolveTools } from '../src/transcode/binaries.ts'
+import { type MediaTools, resolveTools } from '../src/ffmpeg/binaries.ts'
 
 const run = promisify(execFile)
 

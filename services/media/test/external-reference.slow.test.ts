@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
-import { probe } from '../src/probe/probe.ts'
+import { probe } from '../src/make/probe/probe.ts'
 import { clip, embeddedTools, tools } from './clips.ts'
 import { test } from './service.ts'
 

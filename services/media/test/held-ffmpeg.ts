@@ -2,8 +2,8 @@ import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import type { MediaTools } from '../src/transcode/binaries.ts'
-import { workFiles } from '../src/transcode/ffmpeg-command.ts'
+import type { MediaTools } from '../src/ffmpeg/binaries.ts'
+import { workFiles } from '../src/make/transcode/ffmpeg-command.ts'
 import { embeddedTools } from './clips.ts'
 
 export interface HeldFfmpeg {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import type { Sandbox } from '../src/transcode/sandbox.ts'
+import type { Sandbox } from '../src/ffmpeg/sandbox.ts'
 
 /**
  * What this machine has and allows, tried out with words of our own: a test that asked the code under test would skip

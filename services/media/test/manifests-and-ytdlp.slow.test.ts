@@ -1,7 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { checkYtdlp } from '../src/ytdlp/check-ytdlp.ts'
+import { checkYtdlp } from '../src/ingest/ytdlp/check-ytdlp.ts'
 import { clip, embeddedTools } from './clips.ts'
 import { installFakeYtdlp, pageThat } from './fake-ytdlp.ts'
 import { bytes, html, moved, type Replies, startFarSide } from './far-side.ts'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { blobKey } from '../src/blobs/blob-storage.ts'
+import { blobKey } from '../src/store/blobs/blob-storage.ts'
 import { clip, tools } from './clips.ts'
 import { send, settingsOf, startTestService } from './service.ts'
 import {

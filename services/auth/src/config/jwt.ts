@@ -1,5 +1,5 @@
 import { duration, list, oneOf, parsed, text, type Values, type Variables } from '@services/common/config'
-import { parseJwtKeys } from '../jwks/jwt-keys.ts'
+import { parseJwtKeys } from '../core/keys/jwt-keys.ts'
 import type { serverVariables } from './server.ts'
 
 export const jwtVariables = {

@@ -1,5 +1,5 @@
 import { boolean, headerName, integer, parsed, type Values, type Variables } from '@services/common/config'
-import { parseRate } from '../limits/rate.ts'
+import { parseRate } from '../core/limits/rate.ts'
 
 export const limitVariables = {
   RATE_LIMIT_HEADER: headerName(

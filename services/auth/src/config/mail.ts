@@ -8,10 +8,9 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config'
-import { parseRates } from '../limits/rate.ts'
-import { actionLink } from '../mail/action-link.ts'
-import { parseAuthorizedAddresses } from '../mail/authorized-addresses.ts'
-import { checkSubject } from '../mail/check-template.ts'
+import { actionLink } from '../adapters/mail/action-link.ts'
+import { parseAuthorizedAddresses } from '../adapters/mail/authorized-addresses.ts'
+import { checkSubject } from '../adapters/mail/check-template.ts'
 import {
   ALL_KINDS,
   LINK_TYPES,
@@ -21,9 +20,10 @@ import {
   NOTIFICATION_KINDS,
   ON_BY_DEFAULT,
   settingName,
-} from '../mail/kinds.ts'
-import { isLocale } from '../mail/locale.ts'
-import type { Template } from '../mail/template/template.ts'
+} from '../adapters/mail/kinds.ts'
+import { isLocale } from '../adapters/mail/locale.ts'
+import type { Template } from '../adapters/mail/template/template.ts'
+import { parseRates } from '../core/limits/rate.ts'
 import { forEach } from './for-each.ts'
 import type { smtpVariables } from './smtp.ts'
 

@@ -9,7 +9,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config'
-import { parseSmsTemplate } from '../sms/sms-text.ts'
+import { parseSmsTemplate } from '../adapters/sms/sms-text.ts'
 
 export const mfaVariables = {
   MFA_TOTP_ENROLL_ENABLED: boolean('Users may add an authenticator app as second factor.', { default: 'true' }),

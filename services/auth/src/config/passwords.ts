@@ -1,5 +1,5 @@
 import { baseUrl, boolean, integer, parsed, type Values, type Variables } from '@services/common/config'
-import { parseRequiredCharacters } from '../passwords/password-rules.ts'
+import { parseRequiredCharacters } from '../core/passwords/password-rules.ts'
 
 export const passwordVariables = {
   PASSWORD_MIN_LENGTH: integer('Shortest password, in bytes.', { default: '6', min: 1, max: 1024 }),

@@ -12,7 +12,7 @@ import {
   type Values,
   type Variables,
 } from '@services/common/config'
-import { parseAllowList } from '../redirects/allow-list.ts'
+import { parseAllowList } from '../core/redirects/allow-list.ts'
 import type { limitVariables } from './limits.ts'
 import type { mailVariables } from './mail.ts'
 

@@ -1,6 +1,11 @@
 import { baseUrl, duration, oneOf, parsed, text, type Values, type Variables } from '@services/common/config'
-import { httpGatewayProblems } from '../sms/http-gateway.ts'
-import { parseHttpBody, parseHttpGatewayUrl, parseHttpHeaders, parseSuccessRule } from '../sms/http-settings.ts'
+import { httpGatewayProblems } from '../adapters/sms/http-gateway.ts'
+import {
+  parseHttpBody,
+  parseHttpGatewayUrl,
+  parseHttpHeaders,
+  parseSuccessRule,
+} from '../adapters/sms/http-settings.ts'
 import type { smsVariables } from './sms.ts'
 
 /** Who can deliver SMS, as SMS_PROVIDER lists them; `http` is any other one, described by SMS_HTTP_…. */

@@ -1,8 +1,8 @@
 import { boolean, duration, integer, parsed, type Values, type Variables } from '@services/common/config'
-import { parseRate, parseRates } from '../limits/rate.ts'
-import { parseCountries } from '../sms/countries.ts'
-import { parseSmsTemplate } from '../sms/sms-text.ts'
-import { parseMoment, parseTestNumbers } from '../sms/test-numbers.ts'
+import { parseCountries } from '../adapters/sms/countries.ts'
+import { parseSmsTemplate } from '../adapters/sms/sms-text.ts'
+import { parseMoment, parseTestNumbers } from '../adapters/sms/test-numbers.ts'
+import { parseRate, parseRates } from '../core/limits/rate.ts'
 import type { limitVariables } from './limits.ts'
 
 export const smsVariables = {

@@ -1,5 +1,5 @@
 import { duration, oneOf, parsed, port, text, type Values, type Variables } from '@services/common/config'
-import { parseEmail } from '../users/email-address.ts'
+import { parseEmail } from '../adapters/mail/email-address.ts'
 import type { serverVariables } from './server.ts'
 import type { signupVariables } from './signup.ts'
 

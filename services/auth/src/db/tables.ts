@@ -77,9 +77,9 @@ export interface UsersTable {
   deleted_at: MaybeTime
   created_at: Date
   updated_at: Date
-  /** Written by factors/factors.store.ts alone. */
+  /** Written by core/factors/factors.store.ts alone. */
   factors: ColumnType<FactorJson[] | null, never, RawBuilder<FactorJson[] | null>>
-  /** Password and data that the account gets with the proof of its address, instead of those it was registered with; see users/claims.ts. */
+  /** Password and data that the account gets with the proof of its address, instead of those it was registered with; see core/users/claims.ts. */
   claim: ColumnType<Claim | null, unknown, unknown>
 }
 
@@ -168,7 +168,7 @@ interface OneTimeTokensTable {
   used_up_codes: Generated<number>
   code_challenge: string | null
   code_challenge_method: ChallengeMethod | null
-  /** Sent for a request that is a claim (users/claims.ts). */
+  /** Sent for a request that is a claim (core/users/claims.ts). */
   sets_password: Generated<boolean>
   expires_at: Date
   created_at: Date

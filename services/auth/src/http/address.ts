@@ -1,8 +1,8 @@
+import { parseEmail } from '../adapters/mail/email-address.ts'
 import type { Config } from '../config.ts'
+import type { Address } from '../core/users/address.ts'
+import { parsePhone } from '../core/users/phone-number.ts'
 import { apiError } from '../errors.ts'
-import type { Address } from '../users/address.ts'
-import { parseEmail } from '../users/email-address.ts'
-import { parsePhone } from '../users/phone-number.ts'
 
 /** The one address a request names. Throws validation_failed for both and for none, and for one that is malformed. */
 export function oneAddress({ email = '', phone = '' }: { email?: string; phone?: string }): Address {

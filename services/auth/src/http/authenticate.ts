@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
+import type { SigningKeys } from '../core/keys/signing-keys.ts'
+import type { Caller, LiveCaller } from '../core/sessions/caller.ts'
+import type { FindCaller } from '../core/sessions/find-callers.store.ts'
+import { type SessionLimits, whyEnded } from '../core/sessions/session-limits.ts'
+import { isBanned } from '../core/users/is-banned.ts'
+import type { User } from '../core/users/users.store.ts'
 import { NIL_UUID, UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
-import type { SigningKeys } from '../jwks/signing-keys.ts'
-import type { Caller, LiveCaller } from '../sessions/caller.ts'
-import type { FindCaller } from '../sessions/find-callers.store.ts'
-import { type SessionLimits, whyEnded } from '../sessions/session-limits.ts'
-import { isBanned } from '../users/is-banned.ts'
-import type { User } from '../users/users.store.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

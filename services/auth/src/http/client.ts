@@ -1,7 +1,7 @@
 import { limitKeyOfAddress, parseAddress, readTrustedHeader, type TrustedClient } from '@services/common/client-address'
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
-import type { Client } from '../sessions/start-session.ts'
+import type { Client } from '../core/sessions/start-session.ts'
 
 /** Longest user agent kept with a session; longer ones are cut, they are only shown. */
 const MAX_USER_AGENT = 512

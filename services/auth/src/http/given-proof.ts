@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Config } from '../config.ts'
-import type { GivenProof } from '../freshness/require-fresh.ts'
+import type { GivenProof } from '../core/freshness/require-fresh.ts'
 import { limitKeyOf } from './client.ts'
 import { Field } from './shapes.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
-import type { MailContext } from '../one-time-messages/link-mail.ts'
+import type { MailContext } from '../core/verification-messages/link-mail.ts'
 import { externalBase } from './external-base.ts'
 import { redirectTarget } from './redirect-target.ts'
 

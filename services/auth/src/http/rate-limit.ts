@@ -1,8 +1,9 @@
 import { ApiError } from '@services/common/errors'
 import type { FastifyRequest } from 'fastify'
-import type { Refusal } from '../audit/sign-in-attempt.ts'
+import { mailboxOf } from '../adapters/mail/email-address.ts'
 import type { Config } from '../config.ts'
-import { countGuarded, type Guard, type MailShare, openBudget, ownerKey } from '../limits/guards.ts'
+import type { Refusal } from '../core/audit/sign-in-attempt.ts'
+import { countGuarded, type Guard, type MailShare, openBudget, ownerKey } from '../core/limits/guards.ts'
 import {
   consume,
   countAll,
@@ -11,15 +12,14 @@ import {
   type Limiter,
   type LimiterDeps,
   openLimiter,
-} from '../limits/limiter.ts'
-import { createPasswordTries, type PasswordTries } from '../limits/password-tries.ts'
-import type { Rate } from '../limits/rate.ts'
-import { mailboxOf } from '../users/email-address.ts'
+} from '../core/limits/limiter.ts'
+import { createPasswordTries, type PasswordTries } from '../core/limits/password-tries.ts'
+import type { Rate } from '../core/limits/rate.ts'
 import { limitKeyOf } from './client.ts'
 
 /**
- * What a request is counted against; how counting works is said in limits/limiter.ts. Tries at passwords are counted their
- * own way, see limits/password-tries.ts.
+ * What a request is counted against; how counting works is said in core/limits/limiter.ts. Tries at passwords are counted their
+ * own way, see core/limits/password-tries.ts.
  */
 export interface Limits {
   /** Counts the request against its client address; nothing is limited without a trusted header. */

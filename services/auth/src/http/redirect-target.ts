@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isPermitted, type RedirectRules } from '../redirects/redirect-rules.ts'
+import { isPermitted, type RedirectRules } from '../core/redirects/redirect-rules.ts'
 
 /**
  * The first permitted one of header `redirect_to`, query `redirect_to` and `Referer`; else the site URL. Anything not

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
+import { findUserById, type User } from '../core/users/users.store.ts'
 import type { DB } from '../db/tables.ts'
 import { UUID } from '../db/uuid.ts'
 import { apiError } from '../errors.ts'
-import { findUserById, type User } from '../users/users.store.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

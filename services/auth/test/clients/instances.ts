@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedPostgres } from '@services/common/dev/embedded-postgres'
 import { startInbox } from '@services/common/dev/inbox'
-import { generateKeySet } from '../../src/jwks/keys-command.ts'
+import { generateKeySet } from '../../src/flows/commands/keys-command.ts'
 
 const AUTOCONFIRM = {
   AUTH_MAILER_AUTOCONFIRM: 'true',

@@ -1,6 +1,6 @@
 import { baseUrl, list, parsed, text, type Values, type Variables } from '@services/common/config'
 import ipaddr from 'ipaddr.js'
-import { SITE_NAMES } from '../sites/site-names.ts'
+import { SITE_NAMES } from '../ingest/sites/site-names.ts'
 import type { serverVariables } from './server.ts'
 
 export const importVariables = {

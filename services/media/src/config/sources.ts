@@ -1,5 +1,5 @@
 import { duration, integer, oneOf, parsed, type Values, type Variables } from '@services/common/config'
-import { LARGEST_SIDE } from '../transcode/hardening.ts'
+import { LARGEST_SIDE } from '../ffmpeg/hardening.ts'
 
 export const sourceVariables = {
   UPLOAD_AUTH: oneOf(['required', 'optional'], '`optional` lets anybody upload without a token, within tight limits.', {

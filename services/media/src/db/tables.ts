@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { Attribution } from '../clips/attribution.ts'
 import type { ErrorCode } from '../errors.ts'
-import type { MediaInfo } from '../probe/media-info.ts'
+import type { Attribution } from './attribution.ts'
+import type { MediaInfo } from './media-info.ts'
 
 /** The tables as Kysely sees them; `migrations/` is the truth. Times are written by the service, never by the server. */
 export interface DB {

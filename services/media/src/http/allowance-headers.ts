@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Allowance, allowancesOf, findAllowances, refuseOverAllowance } from '../core/tokens/allowance.ts'
 import type { Deps } from '../deps.ts'
-import { type Allowance, allowancesOf, findAllowances, refuseOverAllowance } from '../tokens/allowance.ts'
 
 /**
  * Says in headers what a token has left before this call, and refuses what cannot be accepted before its bytes are on

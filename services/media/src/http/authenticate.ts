@@ -2,11 +2,11 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Logger } from '@services/common/logger'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
+import { hashToken, isWellFormed } from '../core/tokens/api-token.ts'
+import type { RequestCounts } from '../core/tokens/request-counts.ts'
+import { type ApiToken, findLiveToken, noteTokenUse } from '../core/tokens/tokens.store.ts'
 import type { DB, Scope } from '../db/tables.ts'
 import { apiError } from '../errors.ts'
-import { hashToken, isWellFormed } from '../tokens/api-token.ts'
-import type { RequestCounts } from '../tokens/request-counts.ts'
-import { type ApiToken, findLiveToken, noteTokenUse } from '../tokens/tokens.store.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

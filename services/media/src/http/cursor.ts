@@ -1,6 +1,6 @@
 import { inDocument } from '@services/common/documented'
 import { Type } from 'typebox'
-import { invalidField } from '../clips/clip-fields.ts'
+import { invalidField } from '../core/clips/clip-fields.ts'
 
 /** Where a page of a list ends: the moment and the id of its last item. */
 export interface Place {

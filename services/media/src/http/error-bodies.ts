@@ -1,8 +1,8 @@
 import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler'
 import type { ApiError } from '@services/common/errors'
 import type { FastifyError } from 'fastify'
-import { StorageUnavailable } from '../blobs/storage-unavailable.ts'
 import { apiError, type ErrorCode } from '../errors.ts'
+import { StorageUnavailable } from '../store/blobs/storage-unavailable.ts'
 
 const CODES: Record<CommonFailure, ErrorCode> = {
   invalid_json: 'invalid_json',

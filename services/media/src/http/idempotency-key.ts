@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { ClipFields } from '../clips/clip-fields.ts'
+import type { ClipFields } from '../core/clips/clip-fields.ts'
 import { apiError } from '../errors.ts'
-import type { KeyedRequest } from '../idempotency/idempotency.store.ts'
+import type { KeyedRequest } from '../ingest/accept/idempotency.store.ts'
 
 /** The header of a caller with a token; without one there is nobody whose key it would be. Throws invalid_request. */
 export function readKey({ headers, apiToken }: FastifyRequest): string | undefined {

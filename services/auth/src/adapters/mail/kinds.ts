@@ -1,0 +1,86 @@
+import type { Metadata } from '../../db/tables.ts'
+
+/**
+ * The mails this service sends: one entry per kind with its default subject (specification, Events). Setting names are
+ * the kind in capitals: MAILER_SUBJECTS_MAGIC_LINK.
+ */
+export const NOTIFICATION_KINDS = {
+  password_changed_notification: { subject: 'Your password was changed' },
+  email_changed_notification: { subject: 'Your email address was changed' },
+  phone_changed_notification: { subject: 'Your phone number was changed' },
+  identity_linked_notification: { subject: 'A new sign-in method was linked to your account' },
+  identity_unlinked_notification: { subject: 'A sign-in method was removed from your account' },
+  mfa_factor_enrolled_notification: { subject: 'A new verification method was added to your account' },
+  mfa_factor_unenrolled_notification: { subject: 'A verification method was removed from your account' },
+  mfa_recovery_code_used_notification: { subject: 'A recovery code of your account was used' },
+} as const
+
+/** Sent unless they are switched off: nobody but a thief uses a recovery code without meaning to be told. */
+export const ON_BY_DEFAULT: readonly string[] = ['mfa_recovery_code_used_notification']
+
+export const MAIL_KINDS = {
+  invite: { subject: "You've been invited" },
+  confirmation: { subject: 'Confirm your email address' },
+  recovery: { subject: 'Reset your password' },
+  magic_link: { subject: 'Your sign-in link' },
+  email_change: { subject: 'Confirm your new email address' },
+  reauthentication: { subject: '{{ .Token }} is your verification code' },
+  ...NOTIFICATION_KINDS,
+} as const
+
+/** `type` of a mailed link, as GET /verify takes it. */
+export const LINK_TYPES = ['signup', 'invite', 'recovery', 'magiclink', 'email_change'] as const
+export type LinkType = (typeof LINK_TYPES)[number]
+
+export type MailKind = keyof typeof MAIL_KINDS
+export const ALL_KINDS = Object.keys(MAIL_KINDS) as MailKind[]
+
+export const isMailKind = (kind: string): kind is MailKind => Object.hasOwn(MAIL_KINDS, kind)
+
+export const settingName = (kind: string) => kind.toUpperCase()
+
+/** What every template may show. `Data` is the user's metadata, of which every value is the user's own choice. */
+interface CommonVariables {
+  SiteURL: string
+  Email: string
+  Data: Metadata
+}
+
+/** `Token` is the code to type in, `TokenHash` what `token_hash` of POST /verify takes: the token in the link. */
+export interface LinkVariables extends CommonVariables {
+  ConfirmationURL: string
+  Token: string
+  TokenHash: string
+  RedirectTo: string
+}
+
+/** Whether a password comes with a confirmation: chosen at the sign-up, dropped since others chose another one, or none. */
+export type PasswordState = 'chosen' | 'dropped' | ''
+
+/** The template variables of each kind (contract/auth-platform.md 5.1). */
+export interface MailVariables {
+  invite: LinkVariables
+  confirmation: LinkVariables & { Password: PasswordState }
+  recovery: LinkVariables
+  magic_link: LinkVariables
+  /** `SendingTo`: the address of this mail, the new or the current one. */
+  email_change: LinkVariables & { NewEmail: string; SendingTo: string }
+  reauthentication: CommonVariables & { Token: string }
+  password_changed_notification: CommonVariables
+  /** `Email` is the new address; the mail goes to the old one. */
+  email_changed_notification: CommonVariables & { OldEmail: string }
+  /** Numbers as they are stored: digits without `+`. */
+  phone_changed_notification: CommonVariables & { Phone: string; OldPhone: string }
+  identity_linked_notification: CommonVariables & { Provider: string }
+  identity_unlinked_notification: CommonVariables & { Provider: string }
+  mfa_factor_enrolled_notification: CommonVariables & { FactorType: string }
+  mfa_factor_unenrolled_notification: CommonVariables & { FactorType: string }
+  /** `Remaining`: how many codes are left. */
+  mfa_recovery_code_used_notification: CommonVariables & { Remaining: string }
+}
+
+/** What a template of the kind must mention at least one of: a mail without them is of no use to its reader. */
+export function neededFields(kind: MailKind): readonly string[] {
+  if (kind === 'reauthentication') return ['Token']
+  return Object.hasOwn(NOTIFICATION_KINDS, kind) ? [] : ['ConfirmationURL', 'Token', 'TokenHash']
+}

@@ -1,0 +1,54 @@
+import type { Metadata } from '../../db/tables.ts'
+
+export interface LocaleSettings {
+  /** Languages mails are written in, lower case. */
+  locales: readonly string[]
+  defaultLocale: string
+}
+
+/** BCP 47 as far as mails need it; also keeps out whatever could climb out of a path. */
+const TAG = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/
+
+export const isLocale = (text: string): boolean => TAG.test(text)
+
+/** A longer header is not a person's list of languages. */
+const MAX_HEADER_LENGTH = 500
+
+/**
+ * The language of a mail: `user_metadata.locale` (`de`, `de-DE`, `de_DE`), else the first of `Accept-Language` that mails
+ * are written in, else the default. Tags are shortened from the right until one fits (RFC 4647, section 3.4).
+ */
+export function pickLocale(
+  { locales, defaultLocale }: LocaleSettings,
+  from: { metadata?: Metadata; acceptLanguage?: string | undefined },
+): string {
+  const own = typeof from.metadata?.locale === 'string' ? [from.metadata.locale] : []
+  for (const wanted of [...own, ...acceptedLanguages(from.acceptLanguage ?? '')]) {
+    const found = lookUp(locales, wanted.slice(0, MAX_HEADER_LENGTH).toLowerCase().replaceAll('_', '-'))
+    if (found) return found
+  }
+  return defaultLocale
+}
+
+function lookUp(locales: readonly string[], wanted: string): string | undefined {
+  if (!isLocale(wanted)) return undefined
+  for (let tag = wanted; tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
+    if (locales.includes(tag)) return tag
+  }
+  return undefined
+}
+
+/** Languages of the header, best first; those with `q=0` are not wanted at all. */
+function acceptedLanguages(header: string): string[] {
+  return header
+    .slice(0, MAX_HEADER_LENGTH)
+    .split(',')
+    .map((range) => {
+      const [tag = '', ...parameters] = range.split(';').map((part) => part.trim())
+      const quality = parameters.find((parameter) => /^q=/i.test(parameter))?.slice(2) ?? '1'
+      return { tag, quality: Number(quality) }
+    })
+    .filter(({ quality }) => quality > 0)
+    .sort((a, b) => b.quality - a.quality)
+    .map(({ tag }) => tag)
+}

@@ -1,0 +1,122 @@
+// What a mail says: the template of one's own where there is one, the built-in one otherwise. The one rule: a template
+// that cannot be loaded or rendered never keeps a mail back. Built-in words: built-in/; syntax: template/.
+import type { Logger } from '@services/common/logger'
+import type { Config } from '../../config.ts'
+import { templateFailures } from '../../metrics.ts'
+import { builtInMail } from './built-in/layout.ts'
+import { WORDS, type Words } from './built-in/words.ts'
+import { htmlToText } from './html-to-text.ts'
+import type { MailKind } from './kinds.ts'
+import { createRemoteTemplates } from './remote-templates.ts'
+import { compileTemplate, LINK_SCHEMES, renderTemplate, type Template } from './template/template.ts'
+import type { TemplateVariables } from './template/values.ts'
+import { openTemplateSources } from './template-sources.ts'
+
+export interface RenderedMail {
+  subject: string
+  html: string
+  text: string
+}
+
+export interface MailTemplates {
+  render(kind: MailKind, locale: string | undefined, variables: object): Promise<RenderedMail>
+  /** Fetches the bodies behind URLs once, so that the first mail need not wait and a mistake shows at start. */
+  loadRemote(): Promise<void>
+}
+
+export interface TemplateDeps {
+  config: Pick<Config, 'siteUrl' | 'mail'>
+  now: () => Date
+  log: Logger
+}
+
+/** Reads template files; throws a ConfigError that lists the broken ones. */
+export function openMailTemplates({ config, now, log }: TemplateDeps): MailTemplates {
+  const { mail } = config
+  const sources = openTemplateSources(config)
+  const failures = templateFailures()
+  const failed = (kind: MailKind, locale: string, reason: string) => {
+    failures.add(1, { kind, locale })
+    log.error(
+      { kind, locale, reason },
+      'mail template cannot be used; the last good or the built-in one is sent instead',
+    )
+  }
+  const remote = createRemoteTemplates({ urls: sources.urls, config: mail, now, failed })
+  const builtInTemplates = compileBuiltIns(mail.defaultLocale)
+
+  const ownBody = async (kind: MailKind, locale: string) =>
+    sources.file(kind, locale) ?? (await remote.body(kind, locale)) ?? remote.body(kind, mail.defaultLocale)
+
+  return {
+    async render(kind, wanted, variables) {
+      const locale = wanted && mail.locales.includes(wanted) ? wanted : mail.defaultLocale
+      const builtIn = builtInTemplates(kind, locale)
+      const values = { ...variables } as TemplateVariables
+      const own = { subject: mail.subjects[kind], html: await ownBody(kind, locale) }
+      const tryOwn = <Result>(render: () => Result): Result | undefined => {
+        try {
+          return render()
+        } catch (error) {
+          failed(kind, locale, (error as Error).message)
+          return undefined
+        }
+      }
+      const { subject, html } = own
+      const ownSubject = subject && tryOwn(() => renderTemplate(subject, values))
+      const ownHtml = html && tryOwn(() => renderTemplate(html, values, schemesOf(config.siteUrl, values)))
+      return {
+        subject: oneLine(ownSubject ?? renderTemplate(builtIn.subject, values)),
+        html: ownHtml ?? renderTemplate(builtIn.html, values, schemesOf(config.siteUrl, values)),
+        text: ownHtml === undefined ? renderTemplate(builtIn.text, values) : htmlToText(ownHtml),
+      }
+    },
+    async loadRemote() {
+      for (const [kind, from] of Object.entries(sources.origins)) log.info({ kind, from }, 'mail template of its own')
+      await Promise.all([...sources.urls.keys()].map((kind) => remote.body(kind, mail.defaultLocale)))
+    },
+  }
+}
+
+interface BuiltIn {
+  subject: Template
+  html: Template
+  text: Template
+}
+
+/** Compiles each at its first use; a language without built-in words gets those of the default language, at last English. */
+function compileBuiltIns(defaultLocale: string): (kind: MailKind, locale: string) => BuiltIn {
+  const compiled = new Map<string, BuiltIn>()
+  return (kind, locale) => {
+    const language = [locale, locale.split('-')[0] as string, defaultLocale].find((tag) => WORDS[tag]) ?? 'en'
+    const key = `${kind} ${language}`
+    const known = compiled.get(key)
+    if (known) return known
+    const words = WORDS[language] as Words
+    const source = builtInMail(language, words.mails[kind], words)
+    const made = {
+      subject: compileTemplate(source.subject, 'text'),
+      html: compileTemplate(source.html, 'html'),
+      text: compileTemplate(source.text, 'text'),
+    }
+    compiled.set(key, made)
+    return made
+  }
+}
+
+/** Beside the usual schemes those of the site and of the permitted target: apps have their own (`myapp://`). */
+function schemesOf(siteUrl: string, { RedirectTo }: TemplateVariables): ReadonlySet<string> {
+  const urls = [siteUrl, RedirectTo].filter((url) => typeof url === 'string' && URL.canParse(url)) as string[]
+  return new Set([...LINK_SCHEMES, ...urls.map((url) => new URL(url).protocol.slice(0, -1))])
+}
+
+/** Header injection: a subject is one line. Longer ones are cut: metadata may have kilobytes. */
+const MAX_SUBJECT_LENGTH = 250
+
+export function oneLine(text: string): string {
+  const line = text
+    .toWellFormed()
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+  return line.length > MAX_SUBJECT_LENGTH ? `${line.slice(0, MAX_SUBJECT_LENGTH).toWellFormed()}…` : line
+}

@@ -1,0 +1,70 @@
+import type { Config } from '../../config.ts'
+import { checkBody } from './check-template.ts'
+import { fetchTemplate } from './fetch-template.ts'
+import type { MailKind } from './kinds.ts'
+import type { Template } from './template/template.ts'
+import { forLocale } from './template-sources.ts'
+
+export interface RemoteTemplates {
+  /** The body, fresh or the last good one; undefined while there is none. */
+  body(kind: MailKind, locale: string): Promise<Template | undefined>
+}
+
+export interface RemoteDeps {
+  urls: ReadonlyMap<MailKind, string>
+  config: Pick<Config['mail'], 'templateMaxBytes' | 'templateMaxAgeSeconds' | 'templateRetrySeconds'>
+  now: () => Date
+  /** Called for every load that failed. */
+  failed(kind: MailKind, locale: string, reason: string): void
+}
+
+interface Entry {
+  template?: Template
+  loadedAt: number
+  triedAt: number
+  loading?: Promise<void> | undefined
+}
+
+/**
+ * Bodies fetched from URLs. Younger than MAILER_TEMPLATE_MAX_AGE they are used as they are; older ones are loaded again
+ * before the next mail, at most once per MAILER_TEMPLATE_RETRY_INTERVAL while that fails. Loads at once are one load.
+ */
+export function createRemoteTemplates(deps: RemoteDeps): RemoteTemplates {
+  const entries = new Map<string, Entry>()
+  return {
+    async body(kind, locale) {
+      const url = deps.urls.get(kind)
+      if (!url) return undefined
+      const address = forLocale(url, locale)
+      // One body for all languages is one entry.
+      const key = `${kind} ${address}`
+      const entry = entries.get(key) ?? { loadedAt: 0, triedAt: 0 }
+      entries.set(key, entry)
+      if (isDue(deps, entry)) {
+        entry.loading ??= load(deps, entry, kind, locale, address).finally(() => {
+          entry.loading = undefined
+        })
+        await entry.loading
+      }
+      return entry.template
+    },
+  }
+}
+
+function isDue({ now, config }: RemoteDeps, { template, loadedAt, triedAt, loading }: Entry): boolean {
+  if (loading) return true
+  const time = now().getTime()
+  const isFresh = template && time - loadedAt < config.templateMaxAgeSeconds * 1000
+  return !isFresh && time - triedAt >= config.templateRetrySeconds * 1000
+}
+
+async function load(deps: RemoteDeps, entry: Entry, kind: MailKind, locale: string, url: string): Promise<void> {
+  try {
+    entry.template = checkBody(await fetchTemplate(url, deps.config.templateMaxBytes), kind)
+    entry.loadedAt = deps.now().getTime()
+  } catch (error) {
+    deps.failed(kind, locale, (error as Error).message)
+  } finally {
+    entry.triedAt = deps.now().getTime()
+  }
+}

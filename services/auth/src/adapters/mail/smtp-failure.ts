@@ -1,0 +1,40 @@
+import { PermanentFailure } from '@services/common/queue'
+import { TemporaryFailure } from '../delivery-failures.ts'
+
+/** What nodemailer tells about a failure. */
+export interface SmtpError {
+  code?: string
+  command?: string
+  responseCode?: number
+  response?: string
+  /** Of the system call that failed. */
+  syscall?: string
+}
+
+/**
+ * What may be logged and shown of a failure: servers quote the recipient in their answers, nodemailer keeps it beside them.
+ * RFC 5321 4.2.1: 5yz is permanent; at RCPT and DATA it is about this recipient or message, not about the connection.
+ */
+export function toFailure(error: unknown): Error {
+  const { command, responseCode } = error as SmtpError
+  const isRefusedForGood = (responseCode ?? 0) >= 500 && /^(RCPT|DATA)/.test(command ?? '')
+  const words = explainSmtpError(error as SmtpError)
+  return isRefusedForGood ? new PermanentFailure(words) : new TemporaryFailure(words)
+}
+
+/** A failure in words, without anything the server said but its code. */
+export function explainSmtpError({ code, command = '', responseCode, syscall }: SmtpError): string {
+  const answer = responseCode ? ` (${responseCode})` : ''
+  if (code === 'EAUTH') return `mail server: it refused the user name or password${answer}`
+  if (code === 'ENOAUTH') return 'mail server: it wants a user name and password'
+  if (code === 'ETLS' || command === 'STARTTLS') return `mail server: TLS failed${answer}`
+  if (code === 'EDNS') return 'mail server: its name cannot be resolved'
+  if (/^RCPT/.test(command) && responseCode) return `mail server: it refused the recipient${answer}`
+  if (/^MAIL/.test(command) && responseCode) return `mail server: it refused the sender${answer}`
+  if (/^DATA/.test(command) && responseCode) return `mail server: it refused the message${answer}`
+  if (responseCode) return `mail server: it answered ${responseCode}`
+  if (code === 'ETIMEDOUT') return 'mail server: it does not answer in time'
+  if (syscall === 'connect') return 'mail server: it cannot be reached'
+  if (code === 'ESOCKET' && !syscall) return 'mail server: TLS failed'
+  return `mail server: the connection failed or broke${code ? ` (${code})` : ''}`
+}

@@ -1,0 +1,86 @@
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { ConfigError } from '@services/common/config'
+import type { Config } from '../../config.ts'
+import { checkBody } from './check-template.ts'
+import { ALL_KINDS, type MailKind, settingName } from './kinds.ts'
+import type { Template } from './template/template.ts'
+
+/** Where the body of a kind comes from; `{locale}` in it stands for the language of the mail. */
+export type TemplateSource = { from: 'file'; path: string } | { from: 'url'; url: string }
+
+export interface TemplateSources {
+  /** The kinds whose body is fetched, by their URL. */
+  urls: ReadonlyMap<MailKind, string>
+  /** Bodies read from files; the default language's stands in for one that has no file. */
+  file(kind: MailKind, locale: string): Template | undefined
+  /** Which kinds come from where, for the log. */
+  origins: Readonly<Record<string, TemplateSource['from']>>
+}
+
+type SourceConfig = Pick<Config, 'siteUrl' | 'mail'>
+
+/**
+ * Resolves MAILER_TEMPLATES_* and reads the files among them, in all languages there are. Throws one ConfigError that
+ * lists every template that is missing, too large or broken.
+ */
+export function openTemplateSources(config: SourceConfig): TemplateSources {
+  const problems: string[] = []
+  const urls = new Map<MailKind, string>()
+  const files = new Map<string, Template>()
+  const origins: Record<string, TemplateSource['from']> = {}
+  for (const kind of ALL_KINDS) {
+    const setting = config.mail.templates[kind]
+    if (!setting) continue
+    try {
+      const source = sourceOf(setting, config)
+      origins[kind] = source.from
+      if (source.from === 'url') urls.set(kind, source.url)
+      else readFiles(source.path, kind, config, files)
+    } catch (error) {
+      problems.push(`AUTH_MAILER_TEMPLATES_${settingName(kind)} ${(error as Error).message}`)
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  const { defaultLocale } = config.mail
+  return {
+    urls,
+    origins,
+    file: (kind, locale) => files.get(keyOf(kind, locale)) ?? files.get(keyOf(kind, defaultLocale)),
+  }
+}
+
+export const forLocale = (setting: string, locale: string) => setting.replaceAll('{locale}', locale)
+
+const keyOf = (kind: MailKind, locale: string) => `${kind} ${locale}`
+
+/** A URL, else a file that exists, else an address on the site (contract/auth-platform.md 5.5). */
+function sourceOf(setting: string, { siteUrl, mail }: SourceConfig): TemplateSource {
+  if (/^https?:\/\//i.test(setting)) {
+    if (!URL.canParse(setting)) throw new Error('is not a valid URL')
+    return { from: 'url', url: setting }
+  }
+  if (isFile(resolve(forLocale(setting, mail.defaultLocale)))) return { from: 'file', path: resolve(setting) }
+  if (!/^https?:\/\//i.test(siteUrl)) throw new Error('is no file, and the site is not on the web')
+  return { from: 'url', url: `${siteUrl.replace(/\/+$/, '')}/${setting.replace(/^\/+/, '')}` }
+}
+
+const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+
+function readFiles(path: string, kind: MailKind, { mail }: SourceConfig, into: Map<string, Template>): void {
+  const locales = path.includes('{locale}') ? mail.locales : [mail.defaultLocale]
+  for (const locale of locales) {
+    const file = forLocale(path, locale)
+    if (!isFile(file)) continue
+    try {
+      into.set(keyOf(kind, locale), checkBody(readBounded(file, mail.templateMaxBytes), kind))
+    } catch (error) {
+      throw new Error(`(${locale}): ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`)
+    }
+  }
+}
+
+function readBounded(file: string, maxBytes: number): string {
+  if (statSync(file).size > maxBytes) throw new Error(`is larger than ${maxBytes} bytes`)
+  return readFileSync(file, 'utf8')
+}

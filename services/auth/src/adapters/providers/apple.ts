@@ -1,0 +1,56 @@
+import type { JWTPayload } from 'jose'
+import type { Metadata } from '../../db/tables.ts'
+import { type ExternalAccount, type OAuth2Provider, onlyEmail } from './provider.ts'
+
+const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
+
+/** https://developer.apple.com/documentation/signinwithapplerestapi; the secret is a JWT the operator has made (README). */
+export const apple: OAuth2Provider = {
+  protocol: 'oauth2',
+  endpoints: (base = 'https://appleid.apple.com') => ({
+    authorize: `${base}/auth/authorize`,
+    token: `${base}/auth/token`,
+    api: base,
+    idTokens: { jwks: `${base}/auth/keys`, isIssuer: (issuer) => issuer === base || ISSUERS.includes(issuer) },
+  }),
+  scopes: ['email', 'name'],
+  takesScopes: false,
+  takesParameters: false,
+  clientAuthentication: 'post',
+  idToken: 'always',
+  // Apple refuses to put what these scopes ask for into an address.
+  authorizeParameters: () => ({ response_mode: 'form_post' }),
+  tokenParameters: ({ secret }) => ({ secret }),
+  identify({ idToken = {}, callback }) {
+    const account = accountOfIdToken(idToken)
+    const name = nameIn(callback.user)
+    return { ...account, claims: { ...account.claims, name, full_name: name } }
+  },
+  accountOfIdToken,
+}
+
+function accountOfIdToken(claims: JWTPayload): ExternalAccount {
+  const { sub, iss, email, email_verified, is_private_email, auth_time, transfer_sub } = claims
+  const custom: Metadata = { is_private_email: asBoolean(is_private_email), auth_time, transfer_sub }
+  return {
+    sub,
+    // Left out it means yes; accounts that a school or a company manages can have one that is not.
+    emails: onlyEmail(email, asBoolean(email_verified) !== false),
+    claims: { iss, custom_claims: custom },
+  }
+}
+
+/** Booleans are text in some of its tokens. */
+const asBoolean = (claim: unknown): boolean | undefined =>
+  claim === undefined ? undefined : claim === true || claim === 'true'
+
+/** Told once, at the first sign-in, by the browser: good for a name, not for an address. */
+function nameIn(user: string | undefined): string | undefined {
+  if (!user) return undefined
+  try {
+    const { firstName, lastName } = JSON.parse(user).name
+    return [firstName, lastName].filter((part) => typeof part === 'string' && part !== '').join(' ')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,63 @@
+import { isStorable } from '@services/common/storable'
+import type { Metadata } from '../../db/tables.ts'
+import { isEmail } from '../mail/email-address.ts'
+import type { ExternalAccount, ExternalEmail } from './provider.ts'
+
+/** An account of which nothing is believed but what has been looked at. */
+export interface CleanAccount {
+  sub: string
+  /** In lower case. */
+  emails: ExternalEmail[]
+  claims: Metadata
+}
+
+const MAX_SUB_LENGTH = 255
+const MAX_EMAILS = 50
+const MAX_CLAIM_BYTES = 2048
+/** Claims are copied to the user's metadata, which access tokens carry. */
+const MAX_CLAIMS_BYTES = 8 * 1024
+
+/** Throws where the provider gave no id, or one that is none. Claims without a value, or too large, are left out. */
+export function cleanAccount({ sub, emails, claims }: ExternalAccount): CleanAccount {
+  const id = typeof sub === 'number' && Number.isSafeInteger(sub) ? String(sub) : sub
+  if (typeof id !== 'string' || id === '' || id.length > MAX_SUB_LENGTH || !isStorable(id)) {
+    throw new Error('the provider gave no id of the account')
+  }
+  const known = emails
+    .slice(0, MAX_EMAILS)
+    .map(({ email, verified, primary }) => ({
+      email: String(email),
+      verified: verified === true,
+      primary: primary === true,
+    }))
+    // As the provider wrote it: in lower case U+212A is a k, and the address somebody else's.
+    .filter(({ email }) => isEmail(email))
+    .map((known) => ({ ...known, email: known.email.toLowerCase() }))
+  return { sub: id, emails: known, claims: cleanClaims(claims) }
+}
+
+function cleanClaims(claims: Metadata): Metadata {
+  let room = MAX_CLAIMS_BYTES
+  const kept: Metadata = {}
+  for (const [name, value] of Object.entries(claims)) {
+    if (value === null || value === '' || !isStorable(value)) continue
+    const json = JSON.stringify(value, withoutLongNumbers)
+    if (json === undefined || json === '{}') continue
+    const bytes = Buffer.byteLength(json)
+    if (bytes > MAX_CLAIM_BYTES || bytes > room) continue
+    room -= bytes
+    kept[name] = JSON.parse(json)
+  }
+  return kept
+}
+
+/** PostgreSQL writes 1e308 with all its digits; what is longer still, JSON writes as null. */
+const withoutLongNumbers = (_key: string, value: unknown) =>
+  typeof value === 'number' && /e|Infinity/.test(String(value)) ? undefined : value
+
+/** The address that stands for the account: a verified one where there is one, of those the one the provider prefers. */
+export function primaryEmail({ emails }: Pick<CleanAccount, 'emails'>): ExternalEmail | undefined {
+  const verified = emails.filter((email) => email.verified)
+  const candidates = verified.length > 0 ? verified : emails
+  return candidates.find(({ primary }) => primary) ?? candidates.at(-1)
+}

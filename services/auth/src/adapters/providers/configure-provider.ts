@@ -1,0 +1,43 @@
+import type { ExternalProviderSettings } from '../../config/external-providers.ts'
+import { createEndpoints } from './endpoints.ts'
+import { createIdTokenVerifier } from './id-token.ts'
+import { createOAuth1Client } from './oauth1-client.ts'
+import { createOAuth2Client } from './oauth2-client.ts'
+import type { Provider } from './provider.ts'
+import { createIdTokenReader, type IdTokenReader } from './read-id-token.ts'
+import type { SignInClient } from './sign-in-client.ts'
+
+export interface ConfiguredProvider {
+  name: string
+  settings: ExternalProviderSettings
+  client: SignInClient
+  /** Where applications may bring id_tokens of the provider's. */
+  idTokens: IdTokenReader | undefined
+}
+
+export type Configure = (name: string, settings: ExternalProviderSettings, provider: Provider) => ConfiguredProvider
+
+/**
+ * Sets providers up as the operator described them; they share the keys of id_tokens. `withinMs`: longest time the requests of
+ * one step of a sign-in may take together.
+ */
+export function createConfigure(iosBundleId: string | undefined, withinMs: number): Configure {
+  const verifyIdToken = createIdTokenVerifier(withinMs)
+  return (name, settings, provider) => {
+    const { clientIds, secret, redirectUri, url: base } = settings
+    if (provider.protocol === 'oauth1') {
+      const client = createOAuth1Client(provider, { clientIds, secret, redirectUri, base, withinMs })
+      return { name, settings, client, idTokens: undefined }
+    }
+    const endpointsOf = createEndpoints(provider, base, withinMs)
+    const audiences = [...clientIds, ...(name === 'apple' && iosBundleId ? [iosBundleId] : [])]
+    // Facebook's application hands out tokens without one.
+    const skipNonceCheck = settings.skipNonceCheck || name === 'facebook'
+    return {
+      name,
+      settings,
+      client: createOAuth2Client(provider, { clientIds, secret, redirectUri, withinMs }, endpointsOf, verifyIdToken),
+      idTokens: createIdTokenReader(provider, { audiences, skipNonceCheck }, endpointsOf, verifyIdToken),
+    }
+  }
+}

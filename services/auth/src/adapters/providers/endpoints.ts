@@ -1,0 +1,65 @@
+import { allowInsecureRequests, customFetch, discovery, type ServerMetadata } from 'openid-client'
+import { apiError } from '../../errors.ts'
+import { boundedFetch } from './far-side.ts'
+import type { Endpoints, OAuth2Provider } from './provider.ts'
+
+/** How long a provider's description of itself stays good. */
+const KEPT_MS = 60 * 60 * 1000
+/** After a failure the last one serves on, where there is one, and the provider is asked again after this time. */
+const ASKED_AGAIN_AFTER_MS = 30 * 1000
+
+export type EndpointsOf = () => Promise<Endpoints>
+
+/**
+ * Gives a provider's addresses: as its file has them, or as the provider describes itself (OpenID Connect Discovery 1.0).
+ * Throws provider_unavailable when it was never reached.
+ */
+export function createEndpoints(provider: OAuth2Provider, base: string | undefined, withinMs: number): EndpointsOf {
+  const endpoints = provider.endpoints(base)
+  if (!('discover' in endpoints)) return async () => endpoints
+  const { discover: issuer } = endpoints
+  let known: { endpoints: Endpoints; until: number } | undefined
+  let asking: Promise<Endpoints> | undefined
+  const ask = async () => {
+    try {
+      const found = await discover(issuer, withinMs)
+      known = { endpoints: found, until: Date.now() + KEPT_MS }
+      return found
+    } catch (cause) {
+      if (!known) throw apiError('provider_unavailable', { cause, retryAfterSeconds: 5 })
+      known.until = Date.now() + ASKED_AGAIN_AFTER_MS
+      return known.endpoints
+    } finally {
+      asking = undefined
+    }
+  }
+  return async () => {
+    if (known && known.until > Date.now()) return known.endpoints
+    asking ??= ask()
+    return asking
+  }
+}
+
+async function discover(issuer: string, withinMs: number): Promise<Endpoints> {
+  const server = await readDescription(issuer, withinMs)
+  const { authorization_endpoint: authorize, token_endpoint: token, jwks_uri: jwks, userinfo_endpoint: api } = server
+  if (!isWebAddress(authorize) || !isWebAddress(token) || !isWebAddress(jwks) || (api && !isWebAddress(api))) {
+    throw new Error('the description of the provider lacks an address')
+  }
+  const isOurs = (found: string) => found === server.issuer
+  return { issuer: server.issuer, authorize, token, api: api ?? '', idTokens: { jwks, isIssuer: isOurs } }
+}
+
+/** The library looks at nothing of a description but whose it is. */
+const isWebAddress = (value: unknown): value is string =>
+  typeof value === 'string' && /^https?:$/.test(URL.parse(value)?.protocol ?? '')
+
+/** What a provider says of itself at its well-known address; only if it is by that issuer. */
+export async function readDescription(issuer: string, withinMs: number): Promise<ServerMetadata> {
+  const fetchOnce = boundedFetch(withinMs)
+  const config = await discovery(new URL(issuer), 'unused', undefined, undefined, {
+    [customFetch]: (url, init) => fetchOnce(url, init as RequestInit),
+    execute: issuer.startsWith('http:') ? [allowInsecureRequests] : [],
+  })
+  return config.serverMetadata()
+}

@@ -1,0 +1,159 @@
+import type { ExternalProvider, ExternalProviderSettings } from '../../config/external-providers.ts'
+import type { Config } from '../../config.ts'
+import { apiError } from '../../errors.ts'
+import { apple } from './apple.ts'
+import { azure } from './azure.ts'
+import { bitbucket } from './bitbucket.ts'
+import type { ConfiguredProvider } from './configure-provider.ts'
+import { discord } from './discord.ts'
+import { facebook } from './facebook.ts'
+import { SIGN_IN_WITHIN_MS } from './far-side.ts'
+import { figma } from './figma.ts'
+import { github } from './github.ts'
+import { gitlab } from './gitlab.ts'
+import { google } from './google.ts'
+import { keycloak } from './keycloak.ts'
+import { linkedin } from './linkedin.ts'
+import { notion } from './notion.ts'
+import { oidcProvider } from './oidc.ts'
+import type { Provider } from './provider.ts'
+import { readUnverified } from './readable-id-token.ts'
+import { slack } from './slack.ts'
+import { snapchat } from './snapchat.ts'
+import { spotify } from './spotify.ts'
+import { twitch } from './twitch.ts'
+import { twitter } from './twitter.ts'
+import { workos } from './workos.ts'
+
+/** A new one: copy a file, list it here and name it in EXTERNAL_PROVIDERS (../config/external-providers.ts). */
+export const PROVIDERS: Record<ExternalProvider, Provider> = {
+  apple,
+  azure,
+  bitbucket,
+  discord,
+  facebook,
+  figma,
+  github,
+  gitlab,
+  google,
+  keycloak,
+  linkedin,
+  notion,
+  slack,
+  snapchat,
+  spotify,
+  twitch,
+  twitter,
+  workos,
+}
+
+interface GivenByName {
+  name: string
+  issuer: string
+  clientId: string
+  idToken: string
+  now: Date
+}
+
+const CUSTOM = 'custom:'
+
+export interface Providers {
+  /** The provider of this name, in any case; the operator's own also as `custom:<name>`. Throws validation_failed for an unknown one and one that is off. */
+  find(name: string): ConfiguredProvider
+  /**
+   * The provider whose id_tokens these are, by its name or by issuer and client; undefined where there is none. Providers are
+   * asked for their issuer only where the token could be good, else it throws.
+   */
+  findByIdToken(token: GivenByName): Promise<ConfiguredProvider | undefined>
+  /** Which browsers can be sent to, by name: the eighteen, and the operator's own where they are on. */
+  enabled(): Record<string, boolean>
+}
+
+/**
+ * `withinMs`: longest time the requests of one step of a sign-in may take together. Where no provider is on, nothing of what
+ * speaks to them is loaded: 2 MiB of an idle service (measured).
+ */
+export async function createProviders(
+  { providers, ownProviders, external }: Pick<Config, 'providers' | 'ownProviders' | 'external'>,
+  withinMs = SIGN_IN_WITHIN_MS,
+): Promise<Providers> {
+  const known = new Map<string, readonly [ExternalProviderSettings, Provider]>([
+    ...Object.entries(PROVIDERS).map(([name, provider]) => {
+      return [name, [providers[name as ExternalProvider], provider]] as const
+    }),
+    ...Object.entries(ownProviders).map(([name, settings]) => [name, [settings, oidcProvider(settings)]] as const),
+  ])
+  const enabled = [...known].filter(([name, [settings]]) => settings.enabled && !lackingAtAll(name, settings))
+  const configured = new Map<string, ConfiguredProvider>()
+  if (enabled.length > 0) {
+    const { createConfigure } = await import('./configure-provider.ts')
+    const configure = createConfigure(external.iosBundleId, withinMs)
+    for (const [name, [settings, provider]] of enabled) configured.set(name, configure(name, settings, provider))
+  }
+
+  /** As the client's types know providers that are none of the built-in ones. */
+  const nameIn = (typed: string) => {
+    const name = typed.toLowerCase()
+    const own = name.startsWith(CUSTOM) ? name.slice(CUSTOM.length) : ''
+    return Object.hasOwn(ownProviders, own) ? own : name
+  }
+
+  return {
+    find: (typed) => {
+      const name = nameIn(typed)
+      const [settings] = known.get(name) ?? []
+      if (!settings) throw unsupported(`Provider ${typed.slice(0, 50)} could not be found`)
+      const found = configured.get(name)
+      const what = lacking(name, settings)
+      if (!found || what) throw unsupported(what ?? 'provider is not enabled')
+      return found
+    },
+    async findByIdToken({ name: typed, issuer, clientId, idToken, now }) {
+      const name = nameIn(typed)
+      if (name.startsWith(CUSTOM)) return undefined
+      if (name !== '' && !name.includes(':')) {
+        if (known.has(name) && !configured.has(name)) throw disabled(name)
+        return configured.get(name)
+      }
+      readUnverified(idToken, now)
+      for (const provider of configured.values()) {
+        const isMeant = typed !== '' || provider.settings.clientIds.includes(clientId)
+        if (isMeant && (await provider.idTokens?.isIssuer(typed || issuer).catch(() => false))) return provider
+      }
+      return undefined
+    },
+    enabled: () => {
+      const all = Object.entries(providers).map(([name, settings]) => [name, !lacking(name, settings)] as const)
+      const own = Object.keys(ownProviders).filter((name) => !lacking(name, ownProviders[name] as Settings))
+      return Object.fromEntries([...all, ...own.map((name) => [name, true] as const)])
+    },
+  }
+}
+
+/** Says who is meant by the issuer, as the reference does. */
+function disabled(name: string) {
+  const provider = PROVIDERS[name as ExternalProvider]
+  const endpoints = provider?.protocol === 'oauth2' ? provider.endpoints(undefined) : undefined
+  const issuer = endpoints && ('discover' in endpoints ? endpoints.discover : (endpoints.issuer ?? ''))
+  return apiError('provider_disabled', { message: `Provider (issuer "${issuer ?? ''}") is not enabled` })
+}
+
+/** Of a provider: `issuer` only of the operator's own. */
+type Settings = ExternalProviderSettings & { issuer?: string }
+
+/** What an id_token could not be told to be for us without: native applications need no more of a provider. */
+function lackingAtAll(name: string, { clientIds, url, issuer }: Settings): string | undefined {
+  if (clientIds.length === 0) return 'missing OAuth client ID'
+  if (name === 'keycloak' && url === undefined) return 'unable to find URL for the Keycloak provider'
+  return issuer === '' ? 'missing issuer' : undefined
+}
+
+/** What a browser could not be sent there without. */
+function lacking(name: string, settings: Settings): string | undefined {
+  if (!settings.enabled) return 'provider is not enabled'
+  if (settings.secret === '') return lackingAtAll(name, settings) ?? 'missing OAuth secret'
+  if (settings.redirectUri === '') return lackingAtAll(name, settings) ?? 'missing redirect URI'
+  return lackingAtAll(name, settings)
+}
+
+const unsupported = (why: string) => apiError('validation_failed', { message: `Unsupported provider: ${why}` })

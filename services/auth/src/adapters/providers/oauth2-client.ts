@@ -1,0 +1,183 @@
+// Signing in by OAuth 2.0 and OpenID Connect. The protocol is openid-client's; ours is what providers do beside it: token
+// answers RFC 6749 does not know (`standardised`) and id_tokens whose issuer has more than one name (./id-token.ts).
+import type { JWTPayload } from 'jose'
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  Configuration,
+  calculatePKCECodeChallenge,
+  customFetch,
+  fetchProtectedResource,
+} from 'openid-client'
+import { apiError } from '../../errors.ts'
+import { cleanAccount } from './clean-account.ts'
+import { clientAuthentication } from './client-authentication.ts'
+import type { EndpointsOf } from './endpoints.ts'
+import { boundedFetch, type FarFetch } from './far-side.ts'
+import { farSideFailed } from './far-side-failure.ts'
+import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
+import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
+import type { SignInClient, SignInSecrets } from './sign-in-client.ts'
+
+export interface OAuth2Settings {
+  /** The first one is ours in a browser; id_tokens may be for any. */
+  clientIds: readonly string[]
+  secret: string
+  redirectUri: string
+  /** Longest time the requests of one step may take together. */
+  withinMs: number
+}
+
+export function createOAuth2Client(
+  provider: OAuth2Provider,
+  settings: OAuth2Settings,
+  endpointsOf: EndpointsOf,
+  verifyIdToken: VerifyIdToken,
+): SignInClient {
+  const [clientId = ''] = settings.clientIds
+  const client = { id: clientId, secret: settings.secret }
+
+  function configure({ issuer = settings.redirectUri, authorize, token }: Endpoints): Configuration {
+    const server = { issuer, authorization_endpoint: authorize, token_endpoint: token }
+    const authentication = clientAuthentication(provider.clientAuthentication, client)
+    const config = new Configuration(server, clientId, settings.secret, authentication)
+    if ([authorize, token].some((url) => url.startsWith('http:'))) allowInsecureRequests(config)
+    return config
+  }
+
+  /** The token endpoint's answer, whole. */
+  async function exchange(
+    config: Configuration,
+    farFetch: FarFetch,
+    callback: Readonly<Record<string, string>>,
+    verifier: string | undefined,
+  ): Promise<ProviderJson> {
+    let answer: ProviderJson
+    config[customFetch] = async (url, init) => {
+      const response = await farFetch(url, init as RequestInit)
+      answer = parseTokenAnswer(await response.text())
+      return Response.json(standardised(answer), { status: response.status })
+    }
+    const returned = new URL(settings.redirectUri)
+    for (const name of ['code', 'state', 'iss']) {
+      if (callback[name] !== undefined) returned.searchParams.set(name, callback[name])
+    }
+    await authorizationCodeGrant(
+      config,
+      returned,
+      { expectedState: callback.state as string, ...(verifier && { pkceCodeVerifier: verifier }) },
+      provider.tokenParameters?.(client),
+    )
+    config[customFetch] = (url, init) => farFetch(url, init as RequestInit)
+    return answer
+  }
+
+  async function checkIdToken(
+    endpoints: Endpoints,
+    answer: ProviderJson,
+    { nonce }: SignInSecrets,
+    now: Date,
+  ): Promise<JWTPayload | undefined> {
+    const { idTokens } = endpoints
+    const idToken: unknown = answer.id_token
+    if (!provider.idToken || !idTokens) return undefined
+    if (typeof idToken !== 'string') {
+      if (provider.idToken === 'always') throw new Error('no OIDC ID token present in response')
+      return undefined
+    }
+    const claims = await verifyIdToken(idToken, {
+      rules: idTokens,
+      audiences: [clientId],
+      secret: settings.secret,
+      now,
+    })
+    if (nonce !== undefined && claims.nonce !== nonce) throw new Error('the id_token answers another sign-in')
+    if (!matchesAccessToken(idToken, claims, answer.access_token)) throw new Error('the id_token has another at_hash')
+    return claims
+  }
+
+  return {
+    asksFirst: false,
+    async begin({ state, scopes, parameters, random }) {
+      const endpoints = await endpointsOf()
+      const verifier = provider.pkce ? random(32).toString('base64url') : undefined
+      const passedOn = provider.takesParameters === false ? {} : parameters
+      const nonce = provider.idToken ? passedOn.nonce || random(16).toString('base64url') : undefined
+      const scope = [...provider.scopes, ...(provider.takesScopes === false ? [] : splitScopes(scopes))].join(' ')
+      const url = buildAuthorizationUrl(configure(endpoints), {
+        ...passedOn,
+        ...provider.authorizeParameters?.(parameters),
+        redirect_uri: settings.redirectUri,
+        state,
+        ...(scope && { scope }),
+        ...(nonce && { nonce }),
+        ...(verifier && {
+          code_challenge: await calculatePKCECodeChallenge(verifier),
+          code_challenge_method: 'S256',
+        }),
+      })
+      return { url: url.href, secrets: { verifier, nonce } }
+    },
+
+    async finish(callback, secrets, now) {
+      const { code } = callback
+      if (!code) throw apiError('bad_oauth_callback', { message: 'OAuth callback with missing authorization code' })
+      const farFetch = boundedFetch(settings.withinMs)
+      const endpoints = await endpointsOf()
+      const config = configure(endpoints)
+      const answer = await exchange(
+        config,
+        farFetch,
+        endpoints.issuer ? callback : withoutIssuer(callback),
+        secrets.verifier,
+      ).catch((cause: unknown) => {
+        throw farSideFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
+      })
+      try {
+        const account = await provider.identify({
+          endpoints,
+          accessToken: answer.access_token,
+          answer,
+          idToken: await checkIdToken(endpoints, answer, secrets, now),
+          callback,
+          client,
+          get: (url, headers, token = answer.access_token) => getJson(config, token, url, headers),
+        })
+        const refreshToken = typeof answer.refresh_token === 'string' ? answer.refresh_token : undefined
+        return { account: cleanAccount(account), accessToken: answer.access_token, refreshToken }
+      } catch (cause) {
+        throw farSideFailed('Error getting user profile from external provider', cause)
+      }
+    },
+  }
+}
+
+/** There is nothing to compare it with (RFC 9207). */
+const withoutIssuer = ({ iss: _unknown, ...others }: Readonly<Record<string, string>>) => others
+
+/** `scopes` is a list with commas; the public client puts spaces in it, which come out right. */
+const splitScopes = (scopes: string) =>
+  scopes
+    .split(',')
+    .map((scope) => scope.trim())
+    .filter(Boolean)
+
+/** JSON as RFC 6749 wants it, or a form, as providers answered before it. */
+function parseTokenAnswer(text: string): ProviderJson {
+  if (!text.trimStart().startsWith('{')) return Object.fromEntries(new URLSearchParams(text))
+  return JSON.parse(text)
+}
+
+/** What the library needs to see: some leave token_type out, give it a name of their own, or answer scopes as a list. */
+const standardised = ({ access_token, error, error_description }: ProviderJson) =>
+  error === undefined ? { access_token, token_type: 'bearer' } : { error: String(error), error_description }
+
+async function getJson(config: Configuration, accessToken: string, url: string, headers: Record<string, string> = {}) {
+  const asked = new Headers({ accept: 'application/json', ...headers })
+  const response = await fetchProtectedResource(config, accessToken, new URL(url), 'GET', null, asked)
+  if (!response.ok) throw new Error(`the provider answered ${response.status}`)
+  const json: unknown = await response.json()
+  if (typeof json !== 'object' || json === null) throw new Error('the provider answered no JSON object')
+  return json as ProviderJson
+}

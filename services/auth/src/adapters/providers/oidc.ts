@@ -1,0 +1,53 @@
+import type { OidcProviderSettings } from '../../config/oidc-providers.ts'
+import { type ExternalAccount, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
+
+/** Claims of OpenID Connect Core 5.1 that an identity has under the same name. */
+const STANDARD = [
+  'name',
+  'family_name',
+  'given_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'profile',
+  'picture',
+  'website',
+  'gender',
+  'birthdate',
+  'zoneinfo',
+  'locale',
+]
+
+/** Any provider that speaks OpenID Connect, as the operator described it (EXTERNAL_OIDC_<NAME>_…). */
+export function oidcProvider({ issuer, scopes, claims, clientAuthentication }: OidcProviderSettings): OAuth2Provider {
+  function accountOf(user: ProviderJson): ExternalAccount {
+    const read = (member: string) => user[claims[member] ?? member]
+    const standard = Object.fromEntries(STANDARD.map((member) => [member, read(member)]))
+    return {
+      sub: user.sub,
+      emails: onlyEmail(read('email'), read('email_verified') === true),
+      claims: {
+        ...standard,
+        iss: issuer,
+        full_name: claims.full_name ? user[claims.full_name] : read('name'),
+        avatar_url: claims.avatar_url ? user[claims.avatar_url] : read('picture'),
+        user_name: claims.user_name ? user[claims.user_name] : undefined,
+      },
+    }
+  }
+  return {
+    protocol: 'oauth2',
+    endpoints: () => ({ discover: issuer }),
+    scopes,
+    clientAuthentication,
+    pkce: true,
+    idToken: 'always',
+    async identify({ endpoints: { api }, idToken, get }) {
+      const told = api ? await get(api) : {}
+      // OpenID Connect Core 5.3.2: an answer about somebody else is none.
+      if (told.sub !== undefined && told.sub !== idToken?.sub) throw new Error('the profile is of another account')
+      return accountOf({ ...idToken, ...told, sub: idToken?.sub })
+    },
+    accountOfIdToken: accountOf,
+  }
+}

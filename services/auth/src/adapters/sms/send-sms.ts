@@ -1,0 +1,84 @@
+import type { Logger } from '@services/common/logger'
+import { PermanentFailure } from '@services/common/queue'
+import type { Config } from '../../config.ts'
+import { TemporaryFailure } from '../delivery-failures.ts'
+import { GatewayRefusal, type SmsChannel, type SmsGateway, type SmsMessage } from './gateway.ts'
+import { createHttpGateway } from './http-gateway.ts'
+import { createMessageBirdGateway } from './messagebird.ts'
+import { createTextLocalGateway } from './textlocal.ts'
+import { createTwilioGateway } from './twilio.ts'
+import { createVonageGateway } from './vonage.ts'
+
+export interface SentSms {
+  gateway: string
+  providerMessageId: string | undefined
+}
+
+export interface SmsSender {
+  /**
+   * Hands a message to the first gateway that takes it. Throws PermanentFailure when the number is refused, or when every
+   * gateway refuses us; another Error when a later try may do.
+   */
+  send(message: SmsMessage): Promise<SentSms>
+  /** Whether any configured gateway has this channel. */
+  supports(channel: SmsChannel): boolean
+}
+
+/** The gateways of SMS_PROVIDER, tried in its order; without any, messages are left to workers of instances that have one. */
+export function createSmsSender(settings: Config['sms'], log: Logger): SmsSender {
+  const gateways = settings.providers.map((name) => openGateway(name, settings))
+  return {
+    supports: (channel) => gateways.some(({ channels }) => channels.includes(channel)),
+    async send(message) {
+      const usable = gateways.filter(({ channels }) => channels.includes(message.channel))
+      if (usable.length === 0) throw new TemporaryFailure(`no gateway for ${message.channel} is configured here`)
+      return tryInTurn(usable, message, log.child({ messageId: message.id }))
+    },
+  }
+}
+
+async function tryInTurn(gateways: SmsGateway[], message: SmsMessage, log: Logger): Promise<SentSms> {
+  const failures: Error[] = []
+  for (const gateway of gateways) {
+    try {
+      const { providerMessageId } = await gateway.send(message)
+      log.info({ gateway: gateway.name, providerMessageId }, 'SMS taken over by the gateway')
+      return { gateway: gateway.name, providerMessageId }
+    } catch (error) {
+      const failure = error as Error
+      logFailure(log, gateway.name, failure)
+      if (failure instanceof PermanentFailure) throw failure
+      failures.push(failure)
+    }
+  }
+  const text = failures.map(({ message }) => message).join('; ')
+  // Asking again with credentials that were refused helps nobody, and some gateways lock accounts for it.
+  throw failures.every((failure) => failure instanceof GatewayRefusal)
+    ? new PermanentFailure(text)
+    : new TemporaryFailure(text)
+}
+
+/** A gateway that refuses us is the operator's business; a bad number or moment is not. */
+function logFailure(log: Logger, gateway: string, failure: Error): void {
+  const facts = { gateway, reason: failure.message }
+  if (failure instanceof GatewayRefusal) log.error(facts, 'SMS gateway refused us')
+  else log.warn(facts, failure instanceof PermanentFailure ? 'SMS gateway refused the number' : 'SMS gateway failed')
+}
+
+type OpenSettings = Pick<Config['sms'], Config['sms']['providers'][number] | 'timeoutSeconds'>
+
+function openGateway(name: Config['sms']['providers'][number], settings: OpenSettings): SmsGateway {
+  const { timeoutSeconds } = settings
+  switch (name) {
+    case 'twilio':
+      return createTwilioGateway(settings.twilio, timeoutSeconds)
+    case 'messagebird':
+      return createMessageBirdGateway(settings.messagebird, timeoutSeconds)
+    case 'vonage':
+      return createVonageGateway(settings.vonage, timeoutSeconds)
+    case 'textlocal':
+      return createTextLocalGateway(settings.textlocal, timeoutSeconds)
+    case 'http':
+      return createHttpGateway(settings.http, timeoutSeconds)
+  }
+}

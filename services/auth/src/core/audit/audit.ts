@@ -1,0 +1,112 @@
+import { afterCommit } from '@services/common/after-commit'
+import type { Logger } from '@services/common/logger'
+import type { Kysely } from 'kysely'
+import type { DB, Metadata } from '../../db/tables.ts'
+import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
+import { originOf } from './origin.ts'
+
+/** What is recorded, by log type (contract/auth-core.md 14). */
+const LOG_TYPES = {
+  login: 'account',
+  login_failed: 'account',
+  logout: 'account',
+  invite_accepted: 'account',
+  user_signedup: 'team',
+  user_invited: 'team',
+  user_deleted: 'team',
+  token_refreshed: 'token',
+  token_reuse_detected: 'token',
+  /** The database had lost refreshes of the session. */
+  token_recovered: 'token',
+  user_modified: 'user',
+  user_confirmation_requested: 'user',
+  user_recovery_requested: 'user',
+  user_reauthenticate_requested: 'user',
+  identity_linked: 'user',
+  identity_unlinked: 'user',
+  user_repeated_signup: 'user',
+  user_updated_password: 'user',
+  message_retried: 'user',
+  factor_in_progress: 'factor',
+  factor_unenrolled: 'factor',
+  challenge_created: 'factor',
+  verification_attempted: 'factor',
+  factor_deleted: 'factor',
+  factor_updated: 'factor',
+  recovery_codes_renewed: 'factor',
+  recovery_codes_removed: 'factor',
+  recovery_code_used: 'factor',
+} as const
+
+export type AuditAction = keyof typeof LOG_TYPES
+
+export interface Actor {
+  id: string
+  email: string | null
+  phone: string | null
+  user_metadata: Metadata
+}
+
+export interface AuditEvent {
+  action: AuditAction
+  actor: Actor
+  /** Whom it was done to, where that is not the actor; stored as traits `user_id`, `user_email` and `user_phone`. */
+  target?: Pick<Actor, 'id' | 'email' | 'phone'>
+  /** Also logged: ids and kinds only, never an address. */
+  traits?: Metadata
+}
+
+/** What the log needs of a logger: the request's or, for commands, the process's own. */
+export type AuditLog = Pick<Logger, 'info'>
+
+/** The entry's payload: who did what, in the reference's words. */
+function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: string | null = null): Metadata {
+  const name = actor.user_metadata.full_name
+  const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
+  return {
+    actor_id: actor.id,
+    actor_via_sso: false,
+    actor_username: actor.phone || actor.email || '',
+    ...(typeof name === 'string' ? { actor_name: name } : {}),
+    action,
+    log_type: LOG_TYPES[action],
+    ...(userAgent ? { user_agent: userAgent } : {}),
+    ...(about || traits ? { traits: { ...about, ...traits } } : {}),
+  }
+}
+
+export interface AuditDeps {
+  now: () => Date
+  newRowId: () => string
+  config: { auditInDatabase: boolean }
+}
+
+/** Writes the line of an event, ids only: never an address. Only callers whose own statement stores the entry need it. */
+export function logAudit(log: AuditLog, { action, actor, target, traits }: AuditEvent): void {
+  log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
+}
+
+/** An event that a statement of the caller stores; its line is logged once that is committed. */
+export interface PendingAudit {
+  /** null where the log alone is wanted. */
+  entry: AuditEntry | null
+  log(): void
+}
+
+export function pendingAudit(deps: AuditDeps, log: AuditLog, event: AuditEvent): PendingAudit {
+  return { entry: auditEntry(deps, log, event), log: () => logAudit(log, event) }
+}
+
+function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
+  if (!deps.config.auditInDatabase) return null
+  const origin = originOf(log)
+  const payload = auditPayload(event, origin?.userAgent)
+  return { id: deps.newRowId(), payload, ipAddress: origin?.ip ?? '', now: deps.now() }
+}
+
+/** Stores the event's entry in the caller's transaction, and logs it once that is committed. */
+export async function audit(deps: AuditDeps, db: Kysely<DB>, log: AuditLog, event: AuditEvent): Promise<void> {
+  const entry = auditEntry(deps, log, event)
+  if (entry) await insertAuditEntry(db, entry).execute()
+  await afterCommit(db, () => logAudit(log, event))
+}

@@ -1,0 +1,63 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { showFactors } from './factors.store.ts'
+
+export interface NewRecoveryCodeSet {
+  id: string
+  userId: string
+  friendlyName: string
+  hashes: readonly Buffer[]
+  now: Date
+}
+
+/** Replaces the codes that the user has. */
+export async function replaceRecoveryCodes(trx: Transaction<DB>, set: NewRecoveryCodeSet): Promise<void> {
+  const { id: set_id, userId: user_id, friendlyName: friendly_name, now: created_at } = set
+  await trx.deleteFrom('recovery_codes').where('user_id', '=', user_id).execute()
+  await trx
+    .insertInto('recovery_codes')
+    .values(set.hashes.map((code_hash) => ({ user_id, code_hash, set_id, friendly_name, created_at })))
+    .execute()
+  await showFactors(trx, [user_id])
+}
+
+/** The user's set, or undefined: how many codes it had and how many are left. */
+export function findRecoveryCodes(
+  db: Kysely<DB>,
+  userId: string,
+): Promise<{ id: string; friendly_name: string | null; total: number; remaining: number } | undefined> {
+  return db
+    .selectFrom('recovery_codes')
+    .select([
+      'set_id as id',
+      'friendly_name',
+      sql<number>`count(*)::int`.as('total'),
+      sql<number>`count(*) filter (where used_at is null)::int`.as('remaining'),
+    ])
+    .where('user_id', '=', userId)
+    .groupBy(['set_id', 'friendly_name'])
+    .executeTakeFirst()
+}
+
+/** Uses a code up: whoever gets true is the one, of any number at once. */
+export async function spendRecoveryCode(
+  trx: Transaction<DB>,
+  userId: string,
+  hash: Buffer,
+  now: Date,
+): Promise<boolean> {
+  const spent = await trx
+    .updateTable('recovery_codes')
+    .set({ used_at: now })
+    .where('user_id', '=', userId)
+    .where('code_hash', '=', hash)
+    .where('used_at', 'is', null)
+    .returning('set_id')
+    .executeTakeFirst()
+  return spent !== undefined
+}
+
+export async function deleteRecoveryCodes(trx: Transaction<DB>, userId: string): Promise<void> {
+  await trx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
+  await showFactors(trx, [userId])
+}

@@ -1,0 +1,50 @@
+import type { WebauthnChallenge } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { isPermitted, type RedirectRules } from '../redirects/redirect-rules.ts'
+
+/** For whom a security key answers: its domain, and the pages that may ask. */
+export type RelyingParty = Pick<WebauthnChallenge, 'rpId' | 'origins'>
+
+const MAX_ORIGINS = 10
+
+/**
+ * The settings' relying party, else the one the application asks for, else the site itself. An application may name origins
+ * that it could send users to, and a domain they are all part of: a page elsewhere could pass a key's answer on to us otherwise.
+ * Throws validation_failed.
+ */
+export function relyingPartyOf(
+  { rpId, origins }: { rpId: string | undefined; origins: string[] },
+  rules: RedirectRules,
+  asked: unknown,
+): RelyingParty {
+  if (rpId) return { rpId, origins }
+  const { rpId: askedId, rpOrigins: askedOrigins } = (asked ?? {}) as { rpId?: unknown; rpOrigins?: unknown }
+  const site = new URL(rules.siteUrl)
+  if ((askedId ?? askedOrigins ?? null) === null) return { rpId: site.hostname, origins: [site.origin] }
+  if (!isTexts(askedOrigins)) throw refused('rpOrigins must be a list of origins')
+  if (!askedOrigins.every((origin) => isOrigin(origin) && isAllowed(origin, rules))) {
+    throw refused('rpOrigins must be origins of the site or of its permitted redirect targets')
+  }
+  const domain = typeof askedId === 'string' ? askedId.toLowerCase() : ''
+  if (!askedOrigins.every((origin) => isWithin(new URL(origin).hostname, domain))) {
+    throw refused('rpId must be the domain of all rpOrigins, or one they are part of')
+  }
+  return { rpId: domain, origins: askedOrigins }
+}
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.length <= MAX_ORIGINS &&
+  value.every((item) => typeof item === 'string')
+
+const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+
+/** Patterns of the allow list are often of whole sites: `https://app.example/**`. */
+const isAllowed = (origin: string, rules: RedirectRules) =>
+  isPermitted(origin, rules) || isPermitted(`${origin}/`, rules)
+
+const isWithin = (host: string, domain: string) =>
+  domain !== '' && (host === domain || (domain.includes('.') && host.endsWith(`.${domain}`)))
+
+const refused = (message: string) => apiError('validation_failed', { message })

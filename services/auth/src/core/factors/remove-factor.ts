@@ -1,0 +1,32 @@
+import type { Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { type NotifyDeps, notify } from '../outbox/notify.ts'
+import { lowerSessions } from '../sessions/raise-session.store.ts'
+import type { User } from '../users/users.store.ts'
+import { SECOND_METHODS } from './assurance.ts'
+import { deleteFactors, type Factor, listFactors } from './factors.store.ts'
+import { deleteRecoveryCodes } from './recovery-codes.store.ts'
+
+/**
+ * Takes a factor away, with the user locked: sessions that were raised with it are aal1 again. With the last proven one the
+ * recovery codes go, and no session of the user is aal2 any more.
+ */
+export async function removeFactor(
+  deps: NotifyDeps,
+  trx: Transaction<DB>,
+  user: Pick<User, 'id' | 'email' | 'user_metadata'>,
+  factor: Factor,
+  acceptLanguage: string | undefined,
+): Promise<void> {
+  await deleteFactors(trx, user.id, [factor.id])
+  if (factor.status !== 'verified') return
+  const left = await listFactors(trx, user.id)
+  if (left.some(({ status }) => status === 'verified')) {
+    await lowerSessions(trx, user.id, Object.values(SECOND_METHODS), factor.id)
+  } else {
+    await deleteRecoveryCodes(trx, user.id)
+    await lowerSessions(trx, user.id, Object.values(SECOND_METHODS))
+  }
+  const details = { FactorType: factor.factor_type }
+  await notify(deps, trx, user, 'mfa_factor_unenrolled_notification', details, { acceptLanguage })
+}

@@ -1,0 +1,157 @@
+// Security keys, by @simplewebauthn/server. It is loaded when the first one is used: it would be a tenth of what an idle
+// service holds in memory. The one rule: what a key answers is hostile until the library has checked it, and is small.
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import type { StoredCredential, WebauthnChallenge } from '../../db/tables.ts'
+import type { RelyingParty } from './relying-party.ts'
+
+const library = () => import('@simplewebauthn/server')
+
+export interface KeyOwner {
+  id: string
+  /** As the browser shows the account. */
+  name: string
+}
+
+/** A touch is enough: the password came before it. */
+const USER_VERIFICATION = 'preferred'
+const NO_VERIFICATION_NEEDED = false
+
+/** ES256, EdDSA and RS256: what keys have. */
+const ALGORITHMS = [-7, -8, -257]
+
+export async function creationOptions(
+  { rpId, displayName, challenge, timeoutSeconds }: AskedKey & { displayName: string },
+  owner: KeyOwner,
+  known: readonly StoredCredential[],
+) {
+  const { generateRegistrationOptions } = await library()
+  return generateRegistrationOptions({
+    rpID: rpId,
+    rpName: displayName,
+    userID: new TextEncoder().encode(owner.id),
+    userName: owner.name,
+    userDisplayName: owner.name,
+    challenge: new Uint8Array(challenge),
+    timeout: timeoutSeconds * 1000,
+    attestationType: 'none',
+    excludeCredentials: known.map(({ id, transports }) => ({ id, transports })),
+    authenticatorSelection: { residentKey: 'discouraged', userVerification: USER_VERIFICATION },
+    supportedAlgorithmIDs: ALGORITHMS,
+  })
+}
+
+export async function requestOptions(
+  { rpId, challenge, timeoutSeconds }: AskedKey,
+  { id, transports }: StoredCredential,
+) {
+  const { generateAuthenticationOptions } = await library()
+  return generateAuthenticationOptions({
+    rpID: rpId,
+    challenge: new Uint8Array(challenge),
+    timeout: timeoutSeconds * 1000,
+    allowCredentials: [{ id, transports }],
+    userVerification: USER_VERIFICATION,
+  })
+}
+
+export interface AskedKey {
+  rpId: RelyingParty['rpId']
+  challenge: Buffer
+  timeoutSeconds: number
+}
+
+/** Of 1023 bytes, the most an id has (WebAuthn 5.8.3), in base64url. Twice as long, no index could hold it. */
+const MAX_ID_CHARACTERS = 1364
+
+/** The new key, or undefined: the answer is not one to this challenge. */
+export async function checkRegistration(
+  asked: WebauthnChallenge,
+  response: RegistrationResponseJSON,
+): Promise<StoredCredential | undefined> {
+  const { verifyRegistrationResponse } = await library()
+  if (!(await isWithoutCertificates(response))) return undefined
+  const { verified, registrationInfo } = await verifyRegistrationResponse({
+    response,
+    expectedChallenge: asked.challenge,
+    expectedOrigin: asked.origins,
+    expectedRPID: asked.rpId,
+    requireUserVerification: NO_VERIFICATION_NEEDED,
+    supportedAlgorithmIDs: ALGORITHMS,
+  }).catch(refused)
+  if (!verified || !registrationInfo) return undefined
+  const { aaguid, credential } = registrationInfo
+  if (credential.id.length > MAX_ID_CHARACTERS) return undefined
+  return {
+    id: credential.id,
+    publicKey: Buffer.from(credential.publicKey).toString('base64url'),
+    counter: credential.counter,
+    transports: transportsOf(response),
+    aaguid,
+  }
+}
+
+/** The key with its new counter, or undefined: the answer is not its to this challenge, or its counter went back. */
+export async function checkAssertion(
+  asked: WebauthnChallenge,
+  credential: StoredCredential,
+  response: AuthenticationResponseJSON,
+): Promise<StoredCredential | undefined> {
+  if (response.id !== credential.id) return undefined
+  const { verifyAuthenticationResponse } = await library()
+  const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+    response,
+    expectedChallenge: asked.challenge,
+    expectedOrigin: asked.origins,
+    expectedRPID: asked.rpId,
+    requireUserVerification: NO_VERIFICATION_NEEDED,
+    credential: {
+      id: credential.id,
+      publicKey: new Uint8Array(Buffer.from(credential.publicKey, 'base64url')),
+      counter: credential.counter,
+    },
+  }).catch(refused)
+  return verified && authenticationInfo ? { ...credential, counter: authenticationInfo.newCounter } : undefined
+}
+
+/** The library throws for whatever does not fit; why is nobody's business but the log's. */
+const refused = () => ({ verified: false, registrationInfo: undefined, authenticationInfo: undefined }) as const
+
+/**
+ * We ask for no attestation, so browsers send none, or the key's own. One with certificates is not looked at: checking it may
+ * mean to load lists of revoked ones from addresses that it names.
+ */
+async function isWithoutCertificates({ response }: RegistrationResponseJSON): Promise<boolean> {
+  const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
+  try {
+    const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(response.attestationObject, 'base64url')))
+    const format = attestation.get('fmt')
+    return format === 'none' || (format === 'packed' && attestation.get('attStmt').get('x5c') === undefined)
+  } catch {
+    return false
+  }
+}
+
+const MAX_TRANSPORTS = 10
+
+const transportsOf = ({ response }: RegistrationResponseJSON): string[] => {
+  const transports: unknown[] = Array.isArray(response.transports) ? response.transports : []
+  return transports
+    .filter((item): item is string => typeof item === 'string' && /^[a-z-]{1,20}$/.test(item))
+    .slice(0, MAX_TRANSPORTS)
+}
+
+/** A key's answer has about one; an RSA key with its signature about two. */
+const MAX_RESPONSE_CHARACTERS = 16 * 1024
+
+/** Whether it has the shape of a registration or an assertion; what it says is for the library to check. */
+export function isKeyResponse(value: unknown, type: WebauthnChallenge['type']): boolean {
+  if (typeof value !== 'object' || value === null || JSON.stringify(value).length > MAX_RESPONSE_CHARACTERS)
+    return false
+  const { id, rawId, response } = value as Record<string, unknown>
+  if (typeof id !== 'string' || typeof rawId !== 'string' || typeof response !== 'object' || response === null) {
+    return false
+  }
+  const parts = response as Record<string, unknown>
+  const needed = type === 'create' ? ['attestationObject'] : ['authenticatorData', 'signature']
+  return ['clientDataJSON', ...needed].every((name) => typeof parts[name] === 'string')
+}

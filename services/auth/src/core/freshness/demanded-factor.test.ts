@@ -1,0 +1,66 @@
+import { describe, expect } from 'vitest'
+import { enrollTotp, signInAgain, verifyTotp } from '../../../test/second-factors.ts'
+import { type TestService, test, toSignedIn } from '../../../test/service.ts'
+
+const INSUFFICIENT = { body: { error_code: 'insufficient_aal' } }
+let count = 0
+
+/** A user of the role in a session of a password alone. */
+async function signedInAs(service: TestService, role: string) {
+  const email = `demanded-${role}-${++count}@example.com`
+  const { userId } = await service.signedIn(email)
+  await service.put(`/admin/users/${userId}`, { role }, service.admin)
+  return signInAgain(service, email)
+}
+
+const raised = async (service: TestService, user: Awaited<ReturnType<typeof signedInAs>>) =>
+  toSignedIn((await verifyTotp(service, user, await enrollTotp(service, user))).body)
+
+describe.for(['admins', 'everybody'])('with AUTH_MFA_REQUIRED_FOR=%s', (demanded) => {
+  test('an admin without a second factor calls no admin endpoint, adds one, and then does', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ AUTH_MFA_REQUIRED_FOR: demanded })
+    const admin = await signedInAs(service, 'service_role')
+    expect(await service.get('/admin/users', admin.auth)).toMatchObject({ status: 403, ...INSUFFICIENT })
+    expect((await service.put('/user', { password: 'another horse' }, admin.auth)).body.error_code).toBe(
+      'insufficient_aal',
+    )
+    const { auth } = await raised(service, admin)
+    expect((await service.get('/admin/users', auth)).status).toBe(200)
+    await service.close()
+  })
+
+  test('a token made from the secret, which has no session, stays an admin', async ({ service: shared }) => {
+    const service = await shared.with({ AUTH_MFA_REQUIRED_FOR: demanded })
+    expect((await service.get('/admin/users', service.admin)).status).toBe(200)
+    await service.close()
+  })
+
+  test('other users change how they sign in without a factor only where it is not demanded of them', async ({
+    service: shared,
+  }) => {
+    const service = await shared.with({ AUTH_MFA_REQUIRED_FOR: demanded })
+    const user = await signedInAs(service, 'authenticated')
+    const change = (auth: { authorization: string }) => service.put('/user', { password: 'another horse' }, auth)
+    expect((await service.put('/user', { data: { theme: 'dark' } }, user.auth)).status).toBe(200)
+    expect((await change(user.auth)).status).toBe(demanded === 'everybody' ? 401 : 200)
+    expect((await change((await raised(service, user)).auth)).status).not.toBe(401)
+    await service.close()
+  })
+})
+
+test('by default an admin without a second factor is one', async ({ service }) => {
+  const { auth } = await signedInAs(service, 'service_role')
+  expect((await service.get('/admin/users', auth)).status).toBe(200)
+})
+
+test('an admin who has a second factor writes no app_metadata before it is proven', async ({ service }) => {
+  const user = await signedInAs(service, 'admin')
+  const { auth } = await raised(service, user)
+  const { body } = await service.get('/user', auth)
+  const low = await signInAgain(service, body.email)
+  const change = { app_metadata: { tenant: 'mine' } }
+  expect(await service.put('/user', change, low.auth)).toMatchObject({ status: 401, ...INSUFFICIENT })
+  expect((await service.put('/user', change, auth)).status).toBe(200)
+})

@@ -1,0 +1,330 @@
+// Every door by which a way in or a second factor comes or goes, and what a session without a proof gets there.
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type OpenIdProvider, startOpenIdProvider } from '../../../test/openid-provider.ts'
+import { challenge, enrollTotp, refresh, signInAgain, totpCode, verifyTotp } from '../../../test/second-factors.ts'
+import {
+  type Answer,
+  codeIn,
+  fragmentOf,
+  linkPath,
+  type SignedIn,
+  startTestService,
+  type TestService,
+  toSignedIn,
+} from '../../../test/service.ts'
+import { ACTS, type Act, type ActName } from './acts.ts'
+
+const password = 'correct horse'
+const QUARTER = { seconds: 15 * 60 + 1 }
+
+let google: OpenIdProvider
+let service: TestService
+/** The same service with one of the switches. */
+let switched: Record<Switch, TestService>
+type Switch = 'the current password' | 'a nonce'
+
+beforeAll(async () => {
+  google = await startOpenIdProvider()
+  service = await startTestService({
+    ...google.settings('GOOGLE'),
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_SMS_AUTOCONFIRM: 'true',
+    AUTH_SMS_TEST_OTP: '4915100000001:111111',
+    AUTH_JWT_EXP: '86400',
+  })
+  switched = {
+    'the current password': await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' }),
+    'a nonce': await service.with({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' }),
+  }
+})
+afterAll(async () => {
+  for (const one of Object.values(switched)) await one.close()
+  await service.close()
+  await google.close()
+})
+
+type Auth = SignedIn['auth']
+interface Owner {
+  auth: Auth
+  email: string
+  userId: string
+  /** Signs in anew, with the second factor where there is one. */
+  again(): Promise<SignedIn>
+}
+interface Door {
+  /** What the user must have for it. */
+  needs?: 'factor' | 'google' | 'admin'
+  /** Does the act; null: its door takes no proof in a body. */
+  walk(at: TestService, owner: Owner, auth: Auth, proof: object): Promise<Answer>
+  takesProof?: false
+}
+
+let count = 0
+const unique = () => `${++count}`
+const person = (more: object = {}) => {
+  const sub = `way-in-${unique()}`
+  return { sub, email: `${sub}@example.com`, email_verified: true, ...more }
+}
+
+/** By the clock of the service, which the tests move on. */
+const idTokenOf = (shown: ReturnType<typeof person>) => {
+  const iat = Math.floor(service.clock.now().getTime() / 1000)
+  return google.idToken({ ...shown, iat, exp: iat + 300 })
+}
+
+const doors: Record<ActName, Door> = {
+  'new password': {
+    walk: (at, _, auth, proof) => at.put('/user', { password: `horse ${unique()}`, ...proof }, auth),
+  },
+  'new e-mail address': {
+    walk: (at, _, auth, proof) => at.put('/user', { email: `new-${unique()}@example.com`, ...proof }, auth),
+  },
+  'new number': {
+    walk: (at, _, auth, proof) => at.put('/user', { phone: `49151${1_000_000 + ++count}`, ...proof }, auth),
+  },
+  'own app_metadata': {
+    needs: 'admin',
+    walk: (at, _, auth, proof) => at.put('/user', { app_metadata: { mine: true }, ...proof }, auth),
+  },
+  'linking an identity': {
+    takesProof: false,
+    async walk(at, _, auth) {
+      const redirect = await at.get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
+      const id_token = await idTokenOf(person())
+      const body = { provider: 'google', id_token, link_identity: true }
+      const token = await at.post('/token?grant_type=id_token', body, auth)
+      // Two doors, one answer.
+      expect([token.status, token.body.error_code]).toEqual([redirect.status, redirect.body.error_code])
+      return token
+    },
+  },
+  'unlinking an identity': {
+    needs: 'google',
+    async walk(at, _, auth, proof) {
+      const { body } = await at.get('/user', auth)
+      const identity = body.identities.find(({ provider }: { provider: string }) => provider === 'google')
+      return send(at, 'DELETE', `/user/identities/${identity.identity_id}`, auth, proof)
+    },
+  },
+  'beginning a factor': {
+    walk: (at, _, auth, proof) => at.post('/factors', { factor_type: 'totp', friendly_name: unique(), ...proof }, auth),
+  },
+  'proving a factor for the first time': {
+    async walk(at, owner, auth, proof) {
+      // Begun by the owner; its secret is in no session that somebody stole later.
+      const totp = await enrollTotp(service, owner, unique())
+      const challenge_id = await challenge(service, { auth }, totp.id)
+      const body = { challenge_id, code: totpCode(totp.secret, service.clock.now()), ...proof }
+      return at.post(`/factors/${totp.id}/verify`, body, auth)
+    },
+  },
+  'removing a proven factor': {
+    needs: 'factor',
+    async walk(at, _, auth, proof) {
+      const { body } = await at.get('/user', auth)
+      return send(at, 'DELETE', `/factors/${body.factors[0].id}`, auth, proof)
+    },
+  },
+  'making recovery codes': {
+    needs: 'factor',
+    async walk(at, owner, auth, proof) {
+      await service.deps.db.deleteFrom('recovery_codes').where('user_id', '=', owner.userId).execute()
+      return at.post('/factors/recovery-codes', proof, auth)
+    },
+  },
+  'replacing recovery codes': {
+    needs: 'factor',
+    walk: (at, _, auth, proof) => at.post('/factors/recovery-codes/regenerate', proof, auth),
+  },
+  'removing recovery codes': {
+    needs: 'factor',
+    walk: (at, _, auth, proof) => send(at, 'DELETE', '/factors/recovery-codes', auth, proof),
+  },
+}
+
+async function send(at: TestService, method: 'DELETE', url: string, headers: Auth, payload: object): Promise<Answer> {
+  const answer = await at.app.inject({ method, url, headers, payload })
+  return { status: answer.statusCode, body: answer.json(), text: answer.payload, headers: answer.headers }
+}
+
+async function newOwner(needs?: Door['needs'], hasFactor = needs === 'factor'): Promise<Owner> {
+  const email = `owner-${unique()}@example.com`
+  let { auth, userId } = await service.signedIn(email, password)
+  if (needs === 'admin') await service.put(`/admin/users/${userId}`, { role: 'admin' }, service.admin)
+  if (needs === 'google') {
+    const id_token = await idTokenOf(person())
+    await service.post('/token?grant_type=id_token', { provider: 'google', id_token, link_identity: true }, auth)
+  }
+  if (!hasFactor) return { auth, email, userId, again: () => signInAgain(service, email) }
+  const totp = await enrollTotp(service, { auth })
+  auth = toSignedIn((await verifyTotp(service, { auth }, totp)).body).auth
+  const again = async () => toSignedIn((await verifyTotp(service, await signInAgain(service, email), totp)).body)
+  return { auth, email, userId, again }
+}
+
+async function nonceOf({ auth, email }: Pick<Owner, 'auth' | 'email'>): Promise<string> {
+  const before = service.mailbox.messages({ to: email }).at(-1)
+  await service.get('/reauthenticate', auth)
+  const { text } = await service.mailbox.waitFor(email, before ? { after: before } : {})
+  return codeIn(text)
+}
+
+const acts = Object.keys(ACTS) as ActName[]
+
+describe.each(acts)('%s', (name) => {
+  const act: Act = ACTS[name]
+  const door = doors[name]
+
+  test.each<Switch>(['the current password', 'a nonce'])(
+    'is refused to a session of 16 minutes where %s is demanded, and not with it',
+    async (demanded) => {
+      const at = switched[demanded]
+      const owner = await newOwner(door.needs)
+      service.clock.advance(QUARTER)
+      const isPassword = demanded === 'the current password'
+      const refusal = isPassword && act.needsPassword ? 'current_password_required' : 'reauthentication_needed'
+      expect(await door.walk(at, owner, owner.auth, {})).toMatchObject({ status: 400, body: { error_code: refusal } })
+      if (door.takesProof === false) return
+      const wrong = isPassword ? { current_password: 'a guess' } : { nonce: '000000' }
+      expect((await door.walk(at, owner, owner.auth, wrong)).body.error_code).toBe(
+        isPassword ? 'current_password_invalid' : 'reauthentication_not_valid',
+      )
+      const proof = isPassword ? { current_password: password } : { nonce: await nonceOf(owner) }
+      expect((await door.walk(at, owner, owner.auth, proof)).status).toBe(200)
+    },
+  )
+
+  test.each<Switch>(['the current password', 'a nonce'])(
+    'is done after signing in again, where %s is demanded and the client has no parameter for it',
+    async (demanded) => {
+      const at = switched[demanded]
+      const owner = await newOwner(door.needs)
+      service.clock.advance(QUARTER)
+      const { auth } = await owner.again()
+      const isNamed = demanded === 'the current password' ? act.needsPassword : act.needsNonce
+      expect((await door.walk(at, owner, auth, {})).status).toBe(isNamed ? 400 : 200)
+    },
+  )
+
+  test('is refused to a session below the second factor of its user', async () => {
+    const owner = await newOwner(door.needs, true)
+    const { auth } = await signInAgain(service, owner.email)
+    const { status, message } = act.refusal
+    expect(await door.walk(service, owner, auth, {})).toMatchObject({
+      status,
+      body: { error_code: 'insufficient_aal', ...(message ? { msg: message } : {}) },
+    })
+  })
+
+  test('needs no more than a live session where nothing is demanded', async () => {
+    const owner = await newOwner(door.needs)
+    service.clock.advance(QUARTER)
+    expect((await door.walk(service, owner, owner.auth, {})).status).toBe(200)
+  })
+})
+
+describe('where the current password is demanded', () => {
+  const at = () => switched['the current password']
+
+  test('refreshing makes no session younger', async () => {
+    const { refreshToken } = await service.signedIn()
+    service.clock.advance(QUARTER)
+    const { auth } = toSignedIn((await refresh(service, refreshToken)).body)
+    const enrolled = await at().post('/factors', { factor_type: 'totp' }, auth)
+    expect(enrolled).toMatchObject({ status: 400, body: { error_code: 'reauthentication_needed' } })
+  })
+
+  test('a session begun by a link does without it for 15 minutes, and not for life', async () => {
+    const { email } = await newOwner()
+    await service.post('/otp', { email })
+    const answer = await service.get(linkPath((await service.mailbox.waitFor(email)).text))
+    const auth = { authorization: `Bearer ${fragmentOf(answer).access_token}` }
+    expect((await at().put('/user', { phone: `49152${1_000_000 + ++count}` }, auth)).status).toBe(200)
+    service.clock.advance(QUARTER)
+    for (const change of [{ password: 'another horse' }, { phone: '4915210000000' }, { email: 'thief@example.com' }]) {
+      expect(await at().put('/user', change, auth)).toMatchObject({
+        status: 400,
+        body: { error_code: 'current_password_required' },
+      })
+    }
+  })
+
+  test('a user without a password sets the first one by a nonce or a recent sign-in, never by an old session', async () => {
+    const shown = person()
+    const signIn = async () => {
+      const id_token = await idTokenOf(shown)
+      return toSignedIn((await service.post('/token?grant_type=id_token', { provider: 'google', id_token })).body)
+    }
+    const { auth } = await signIn()
+    service.clock.advance(QUARTER)
+    const first = { password: 'a first horse' }
+    expect(await at().put('/user', first, auth)).toMatchObject({
+      status: 400,
+      body: { error_code: 'reauthentication_needed' },
+    })
+    const nonce = await nonceOf({ auth, email: shown.email })
+    expect((await at().put('/user', { phone: `49153${1_000_000 + ++count}`, nonce }, auth)).status).toBe(200)
+    // Used up.
+    expect((await at().put('/user', { ...first, nonce }, auth)).body.error_code).toBe('reauthentication_not_valid')
+    expect((await at().put('/user', first, (await signIn()).auth)).status).toBe(200)
+  })
+
+  test('an anonymous user, who cannot sign in again, gets an address and links an account', async () => {
+    const { auth } = toSignedIn((await service.post('/signup', {})).body)
+    service.clock.advance(QUARTER)
+    const begun = await at().get('/user/identities/authorize?provider=google&skip_http_redirect=true', auth)
+    expect(begun.status).toBe(200)
+    expect((await at().put('/user', { email: `named-${unique()}@example.com` }, auth)).status).toBe(200)
+  })
+
+  test('a factor begun by the owner is not proven by a stolen session, and is by the owner', async () => {
+    const { auth, email } = await newOwner()
+    service.clock.advance(QUARTER)
+    const owner = await signInAgain(service, email)
+    const totp = await enrollTotp(at(), owner)
+    expect((await verifyTotp(at(), { auth }, totp)).body.error_code).toBe('reauthentication_needed')
+    expect((await verifyTotp(at(), owner, totp)).status).toBe(200)
+  })
+
+  test('one nonce begins and proves a factor, and is used up with it', async () => {
+    const owner = await newOwner()
+    service.clock.advance(QUARTER)
+    const nonce = await nonceOf(owner)
+    const begun = await at().post('/factors', { factor_type: 'totp', nonce }, owner.auth)
+    expect(begun.status).toBe(200)
+    const challenge_id = await challenge(service, owner, begun.body.id)
+    const code = totpCode(begun.body.totp.secret, service.clock.now())
+    const proven = await at().post(`/factors/${begun.body.id}/verify`, { challenge_id, code, nonce }, owner.auth)
+    expect(proven.status).toBe(200)
+    const { auth } = toSignedIn(proven.body)
+    service.clock.advance(QUARTER)
+    const again = await at().post('/factors', { factor_type: 'totp', friendly_name: 'second', nonce }, auth)
+    expect(again.body.error_code).toBe('reauthentication_not_valid')
+  })
+
+  test('an admin changes what the owner could not without it, and is audited', async () => {
+    const { userId } = await newOwner()
+    service.clock.advance(QUARTER)
+    const changed = await at().put(`/admin/users/${userId}`, { password: 'an admin set it' }, service.admin)
+    expect(changed.status).toBe(200)
+    const { body } = await service.get('/admin/audit?query=action:user_modified', service.admin)
+    expect(JSON.stringify(body)).toContain(userId)
+  })
+})
+
+test('the README has the table of acts', async () => {
+  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8')
+  const demanded = (isNamed: true | undefined, proof: string) => (isNamed ? `${proof}` : `${proof} or a recent sign-in`)
+  for (const name of acts) {
+    const { doors: requests, needsPassword, needsNonce }: Act = ACTS[name]
+    const cells = [
+      name,
+      requests.map((request) => `\`${request}\``).join(', '),
+      demanded(needsPassword, 'the current password'),
+      demanded(needsNonce, 'a nonce'),
+    ]
+    expect(readme).toContain(`| ${cells.join(' | ')} |`)
+  }
+})

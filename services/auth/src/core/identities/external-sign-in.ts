@@ -1,0 +1,156 @@
+import { ApiError } from '@services/common/errors'
+import type { Kysely, Transaction } from 'kysely'
+import { primaryEmail } from '../../adapters/providers/clean-account.ts'
+import type { Config } from '../../config.ts'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { countSignUp } from '../../metrics.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
+import { isEmailTaken } from '../users/addresses.store.ts'
+import { claimOf, noteClaim } from '../users/claims.ts'
+import { isBanned } from '../users/is-banned.ts'
+import { isPending } from '../users/proven-addresses.ts'
+import { isHeldUnproven } from '../users/unproven-holder.store.ts'
+import { lockAndReadUser, type User } from '../users/users.store.ts'
+import { sendEmailChange, wishForEmail } from '../verification-messages/address-change.ts'
+import { sendConfirmation } from '../verification-messages/confirmation.ts'
+import type { LinkMailDeps, MailContext } from '../verification-messages/link-mail.ts'
+import { type BudgetDeps, withMessagesCounted } from '../verification-messages/message-budget.ts'
+import { withinGaps } from '../verification-messages/send-gap.ts'
+import { type ExternalSignIn, type ExternalSignInDeps, type ExternalUser, unverifiedEmail } from './external-account.ts'
+import { lockExternalAccount } from './external-user.store.ts'
+import { findOrCreateExternalUser } from './external-user.ts'
+import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
+
+type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
+
+export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
+  provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
+  /** Of the mail that has an address confirmed. */
+  context: MailContext
+  /** null: a sign-in. */
+  linking: Linking | null
+  inviteTokenHash: Buffer | null
+}
+
+/**
+ * What becomes of an account somebody showed at a provider: `admit` lets its user in, in the same transaction. Throws
+ * provider_email_needs_verification or email_not_confirmed where nobody has verified its address; the account is kept then,
+ * and its owner gets a mail.
+ */
+export async function signInExternally<Admitted>(
+  deps: Deps,
+  log: AuditLog,
+  shown: ShownAccount,
+  admit: (trx: Transaction<DB>, user: User, identityId: string | undefined) => Promise<Admitted>,
+): Promise<Admitted> {
+  const { provider, account, context } = shown
+  if (account.emails.length === 0 && !provider.settings.emailOptional) {
+    throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
+  }
+  const { user, isNew, isAnother, toldEmail, admitted } = await deps.db.transaction().execute(async (trx) => {
+    const found = await findUser(deps, trx, log, shown)
+    if (found.toldEmail) await wishForEmail(deps, trx, found.user, found.toldEmail)
+    if (!found.isAnother && isBanned(found.user, deps.now())) throw apiError('user_banned')
+    return {
+      ...found,
+      admitted: found.awaitsProof ? undefined : { value: await admit(trx, found.user, identityOf(found.user, shown)) },
+    }
+  })
+  if (isNew) countSignUp(provider.name)
+  // Whether somebody has the address, nobody is told: for who has confirmed it all is done but the mail.
+  const isMailed = toldEmail
+    ? await isChangeSent(deps, { userId: user.id, email: toldEmail, context })
+    : !admitted &&
+      (await isConfirmationSent(
+        deps,
+        log,
+        { userId: user.id, email: (isAnother && primaryEmail(account)?.email) || (user.email as string), context },
+        isAnother,
+      ))
+  if (admitted) return admitted.value
+  throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
+}
+
+/** Undefined where the user was let in without linking the account. */
+const identityOf = (user: User, { provider, account }: ShownAccount): string | undefined =>
+  user.identities.find(({ provider: name, provider_id: sub }) => name === provider.name && sub === account.sub)?.id
+
+async function findUser(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  shown: ShownAccount,
+): Promise<ExternalUser & { awaitsProof: boolean }> {
+  const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
+  // Before any user is: linking and signing in by one account at once would wait for each other.
+  await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
+  if (shown.linking) {
+    const linked = await linkIdentity(deps, trx, log, signIn, shown.linking)
+    const awaitsProof = linked.toldEmail !== undefined && !deps.config.external.allowUnverifiedEmail
+    return { ...linked, isNew: false, isAnother: false, awaitsProof }
+  }
+  if (shown.inviteTokenHash) {
+    const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)
+    return { user, isNew: false, isAnother: false, awaitsProof: false }
+  }
+  const found = await findOrCreateExternalUser(deps, trx, log, signIn)
+  const { user, isAnother, toldEmail } = found
+  // Whatever this sign-in brought: a pending account accepts none.
+  const awaitsProof =
+    isAnother || isPending(user) || (toldEmail !== undefined && !deps.config.external.allowUnverifiedEmail)
+  return { ...found, awaitsProof }
+}
+
+interface AddressMail {
+  userId: string
+  email: string
+  context: MailContext
+}
+
+/** Sends the link that confirms a pending account; of one that another request made nothing is left with its confirmation. */
+async function isConfirmationSent(
+  deps: Deps,
+  log: AuditLog,
+  { userId, email, context }: AddressMail,
+  isAnother: boolean,
+): Promise<boolean> {
+  const address = { channel: 'email', value: email } as const
+  const claim = claimOf(deps, { address, passwordHash: null, data: {} })
+  // Also where the limits refuse the mail.
+  if (isAnother) await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
+  return isSent(deps, email, () =>
+    deps.db.transaction().execute(async (trx) => {
+      const holder = await lockAndReadUser(trx, userId)
+      if (!holder) return
+      const { isPending } = await sendConfirmation(deps, trx, holder, { address, context, isClaim: isAnother })
+      if (!isPending) return
+      const traits = { provider: 'email' }
+      await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: holder, traits })
+    }),
+  )
+}
+
+/** Sends the link by which an account in use gets the told address. */
+const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail): Promise<boolean> =>
+  isSent(deps, email, () =>
+    deps.db.transaction().execute(async (trx) => {
+      const user = await lockAndReadUser(trx, userId)
+      if (user?.email_change !== email) return
+      const held = { address: { channel: 'email', value: email }, audience: user.aud, exceptId: userId } as const
+      const isPretended = (await isEmailTaken(trx, email, user.aud, userId)) && !(await isHeldUnproven(trx, held))
+      await sendEmailChange(deps, trx, user, email, { context, isPretended })
+    }),
+  )
+
+/** Runs after the account was made, because limits are not counted inside a transaction. False: a limit refused the mail. */
+async function isSent(deps: Deps, email: string, send: () => Promise<void>): Promise<boolean> {
+  try {
+    const address = { channel: 'email', value: email } as const
+    await withinGaps(deps, [{ kind: 'confirmation', key: email }], () => withMessagesCounted(deps, [address], send))
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
+}

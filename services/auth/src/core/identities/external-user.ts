@@ -1,0 +1,188 @@
+// Whose account it is that somebody showed at a provider. The one rule: an account here is given to somebody because the
+// provider has verified an address, never because it was told one (contract/auth-external.md 2.5). A known account goes on in
+// sign-in-again.ts, an unknown one joins a user here or becomes a new one (create-external-user.ts).
+import type { Transaction } from 'kysely'
+import { primaryEmail } from '../../adapters/providers/clean-account.ts'
+import type { DB } from '../../db/tables.ts'
+import { NIL_UUID } from '../../db/uuid.ts'
+import { apiError } from '../../errors.ts'
+import { type AuditLog, audit } from '../audit/audit.ts'
+import { hasVerifiedFactor } from '../factors/assurance.ts'
+import { notify } from '../outbox/notify.ts'
+import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
+import { changeUser, noAddress } from '../users/change-user.store.ts'
+import { displace, isBannedInUse } from '../users/displace-holder.ts'
+import { endTokens } from '../users/end-tokens.ts'
+import { isBanned } from '../users/is-banned.ts'
+import { refreshProviders } from '../users/metadata.store.ts'
+import { dropAddress, lockUnprovenHolder, releaseAddress, type UnprovenHolder } from '../users/unproven-holder.store.ts'
+import { findUserById, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
+import { createExternalUser } from './create-external-user.ts'
+import {
+  type ExternalSignIn,
+  type ExternalSignInDeps,
+  type ExternalUser,
+  type Found,
+  identityData,
+  mergeIfItFits,
+} from './external-account.ts'
+import { findIdentity, forgetUnprovenOwner } from './external-user.store.ts'
+import { insertIdentity } from './identities.store.ts'
+import { refuseVanishedAccount } from './new-account.ts'
+import { signInAgain } from './sign-in-again.ts'
+
+/**
+ * The user of an account at a provider, which the caller has locked: theirs already, linked to it now, or new. Throws as the
+ * contract's table says.
+ */
+export async function findOrCreateExternalUser(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  signIn: ExternalSignIn,
+): Promise<ExternalUser> {
+  const { provider, account } = signIn
+  const identity = await findIdentity(trx, provider.name, account.sub)
+  const found = await (identity ? signInAgain(deps, trx, log, signIn, identity) : joinOrCreate(deps, trx, log, signIn))
+  if (!found.isAnother) await refreshProviders(trx, found.userId, deps.now())
+  const user = (await findUserById(trx, found.userId)) as User
+  if (found.isNew) {
+    await audit(deps, trx, log, { action: 'user_signedup', actor: user, traits: { provider: provider.name } })
+  }
+  return { ...found, user }
+}
+
+async function joinOrCreate(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  signIn: ExternalSignIn,
+): Promise<Found> {
+  const { provider, account, audience } = signIn
+  const verified = account.emails.filter((email) => email.verified).map(({ email }) => email)
+  for (const value of account.emails.map(({ email }) => email).toSorted()) {
+    await releaseAddress(trx, { channel: 'email', value }, audience, deps.now())
+  }
+  const squatters = await lockSquatters(deps, trx, audience, verified)
+  const holders = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
+  // A sign-up that committed between the two looks would pass for a rightful owner.
+  if (holders.length > 0 && (await lockSquatters(deps, trx, audience, verified)).size !== squatters.size) {
+    refuseVanishedAccount()
+  }
+  const [owner, another] = holders.filter((id) => !squatters.has(id))
+  if (another) {
+    throw apiError('conflict', {
+      message: 'Multiple accounts with the same email address in the same linking domain detected: default',
+    })
+  }
+  const preferred = primaryEmail(account)?.email
+  const holder = owner ?? holders.find((id) => squatters.get(id)?.email === preferred) ?? holders[0]
+  if (!holder) {
+    const found = await createExternalUser(deps, trx, signIn)
+    // Somebody has come by the address in this very moment, and can be seen by now.
+    return found ?? joinOrCreate(deps, trx, log, signIn)
+  }
+  const squatter = squatters.get(holder)
+  if (squatter && isBannedInUse(squatter, 'email', deps.now())) throw apiError('user_banned')
+  // A ban of an account is not that of who proves the address it never proved.
+  const isRegistrantBanned = isBanned({ banned_until: squatter?.banned_until ?? null }, deps.now())
+  if (provider.settings.linking === 'never' || isRegistrantBanned) {
+    if (owner) throw apiError('email_exists')
+    return createInsteadOf(deps, trx, log, signIn, squatters)
+  }
+  await link(deps, trx, log, signIn, { userId: holder, squatters })
+  return { userId: holder, isNew: false, isAnother: false }
+}
+
+/** Takes the addresses from squatters and creates an account, where there is none to link. */
+async function createInsteadOf(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  signIn: ExternalSignIn,
+  squatters: ReadonlyMap<string, UnprovenHolder>,
+): Promise<Found> {
+  const displaced = []
+  for (const target of squatters.values()) displaced.push({ target, action: await displaceSquatter(deps, trx, target) })
+  const found = (await createExternalUser(deps, trx, signIn)) ?? refuseVanishedAccount()
+  const actor = (await findUserById(trx, found.userId)) as User
+  for (const event of displaced) await audit(deps, trx, log, { ...event, actor })
+  return found
+}
+
+const displaceSquatter = (deps: ExternalSignInDeps, trx: Transaction<DB>, squatter: UnprovenHolder) =>
+  displace(trx, squatter, { channel: 'email', value: squatter.email ?? '' }, deps.now())
+
+/**
+ * Accounts that have one of the addresses and never proved it, by their ids. One whose number is proven is that number's owner's
+ * and gives the address back. In the same order for whoever has the same addresses: two at once would wait for each other.
+ */
+async function lockSquatters(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  audience: string,
+  addresses: readonly string[],
+): Promise<Map<string, UnprovenHolder>> {
+  const squatters = new Map<string, UnprovenHolder>()
+  for (const value of addresses.toSorted()) {
+    const address = { channel: 'email', value } as const
+    const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
+    if (!holder) continue
+    if (holder.phone_confirmed_at && !holder.phone_assumed) {
+      await dropAddress(trx, holder.id, address, deps.now())
+      await refreshProviders(trx, holder.id, deps.now())
+    } else squatters.set(holder.id, holder)
+  }
+  return squatters
+}
+
+/**
+ * Whether the user has a second factor that a sign-in at a provider has not proven. Who has the mailbox for a moment could
+ * otherwise link an account of their own for good. Such a user is let in at aal1, as by a link to the address, and nothing is
+ * linked: refusing would lock out users who come by a verified address each time. They link it themselves, at aal2.
+ */
+export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'phone_confirmed_at'>): boolean =>
+  hasVerifiedFactor(user) && Boolean(user.email_confirmed_at || user.phone_confirmed_at)
+
+/** With the user of one of them chosen, all others are gone: somebody else would have kept the owner out by making two. */
+async function link(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  { provider, account, acceptLanguage }: ExternalSignIn,
+  { userId, squatters }: { userId: string; squatters: ReadonlyMap<string, UnprovenHolder> },
+): Promise<void> {
+  const now = deps.now()
+  const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
+  // A factor of a registrant who never proved the address guards nothing.
+  if (!squatters.has(userId) && isGuarded(user)) return
+  const email = account.emails.find(({ email: address, verified }) => verified && address === user.email)
+  const data = identityData(account, email ?? primaryEmail(account))
+  const identityId = deps.newId()
+  await insertIdentity(trx, { id: identityId, userId, provider: provider.name, providerId: account.sub, data, now })
+  if (squatters.has(userId)) {
+    await forgetUnprovenOwner(trx, userId, { identityId, data, now })
+    await changeUser(trx, userId, noAddress('phone'), now)
+  } else {
+    if (user.invited_at) await forgetRegistrant(trx, user, identityId, now)
+    await mergeIfItFits(deps, trx, user, data)
+  }
+  if (email && (!user.email_confirmed_at || user.email_assumed)) {
+    await endTokens(trx, userId, 'all', now)
+    await confirmAddress(trx, userId, 'email', now)
+  }
+  for (const target of squatters.values()) {
+    if (target.id === userId) continue
+    const action = await displaceSquatter(deps, trx, target)
+    await audit(deps, trx, log, { action, actor: user, target })
+  }
+  await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
+  await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
+}
+
+/** Somebody else may have registered an address before it was proven; data of an admin's invitation stays. */
+export async function forgetRegistrant(trx: Transaction<DB>, user: LockedAccount, identityId: string, now: Date) {
+  if (user.email_confirmed_at || user.phone_confirmed_at) return
+  const data = user.is_email_vouched ? user.user_metadata : {}
+  await forgetUnprovenOwner(trx, user.id, { identityId, data, now })
+}

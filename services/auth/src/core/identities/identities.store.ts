@@ -1,0 +1,135 @@
+import { jsonb } from '@services/common/database'
+import { sql, type Transaction } from 'kysely'
+import type { DB, Metadata } from '../../db/tables.ts'
+
+export interface NewIdentity {
+  id: string
+  userId: string
+  provider: string
+  /** The account's id at the provider; for `email` and `phone` the user's own id. */
+  providerId: string
+  data: Metadata
+  now: Date
+}
+
+export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity): Promise<void> {
+  await trx
+    .insertInto('identities')
+    .values({
+      id: identity.id,
+      user_id: identity.userId,
+      provider: identity.provider,
+      provider_id: identity.providerId,
+      identity_data: jsonb(identity.data),
+      last_sign_in_at: identity.now,
+      created_at: identity.now,
+      updated_at: identity.now,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Marks the address as verified in the user's identities that carry it. */
+export async function setIdentityEmailVerified(trx: Transaction<DB>, userId: string, email: string, now: Date) {
+  await trx
+    .updateTable('identities')
+    .set({ identity_data: sql`identity_data || '{"email_verified": true}'::jsonb`, updated_at: now })
+    .where('user_id', '=', userId)
+    .where('email', '=', email)
+    .execute()
+}
+
+export interface AddressIdentity extends NewIdentity {
+  provider: 'email' | 'phone'
+}
+
+/** The identity behind a user's own address: made, or brought up to date with the keys given. True when it is new. */
+export async function putAddressIdentity(trx: Transaction<DB>, identity: AddressIdentity): Promise<boolean> {
+  const put = await trx
+    .insertInto('identities')
+    .values({
+      id: identity.id,
+      user_id: identity.userId,
+      provider: identity.provider,
+      provider_id: identity.providerId,
+      identity_data: jsonb({ email_verified: false, phone_verified: false, ...identity.data }),
+      created_at: identity.now,
+      updated_at: identity.now,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(['provider', 'provider_id']).doUpdateSet({
+        identity_data: sql`${sql.ref('identities.identity_data')} || ${JSON.stringify(identity.data)}::jsonb`,
+        updated_at: identity.now,
+      }),
+    )
+    // The system column is 0 in a row that was never updated.
+    .returning(sql<boolean>`xmax = 0`.as('isNew'))
+    .executeTakeFirst()
+  return put?.isNew ?? false
+}
+
+/** The same for an address its user has just proven. */
+export const putProvenIdentity = (
+  trx: Transaction<DB>,
+  {
+    userId,
+    provider,
+    address,
+    ...rest
+  }: Pick<AddressIdentity, 'id' | 'userId' | 'provider' | 'now'> & { address: string },
+): Promise<boolean> =>
+  putAddressIdentity(trx, {
+    ...rest,
+    userId,
+    provider,
+    providerId: userId,
+    data: { sub: userId, [provider]: address, [`${provider}_verified`]: true },
+  })
+
+/** Marks the number as verified in the user's identities that carry it. */
+export async function setIdentityPhoneVerified(trx: Transaction<DB>, userId: string, phone: string, now: Date) {
+  await trx
+    .updateTable('identities')
+    .set({ identity_data: sql`identity_data || '{"phone_verified": true}'::jsonb`, updated_at: now })
+    .where('user_id', '=', userId)
+    .where(sql`identity_data ->> 'phone'`, '=', phone)
+    .execute()
+}
+
+export async function deleteIdentity(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx.deleteFrom('identities').where('id', '=', id).execute()
+}
+
+/** All identities of a user but that of one provider. */
+export async function deleteIdentitiesExcept(trx: Transaction<DB>, userId: string, provider: string): Promise<void> {
+  await trx.deleteFrom('identities').where('user_id', '=', userId).where('provider', '!=', provider).execute()
+}
+
+/** Deletes the user's accounts at providers, but those that verified `exceptEmail`; false where there was none. */
+export async function deleteProviderIdentities(
+  trx: Transaction<DB>,
+  userId: string,
+  exceptEmail: string | null = null,
+): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('identities')
+    .where('user_id', '=', userId)
+    .where('provider', 'not in', ['email', 'phone'])
+    .where(sql<boolean>`(email = ${exceptEmail} and identity_data @> '{"email_verified": true}') is not true`)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** The user's identities by provider and id there, for replacing each. */
+export function listIdentityKeys(trx: Transaction<DB>, userId: string) {
+  return trx.selectFrom('identities').select(['id', 'provider', 'provider_id']).where('user_id', '=', userId).execute()
+}
+
+/** Leaves of an identity that there was one: its account at the provider is free for another user. */
+export async function anonymiseIdentity(trx: Transaction<DB>, id: string, providerId: string, now: Date) {
+  await trx
+    .updateTable('identities')
+    .set({ provider_id: providerId, identity_data: jsonb({}), updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}

@@ -1,0 +1,69 @@
+// A sign-in by an account at a provider that a user here has already.
+import type { Transaction } from 'kysely'
+import { primaryEmail } from '../../adapters/providers/clean-account.ts'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import type { AuditLog } from '../audit/audit.ts'
+import { applyEmailChange, confirmAddress, isEmailTaken } from '../users/addresses.store.ts'
+import { changeUser } from '../users/change-user.store.ts'
+import { displaceHolder } from '../users/displace-holder.ts'
+import { isPending } from '../users/proven-addresses.ts'
+import { withdrawEmail } from '../users/unproven-holder.store.ts'
+import { lockAndReadUser, type User } from '../users/users.store.ts'
+import {
+  type ExternalSignIn,
+  type ExternalSignInDeps,
+  type Found,
+  identityData,
+  mergeIfItFits,
+} from './external-account.ts'
+import { refreshIdentity } from './external-user.store.ts'
+import { refuseVanishedAccount } from './new-account.ts'
+
+export async function signInAgain(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  { account, audience }: ExternalSignIn,
+  identity: { id: string; user_id: string },
+): Promise<Found> {
+  const user = (await lockAndReadUser(trx, identity.user_id)) ?? refuseVanishedAccount()
+  // The lock may have waited for what took the identity away: a proof of the address, or an unlinking.
+  if (!user.identities.some(({ id }) => id === identity.id)) refuseVanishedAccount()
+  // An account at a provider is of one user in all audiences: the caller gets no token of another than it asked for.
+  if (user.aud !== audience) {
+    throw apiError('unexpected_audience', {
+      message: 'This account at the provider belongs to a user of another audience',
+    })
+  }
+  const email = primaryEmail(account)
+  const data = identityData(account, email)
+  await refreshIdentity(trx, identity.id, data, deps.now())
+  await mergeIfItFits(deps, trx, user, data)
+  const found = { userId: user.id, isNew: false, isAnother: false }
+  if (email?.verified) await takeVerified(deps, trx, log, user, email.email)
+  // Made while such sign-ins were refused.
+  else if (isPending(user) && deps.config.external.allowUnverifiedEmail) await withdrawEmail(trx, user.id, deps.now())
+  if (!user.is_anonymous) return found
+  // An anonymous user linked it, and the told address still waits for its proof.
+  const toldEmail = email && !email.verified ? email.email : undefined
+  if (!toldEmail || deps.config.external.allowUnverifiedEmail) {
+    await changeUser(trx, user.id, { is_anonymous: false }, deps.now())
+  }
+  return { ...found, toldEmail }
+}
+
+/** Confirms the address of an account, or gives it this one where it has none that is confirmed and nobody else has it. */
+async function takeVerified(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  user: User,
+  email: string,
+): Promise<void> {
+  const now = deps.now()
+  if (user.email === email) return confirmAddress(trx, user.id, 'email', now)
+  if (user.email_confirmed_at || (user.email && !(await withdrawEmail(trx, user.id, now)))) return
+  await displaceHolder(deps, trx, log, user, { channel: 'email', value: email })
+  if (!(await isEmailTaken(trx, email, user.aud, user.id))) await applyEmailChange(trx, user.id, email, 'proven', now)
+}

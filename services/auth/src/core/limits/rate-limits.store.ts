@@ -1,0 +1,64 @@
+import { deleteBatch } from '@services/common/database'
+import { prepared } from '@services/common/prepared'
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+
+interface Point {
+  key: string
+  /** Milliseconds since 1970. */
+  at: number
+  windowMs: number
+  /** In one window. */
+  points: number
+}
+
+/**
+ * Counts one in the key's window, which begins with the first: 0, or the milliseconds left of a window that has all its
+ * points. The condition is looked at again under the row's lock: of any number at once, in any number of replicas, only
+ * those allowed are counted.
+ */
+export async function countPoint(db: Kysely<DB>, point: Point): Promise<number> {
+  const [row] = await count(db, { ...point, until: point.at + point.windowMs })
+  if (row?.isCounted) return 0
+  // No row, or the one of an expired window: another request began a new window while this statement waited.
+  return row && row.expire > point.at ? row.expire - point.at : point.windowMs
+}
+
+const count = prepared((db: Kysely<DB>, { key, at, until, points }: Point & { until: number }) => {
+  const table = sql.table('rate_limits')
+  const statement = sql<{ isCounted: boolean; expire: number }>`
+    with counted as (
+      insert into ${table} as old (key, points, expire) values (${key}, 1, ${until})
+      on conflict (key) do update set
+        points = case when old.expire > ${at}::bigint then old.points + 1 else 1 end,
+        expire = case when old.expire > ${at}::bigint then old.expire else excluded.expire end
+        where old.expire <= ${at}::bigint or old.points < ${points}::integer
+      returning expire
+    )
+    select expire, true as "isCounted" from counted
+    union all
+    select expire, false from ${table} where key = ${key} and not exists (select from counted)`
+  return { compile: () => statement.compile(db) }
+})
+
+/**
+ * Takes a point back, unless a later window than the one it was counted in has begun. A counter without points is deleted, or
+ * refused requests would leave one for each address they name.
+ */
+export async function giveBackPoint(db: Kysely<DB>, { key, at, windowMs }: Omit<Point, 'points'>): Promise<void> {
+  const counter = await db
+    .updateTable('rate_limits')
+    .set((eb) => ({ points: eb('points', '-', 1) }))
+    .where('key', '=', key)
+    .where('points', '>', 0)
+    .where('expire', '<=', at + windowMs)
+    .returning('points')
+    .executeTakeFirst()
+  if (counter?.points === 0)
+    await db.deleteFrom('rate_limits').where('key', '=', key).where('points', '<=', 0).execute()
+}
+
+/** Housekeeping: counters whose window has expired; `expire` is in milliseconds. */
+export function deleteExpiredLimits(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+  return deleteBatch(db, 'rate_limits', sql`expire < ${before.getTime()}`, limit)
+}

@@ -1,0 +1,165 @@
+import { createLogger } from '@services/common/logger'
+import type { QueueJob } from '@services/common/queue'
+import { describe, expect } from 'vitest'
+import { test as base, startTestService, type TestService } from '../../../test/service.ts'
+import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
+import { hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import { putOneTimeToken } from '../one-time-tokens/one-time-tokens.store.ts'
+import { type Channel, deliverMessage } from './deliver-message.ts'
+import { MESSAGE_QUEUES, type MessageJob, queueMessage } from './outbox.ts'
+
+/** `idle`: a service whose worker runs elsewhere, so that a message waits for the test's own try. */
+const test = base.extend<object & { idle: TestService }>({
+  idle: [
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures a fixture uses from it
+    async ({}, use) => {
+      const service = await startTestService({ AUTH_WORKERS_ENABLED: 'false' })
+      await use(service)
+      await service.close()
+    },
+    { scope: 'file' },
+  ],
+})
+
+const NOBODY = '11111111-1111-4111-8111-111111111111'
+
+const sealedOf = async (service: TestService, id: unknown) =>
+  (
+    await service.deps.db
+      .selectFrom('messages')
+      .select('sealed')
+      .where('id', '=', id as string)
+      .executeTakeFirst()
+  )?.sealed
+
+const SMS = {
+  channel: 'sms',
+  kind: 'confirmation',
+  to: '4915112345678',
+  variables: { Code: '123456' },
+  lifetimeSeconds: null,
+} as const
+
+describe('one try', () => {
+  const job = (messageId: string, retryCount = 0) =>
+    ({ id: 'job', data: { messageId }, retryCount, signal: new AbortController().signal }) as QueueJob<MessageJob>
+  const queue = (service: TestService, message: Partial<Parameters<typeof queueMessage>[2]> = {}) =>
+    service.deps.db
+      .transaction()
+      .execute((trx) => queueMessage(service.deps, trx, { ...SMS, userId: null, ...message }))
+  const log = createLogger({ name: 'test', level: 'fatal' })
+  const attempt = (service: TestService, sms: Channel | undefined, id: string, retryCount = 0) =>
+    deliverMessage({ ...service.deps, log, channels: sms ? { sms } : {} }, job(id, retryCount))
+  const rowOf = async (service: TestService, id: string) =>
+    (await service.get('/admin/messages?channel=sms&per_page=200', service.admin)).body.messages.find(
+      (message: { id: string }) => message.id === id,
+    )
+
+  test('hands the content to the channel and keeps what its provider said', async ({ idle: service }) => {
+    const id = await queue(service)
+    const seen: unknown[] = []
+    await attempt(
+      service,
+      async (message) => {
+        seen.push(message)
+        return { provider: 'twilio', providerMessageId: 'SM1' }
+      },
+      id,
+    )
+    expect(seen).toMatchObject([{ id, kind: 'confirmation', to: SMS.to, variables: SMS.variables, userId: null }])
+    expect(await rowOf(service, id)).toMatchObject({ state: 'sent', provider: 'twilio', provider_message_id: 'SM1' })
+  })
+
+  test('after the last of the queue ends in failed, one before stays queued', async ({ idle: service }) => {
+    const id = await queue(service)
+    const fails: Channel = async () => {
+      throw new TemporaryFailure('the gateway answered 500')
+    }
+    const { retryLimit } = MESSAGE_QUEUES.sms
+    await expect(attempt(service, fails, id, retryLimit - 1)).rejects.toThrow('500')
+    expect(await rowOf(service, id)).toMatchObject({
+      state: 'queued',
+      attempts: 1,
+      last_error: 'the gateway answered 500',
+    })
+    await expect(attempt(service, fails, id, retryLimit)).rejects.toThrow('500')
+    expect(await rowOf(service, id)).toMatchObject({ state: 'failed', attempts: 2 })
+    expect(await sealedOf(service, id)).not.toBeNull()
+  })
+
+  test('of a message that is not queued any more does nothing', async ({ idle: service }) => {
+    const id = await queue(service)
+    let sent = 0
+    const sends: Channel = async () => {
+      sent++
+      return { provider: 'x', providerMessageId: null }
+    }
+    await attempt(service, sends, id)
+    await attempt(service, sends, id)
+    await attempt(service, sends, NOBODY)
+    expect(sent).toBe(1)
+  })
+
+  test('shows nothing of an unexpected error', async ({ idle: service }) => {
+    const id = await queue(service)
+    await expect(attempt(service, () => Promise.reject(new Error(`could not reach ${SMS.to}`)), id)).rejects.toThrow()
+    expect((await rowOf(service, id))?.last_error).toBe('unexpected error, see the log')
+  })
+
+  test('without a channel, or sealed under another secret, is left to other workers until its life is over', async ({
+    idle: service,
+  }) => {
+    const [first, second] = [await queue(service), await queue(service)]
+    await service.deps.db.updateTable('messages').set({ sealed: 'AAAA' }).where('id', '=', second).execute()
+    for (const [id, words] of [
+      [first, 'nothing delivers sms messages here'],
+      [second, 'it was sealed under another JWT_SECRET'],
+    ] as const) {
+      await expect(attempt(service, undefined, id)).rejects.toThrow(TemporaryFailure)
+      expect(await rowOf(service, id)).toMatchObject({ state: 'queued', last_error: words })
+      await expect(attempt(service, undefined, id, MESSAGE_QUEUES.sms.retryLimit)).rejects.toThrow(words)
+      expect(await rowOf(service, id)).toMatchObject({ state: 'failed', last_error: words })
+    }
+  })
+
+  test('of a code without a link restarts its lifetime, and is dropped when the code was replaced', async ({
+    idle: service,
+  }) => {
+    const made = await service.post('/admin/users', { email: 'one-try@example.com' }, service.admin)
+    const userId = made.body.id as string
+    const { codeKey, db } = service.deps
+    const codeHash = hashCode(codeKey, 'reauthentication', 'a', '123456')
+    const put = (hash: Buffer) =>
+      db.transaction().execute((trx) =>
+        putOneTimeToken(trx, {
+          userId,
+          purpose: 'reauthentication',
+          relatesTo: 'a',
+          tokenHash: null,
+          pkce: undefined,
+          isClaim: false,
+          isPretended: false,
+          usedUpCodes: 0,
+          isLong: false,
+          codeHash: hash,
+          expiresAt: service.clock.now(),
+          now: service.clock.now(),
+        }),
+      )
+    const sends: Channel = async () => ({ provider: 'x', providerMessageId: null })
+    await put(codeHash)
+    const id = await queue(service, { userId, codeHash, lifetimeSeconds: 600 })
+    await attempt(service, sends, id)
+    const token = await db
+      .selectFrom('one_time_tokens')
+      .select('expires_at')
+      .where('user_id', '=', userId)
+      .where('purpose', '=', 'reauthentication')
+      .executeTakeFirst()
+    expect(token?.expires_at.getTime()).toBe(service.clock.now().getTime() + 600_000)
+    const late = await queue(service, { userId, codeHash, lifetimeSeconds: 600 })
+    await put(hashLinkToken('another'))
+    await attempt(service, sends, late)
+    expect(await rowOf(service, late)).toMatchObject({ state: 'dropped' })
+  })
+})

@@ -1,0 +1,83 @@
+// What waits for the retries of the queue, which take seconds.
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
+import { expect, test } from 'vitest'
+import { startTestService, type TestService } from '../../../test/service.ts'
+
+/** The only message of a new user. */
+const messageOf = async (service: TestService, userId: string) =>
+  (await service.get(`/admin/messages?user_id=${userId}`, service.admin)).body.messages[0]
+
+/** The same, once it was sent. */
+async function sentTo(service: TestService, userId: string) {
+  await expect.poll(async () => (await messageOf(service, userId)).state).toBe('sent')
+  return messageOf(service, userId)
+}
+
+async function signUp(service: TestService, email: string): Promise<string> {
+  const { status, body } = await service.post('/signup', { email, password: 'correct horse' })
+  expect(status).toBe(200)
+  return body.id
+}
+
+test('a message told "try later" at the greeting, at the recipient or after the message is queued with its failure, then sent', async () => {
+  const laterAt = async (code: number, at: 'connection' | 'recipient' | 'message') => {
+    const service = await startTestService()
+    await service.mailbox.answer(code, at)
+    const userId = await signUp(service, 'later@example.com')
+    await expect
+      .poll(() => messageOf(service, userId))
+      .toMatchObject({ state: 'queued', last_error: expect.stringContaining(String(code)) })
+    await service.mailbox.accept()
+    const sent = await sentTo(service, userId)
+    expect(sent.attempts).toBeGreaterThan(1)
+    expect(service.mailbox.messages({ to: 'later@example.com' })).toHaveLength(1)
+    await service.close()
+  }
+  // At once, for each waits for its retry.
+  await Promise.all([laterAt(421, 'connection'), laterAt(451, 'recipient'), laterAt(452, 'message')])
+})
+
+test('a server that cuts the connection in the middle of a mail gets it again', async () => {
+  let isCutting = true
+  const heard: string[] = []
+  const server = await startSmtp((line, say, cut) => {
+    heard.push(line)
+    if (/^EHLO/.test(line)) return say('250 hello')
+    if (/^DATA/.test(line)) return isCutting ? cut() : say('354 go on')
+    if (/^(MAIL|RCPT)/.test(line) || line === '.') return say('250 ok')
+  })
+  const service = await startTestService({ AUTH_SMTP_PORT: String(portOf(server)) })
+  const userId = await signUp(service, 'cut@example.com')
+  await expect.poll(async () => (await messageOf(service, userId)).last_error).toMatch(/^mail server: /)
+  isCutting = false
+  await sentTo(service, userId)
+  expect(heard.filter((line) => line.startsWith('DATA')).length).toBeGreaterThan(1)
+  await service.close()
+  server.close()
+})
+
+/** An SMTP server of a few lines that answers as it is told. */
+async function startSmtp(
+  answer: (line: string, say: (text: string) => void, cut: () => void) => void,
+): Promise<Server> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    let rest = ''
+    socket.write('220 test\r\n')
+    socket.on('data', (chunk) => {
+      const lines = (rest + chunk).split('\r\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines)
+        answer(
+          line,
+          (text) => socket.write(`${text}\r\n`),
+          () => socket.destroy(),
+        )
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+const portOf = (server: Server) => (server.address() as { port: number }).port

@@ -1,0 +1,29 @@
+import type { Kysely, Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
+import { messageExists, requeueFailed, type VisibleMessage } from './messages.store.ts'
+import { type OutboxDeps, queueJob } from './outbox.ts'
+
+type RetryDeps = Pick<OutboxDeps, 'queue'> & AuditDeps & { db: Kysely<DB> }
+
+/** Sends a failed message again, at an admin's word; its link or code counts from when it leaves. */
+export function retryMessage(deps: RetryDeps, log: AuditLog, actor: Actor, id: string): Promise<VisibleMessage> {
+  return deps.db.transaction().execute(async (trx: Transaction<DB>) => {
+    const message = await requeueFailed(trx, id, deps.now())
+    if (message) {
+      await queueJob(deps, trx, message)
+      const { user_id, channel, kind } = message
+      await audit(deps, trx, log, {
+        action: 'message_retried',
+        actor,
+        traits: { message_id: id, user_id, channel, kind },
+      })
+      return message
+    }
+    if (!(await messageExists(trx, id))) throw noSuchMessage()
+    throw apiError('validation_failed', { status: 422, message: 'Only a failed message can be sent again' })
+  })
+}
+
+export const noSuchMessage = () => apiError('not_found', { message: 'There is no such message' })

@@ -1,0 +1,67 @@
+import { availableParallelism } from 'node:os'
+import { argon2id, type HashOptions, hash } from 'argon2'
+import { observeHashQueue } from '../../metrics.ts'
+import { createHashQueue } from './hash-queue.ts'
+import { isCostly, readsOnlyTheBeginning, verifyImported } from './imported-hash.ts'
+
+export interface HashingSettings {
+  memoryKib: number
+  passes: number
+  lanes: number
+}
+
+export interface Passwords {
+  /** With a `salt`, two hashes are equal when the passwords are. Otherwise it is random. */
+  hash(password: string, salt?: Buffer): Promise<string>
+  /**
+   * Whether the password belongs to the hash, ours or an imported one; false for a corrupt one. Without a hash (unknown
+   * user, no password) it does the same work against a made-up one and answers false, so that time tells nothing. Only
+   * an imported hash takes a time of its own, until the user has signed in once and it is replaced.
+   */
+  verify(storedHash: string | null | undefined, password: string): Promise<boolean>
+  /** Whether the hash should give way to one of ours, now that this password was found to belong to it. */
+  needsRehash(storedHash: string, password: string): boolean
+}
+
+/**
+ * Threads of libuv's pool, which argon2 runs on. Fewer would leave cores idle between two hashes; machines with more cores
+ * run more processes (WEB_CONCURRENCY).
+ */
+const HASHES_AT_ONCE = 4
+
+/** Waiting hashes per core before the excess is refused: about two seconds of work at 25 ms each. */
+const MAX_WAITING_PER_CORE = 80
+
+/** Imported hashes of a hundred megabytes or of seconds each: few may wait, and one at a time leaves the others three threads. */
+const MAX_WAITING_COSTLY = 8
+
+/**
+ * argon2id off the event loop (libuv's pool), behind a bounded queue, in which none waits longer than `longestWaitMs`. The
+ * made-up hash is computed once, at start.
+ */
+export async function createPasswords(settings: HashingSettings, longestWaitMs?: number): Promise<Passwords> {
+  const maxWaiting = availableParallelism() * MAX_WAITING_PER_CORE
+  const queue = createHashQueue({ concurrency: HASHES_AT_ONCE, maxWaiting, longestWaitMs })
+  observeHashQueue(queue.waiting)
+  const costly = createHashQueue({ concurrency: 1, maxWaiting: MAX_WAITING_COSTLY, longestWaitMs })
+  const options: HashOptions = {
+    type: argon2id,
+    memoryCost: settings.memoryKib,
+    timeCost: settings.passes,
+    parallelism: settings.lanes,
+  }
+  const decoy = await hash('no user has this password', options)
+  // Ours is recognised by its parameters alone, whatever the bounds on imported ones are: an operator may choose larger.
+  const ours = decoy.slice(0, decoy.lastIndexOf('$', decoy.lastIndexOf('$') - 1) + 1)
+  return {
+    hash: (password, salt) => queue.run(() => hash(password, { ...options, ...(salt ? { salt } : {}) })),
+    async verify(storedHash, password) {
+      const candidate = storedHash || decoy
+      const verify = () => queue.run(() => verifyImported(candidate, password))
+      const isAlone = !candidate.startsWith(ours) && isCostly(candidate)
+      const matches = await (isAlone ? costly.run(verify) : verify())
+      return matches && Boolean(storedHash)
+    },
+    needsRehash: (storedHash, password) => !storedHash.startsWith(ours) && !readsOnlyTheBeginning(storedHash, password),
+  }
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import { fetchText } from '@services/common/fetch-text'
+import type { Logger } from '@services/common/logger'
+import { apiError } from '../../errors.ts'
+import { countLeakCheck } from '../../metrics.ts'
+
+export interface LeakedPasswords {
+  /** Whether a new password is known from a leak; what a failed look-up means is the setting's choice. */
+  isLeaked(password: string): Promise<boolean>
+  /** For a password that is in use already: false when that is not known at once. */
+  isLeakedAtOnce(password: string): Promise<boolean>
+}
+
+export interface LeakSettings {
+  enabled: boolean
+  url: string
+  /** Refuse new passwords while the look-up fails, instead of letting them pass. */
+  failClosed: boolean
+}
+
+/** RFC of the range API: https://haveibeenpwned.com/API/v3#PwnedPasswords. Padded answers have up to 1,000 rows of 45 bytes. */
+const MAX_ANSWER_BYTES = 512 * 1024
+const TIMEOUT_MS = 5_000
+/** The most a sign-in waits; it runs beside the writing of the session, which takes a few milliseconds. */
+const AT_ONCE_MS = 500
+const RETRY_AFTER_SECONDS = 5
+const ROW = /^([0-9A-F]{35}):(\d+)$/i
+
+/**
+ * Looks passwords up by the first five of the forty digits of their SHA-1, so that whoever runs the list learns neither the
+ * password nor its hash; padding hides the size of the answer from those in between.
+ */
+export function createLeakedPasswords(
+  settings: LeakSettings,
+  log: Logger,
+  { timeoutMs = TIMEOUT_MS, atOnceMs = AT_ONCE_MS } = {},
+): LeakedPasswords {
+  return {
+    async isLeaked(password) {
+      if (!settings.enabled) return false
+      try {
+        return await lookUp(settings.url, password, timeoutMs)
+      } catch (cause) {
+        countLeakCheck('unavailable')
+        // Letting the password pass is coping; where it is refused, nobody can sign up until somebody looks.
+        log[settings.failClosed ? 'error' : 'warn']({ err: cause }, 'leaked passwords could not be looked up')
+        if (settings.failClosed) {
+          throw apiError('service_unavailable', { retryAfterSeconds: RETRY_AFTER_SECONDS, cause })
+        }
+        return false
+      }
+    },
+    async isLeakedAtOnce(password) {
+      if (!settings.enabled) return false
+      return lookUp(settings.url, password, atOnceMs).catch(() => {
+        countLeakCheck('unavailable')
+        return false
+      })
+    },
+  }
+}
+
+async function lookUp(url: string, password: string, timeoutMs: number): Promise<boolean> {
+  const digest = createHash('sha1').update(password).digest('hex').toUpperCase()
+  const { status, text } = await fetchText(
+    `${url}/range/${digest.slice(0, 5)}`,
+    { headers: { 'add-padding': 'true', 'user-agent': 'auth' } },
+    { timeoutMs, maxBytes: MAX_ANSWER_BYTES },
+  )
+  if (status !== 200) throw new Error(`the list of leaked passwords answered ${status}`)
+  const rows = text.split('\n').filter((line) => line.trim() !== '')
+  let isLeaked = false
+  for (const row of rows) {
+    const [, suffix, count] = ROW.exec(row.trim()) ?? []
+    if (!suffix) throw new Error('the list of leaked passwords answered something else')
+    // Rows of padding have the count 0.
+    if (suffix.toUpperCase() === digest.slice(5) && Number(count) > 0) isLeaked = true
+  }
+  countLeakCheck(isLeaked ? 'leaked' : 'unknown')
+  return isLeaked
+}

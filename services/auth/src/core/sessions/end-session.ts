@@ -1,0 +1,44 @@
+import type { Kysely } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { type Actor, type AuditDeps, type AuditLog, audit } from '../audit/audit.ts'
+import { endTokens } from '../users/end-tokens.ts'
+import { lockUser } from '../users/users.store.ts'
+import { endSession, endSessions } from './end-sessions.store.ts'
+import type { SessionLimits } from './session-limits.ts'
+
+type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits } }
+
+/** Whose sessions, as the audit log needs it. */
+type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
+
+/**
+ * Ends one session of a user, and changes of address under way: who knows which session asked. Throws session_not_found
+ * (404), for another user's session too.
+ */
+export async function endOneSession(
+  deps: EndDeps,
+  log: AuditLog,
+  actor: Actor,
+  owner: Owner,
+  sessionId: string,
+): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    await lockUser(trx, owner.id)
+    if (!(await endSession(trx, deps.config.sessions, owner.id, sessionId))) throw sessionNotFound()
+    await endTokens(trx, owner.id, 'changes', deps.now())
+    await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { session_id: sessionId } })
+  })
+}
+
+/** Signs a user out everywhere and forgets changes of address under way; audited when there was anything to end. */
+export async function endAllSessions(deps: EndDeps, log: AuditLog, actor: Actor, owner: Owner): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    await lockUser(trx, owner.id)
+    await endTokens(trx, owner.id, 'changes', deps.now())
+    const sessions = await endSessions(trx, owner.id, 'global', '')
+    if (sessions > 0) await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { sessions } })
+  })
+}
+
+export const sessionNotFound = () => apiError('session_not_found', { status: 404, message: 'Session not found' })

@@ -1,0 +1,88 @@
+import { sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { ADDRESS_METHODS } from './methods.ts'
+import type { SessionLimits } from './session-limits.ts'
+
+type EndLimits = Pick<SessionLimits, 'singlePerUser'>
+
+/**
+ * The session, and where only the newest counts those it replaced: without it they would be the newest again, although their
+ * users were told that they have ended.
+ */
+const isSessionOrReplaced = ({ singlePerUser }: EndLimits, id: string) =>
+  singlePerUser
+    ? sql<boolean>`(user_id, created_at, id) in (
+        select older.user_id, older.created_at, older.id
+        from ${sql.table('sessions')} this join ${sql.table('sessions')} older on older.user_id = this.user_id
+          and (older.created_at, older.id) <= (this.created_at, this.id)
+        where this.id = ${id})`
+    : sql<boolean>`id = ${id}`
+
+/** Ends a session whose token was reused; the counter makes sure that it is still the session that was judged. */
+export async function endReusedSession(
+  trx: Transaction<DB>,
+  limits: EndLimits,
+  id: string,
+  presentedCounter: number,
+): Promise<boolean> {
+  const reused = trx
+    .selectFrom('sessions')
+    .select('id')
+    .where('id', '=', id)
+    .where('refresh_counter', '>', presentedCounter)
+    .forUpdate()
+  if (!(await reused.executeTakeFirst())) return false
+  await trx.deleteFrom('sessions').where(isSessionOrReplaced(limits, id)).execute()
+  return true
+}
+
+/** Ends a session if it is this user's; false when there is none. */
+export async function endSession(
+  trx: Transaction<DB>,
+  limits: EndLimits,
+  userId: string,
+  sessionId: string,
+): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .where(isSessionOrReplaced(limits, sessionId))
+    .executeTakeFirstOrThrow()
+  return numDeletedRows > 0n
+}
+
+/** Ends sessions of a user: all, or all but one. Returns how many it were. */
+export async function endSessions(
+  trx: Transaction<DB>,
+  userId: string,
+  scope: 'global' | 'others',
+  sessionId: string,
+): Promise<number> {
+  let query = trx.deleteFrom('sessions').where('user_id', '=', userId)
+  if (scope === 'others') query = query.where('id', '!=', sessionId)
+  const { numDeletedRows } = await query.executeTakeFirstOrThrow()
+  return Number(numDeletedRows)
+}
+
+/**
+ * Ends the sessions that began, or could have begun, by an identity: of a provider's those that name it and those of before they
+ * did, of an address those begun by a code or link. The session that asks stays.
+ */
+export async function endSessionsOfIdentity(
+  trx: Transaction<DB>,
+  { userId, identity, exceptId }: { userId: string; identity: { id: string; provider: string }; exceptId: string },
+): Promise<void> {
+  const isOfAddress = identity.provider === 'email' || identity.provider === 'phone'
+  const beganBy = (methods: readonly string[]) =>
+    sql<boolean>`exists (select from jsonb_array_elements(amr) entry where entry ->> 'method' = any (${methods}::text[]))`
+  await trx
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .where('id', '!=', exceptId)
+    .where((eb) =>
+      isOfAddress
+        ? beganBy(ADDRESS_METHODS)
+        : eb.or([eb('identity_id', '=', identity.id), eb.and([eb('identity_id', 'is', null), beganBy(['oauth'])])]),
+    )
+    .execute()
+}

@@ -1,0 +1,24 @@
+import type { Kysely, Transaction } from 'kysely'
+import type { Aal, DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { lockAndReadUser, type User } from '../users/users.store.ts'
+import type { LiveCaller } from './caller.ts'
+import { lockSession } from './sessions.store.ts'
+
+/**
+ * Runs `work` with the caller's user and session locked, as they are by then: what a concurrent request proved or took away
+ * counts. Throws session_not_found when the session has ended meanwhile.
+ */
+export function withLockedCaller<Result>(
+  { db }: { db: Kysely<DB> },
+  { user, session }: LiveCaller,
+  work: (trx: Transaction<DB>, now: { user: User; session: { id: string; aal: Aal } }) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction().execute(async (trx) => {
+    const locked = await lockAndReadUser(trx, user.id)
+    if (!locked) throw apiError('user_not_found')
+    const live = await lockSession(trx, session.id)
+    if (!live) throw apiError('session_not_found')
+    return work(trx, { user: locked, session: { id: session.id, aal: live.aal } })
+  })
+}

@@ -1,0 +1,63 @@
+import { type RawBuilder, sql, type Transaction } from 'kysely'
+import type { AmrEntry, DB } from '../../db/tables.ts'
+
+export interface Raise {
+  sessionId: string
+  userId: string
+  method: string
+  /** The factor that was proven; null for a recovery code. */
+  factorId: string | null
+  now: Date
+}
+
+/**
+ * Notes a second factor on a session; undefined when it has ended. The counter advances by two, because one behind would
+ * still be exchangeable: the refresh token from before the factor must be dead.
+ */
+export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, factorId, now }: Raise) {
+  const entry: AmrEntry = { method, timestamp: Math.floor(now.getTime() / 1000) }
+  return trx
+    .updateTable('sessions')
+    .set((eb) => ({
+      aal: 'aal2' as const,
+      factor_id: factorId,
+      // In front: of two methods of one second the newer comes first in the token.
+      amr: sql`${JSON.stringify([entry])}::jsonb || ${amrWithout(sql`entry ->> 'method' = ${method}`)}`,
+      refresh_counter: eb('refresh_counter', '+', 2),
+      refreshed_at: now,
+    }))
+    .where('id', '=', sessionId)
+    .where('user_id', '=', userId)
+    .returning(['id', 'aal', 'amr', 'refresh_counter'])
+    .executeTakeFirst()
+}
+
+/** Ends the user's other sessions that only have a first factor: whoever has one of those has not proven as much. */
+export async function endLowerSessions(trx: Transaction<DB>, userId: string, exceptId: string): Promise<void> {
+  await trx
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .where('id', '!=', exceptId)
+    .where('aal', '=', 'aal1')
+    .execute()
+}
+
+/** Takes the second factor from sessions of a user that were raised with this one; without one, from all. */
+export async function lowerSessions(
+  trx: Transaction<DB>,
+  userId: string,
+  methods: readonly string[],
+  factorId?: string,
+): Promise<void> {
+  let query = trx
+    .updateTable('sessions')
+    .set({ aal: 'aal1', factor_id: null, amr: amrWithout(sql`entry ->> 'method' = any (${methods}::text[])`) })
+    .where('user_id', '=', userId)
+    .where('aal', '!=', 'aal1')
+  if (factorId) query = query.where('factor_id', '=', factorId)
+  await query.execute()
+}
+
+const amrWithout = (condition: RawBuilder<unknown>) => sql`(
+  select coalesce(jsonb_agg(entry) filter (where not (${condition})), '[]')
+  from jsonb_array_elements(${sql.ref('amr')}) entry)`

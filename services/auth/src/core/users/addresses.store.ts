@@ -1,0 +1,210 @@
+import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import type { Address } from './address.ts'
+import { refuseTakenAddress } from './address-taken.ts'
+
+/**
+ * Returns the users of the audience whose own address is one of these, proven or not. Addresses of linked identities do not
+ * count: their mailboxes may have other owners by now (docs/addresses.md).
+ */
+export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
+  const found = await db.selectFrom('users').select('id').where('email', 'in', emails).where('aud', '=', aud).execute()
+  return found.map(({ id }) => id)
+}
+
+/** Reports whether another user than `exceptId` has the address. */
+export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<boolean> {
+  return (await findUserIdsByEmails(db, [email], aud)).some((id) => id !== exceptId)
+}
+
+async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('users')
+    .select('id')
+    .where('phone', '=', phone)
+    .where('aud', '=', aud)
+    .executeTakeFirst()
+  return found !== undefined && found.id !== exceptId
+}
+
+/** Throws email_exists when another account than `exceptId` has the address. */
+export async function refuseTakenEmail(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<void> {
+  if (await isEmailTaken(db, email, aud, exceptId)) throw apiError('email_exists')
+}
+
+/** Throws phone_exists when another account than `exceptId` has the number. */
+export async function refuseTakenPhone(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<void> {
+  if (await isPhoneTaken(db, phone, aud, exceptId)) throw apiError('phone_exists')
+}
+
+/** The address a user wants; it becomes theirs with its confirmation. */
+export async function requestEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ email_change: email, email_change_sent_at: now, email_change_confirm_status: 0, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** One of both addresses has agreed to a change; whether this call was the one that noted it. */
+export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('users')
+    .set({ email_change_confirm_status: 1, updated_at: now })
+    .where('id', '=', id)
+    .where('email_change_confirm_status', '=', 0)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Whether the address was proven by its owner, or counts as confirmed by a setting. */
+export type Confirmation = 'proven' | 'assumed'
+
+/** The wanted address becomes the user's. Throws email_exists or phone_exists when somebody else has it by now. */
+export async function applyEmailChange(
+  trx: Transaction<DB>,
+  id: string,
+  email: string,
+  confirmation: Confirmation,
+  now: Date,
+): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set((eb) => ({
+      email,
+      email_change: null,
+      email_change_confirm_status: 0,
+      email_assumed: confirmation === 'assumed',
+      email_vouched: false,
+      email_confirmed_at: eb.fn.coalesce('email_confirmed_at', eb.val(now)),
+      user_metadata: sql`user_metadata || '{"email_verified": true}'::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .execute()
+    .catch(refuseTakenAddress)
+}
+
+export async function requestPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ phone_change: phone, phone_change_sent_at: now, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/**
+ * The wanted number becomes the user's. An address that only a provider told stays behind: who proves it is let in
+ * to this account, where the number would go on to let in somebody else. Throws email_exists or phone_exists when somebody
+ * else has it by now.
+ */
+export async function applyPhoneChange(
+  trx: Transaction<DB>,
+  id: string,
+  phone: string,
+  confirmation: Confirmation,
+  now: Date,
+): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set((column) => ({
+      email: column
+        .case()
+        .when(column.or([column('email_confirmed_at', 'is not', null), hasEmailIdentity(column)]))
+        .then(column.ref('email'))
+        .end(),
+      phone,
+      phone_change: null,
+      // Stays the time of the account's first proof: older tokens of the same owner still read the account.
+      phone_confirmed_at: sql<Date>`case when phone_assumed then ${now} else coalesce(phone_confirmed_at, ${now}) end`,
+      phone_assumed: confirmation === 'assumed',
+      phone_vouched: false,
+      user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .execute()
+    .catch(refuseTakenAddress)
+}
+
+const hasEmailIdentity = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>) =>
+  exists(
+    selectFrom('identities')
+      .select('identities.id')
+      .whereRef('identities.user_id', '=', 'users.id')
+      .where('identities.provider', '=', 'email'),
+  )
+
+/** Forgets the addresses a user wanted and never proved. */
+export async function forgetWishes(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ ...NO_WISHES, updated_at: now })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('email_change', 'is not', null), eb('phone_change', 'is not', null)]))
+    .execute()
+}
+
+/**
+ * Housekeeping: wishes whose last link or code expired before. To be done before those tokens are deleted, by which they are
+ * found.
+ */
+export async function forgetExpiredWishes(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
+  const purposes = sql`('email_change_new', 'email_change_current', 'phone_change')`
+  const { numAffectedRows } = await sql`
+    update ${sql.table('users')} set email_change = null, email_change_sent_at = null, email_change_confirm_status = 0,
+      phone_change = null, phone_change_sent_at = null, updated_at = ${now}
+    where id = any (array(
+      select u.id from ${sql.table('users')} u
+      where (u.email_change is not null or u.phone_change is not null) and u.deleted_at is null
+        and u.id in (select user_id from ${sql.table('one_time_tokens')} where expires_at < ${before} and purpose in ${purposes})
+        and not exists (
+          select from ${sql.table('one_time_tokens')} t
+          where t.user_id = u.id and t.purpose in ${purposes} and t.expires_at >= ${before})
+      limit ${limit} for update of u skip locked))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+const NO_WISHES = {
+  email_change: null,
+  email_change_sent_at: null,
+  email_change_confirm_status: 0,
+  phone_change: null,
+  phone_change_sent_at: null,
+}
+
+/**
+ * Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. That a setting
+ * assumed it before was no proof: its time begins with the next second, after every token of the registrant (their `iat` is in
+ * whole seconds).
+ */
+export async function confirmAddress(
+  trx: Transaction<DB>,
+  id: string,
+  channel: Address['channel'],
+  now: Date,
+): Promise<void> {
+  const column = `${channel}_confirmed_at` as const
+  const nextSecond = new Date((Math.floor(now.getTime() / 1000) + 1) * 1000)
+  const verified = JSON.stringify({ [`${channel}_verified`]: true })
+  await trx
+    .updateTable('users')
+    .set((eb) => ({
+      [column]: eb
+        .case()
+        .when(`${channel}_assumed`, '=', true)
+        .then(nextSecond)
+        .else(eb.fn.coalesce(column, eb.val(now)))
+        .end(),
+      [`${channel}_assumed`]: false,
+      claim: null,
+      user_metadata: sql`user_metadata || ${verified}::jsonb`,
+      is_anonymous: false,
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .execute()
+}

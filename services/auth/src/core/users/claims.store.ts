@@ -1,0 +1,164 @@
+import { deleteBatch, jsonb } from '@services/common/database'
+import { type ExpressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { insertForNobody } from '../../db/nobody.store.ts'
+import type { Claim, DB, Metadata } from '../../db/tables.ts'
+import { isStillGood } from '../one-time-tokens/earlier-links.store.ts'
+import type { Address } from './address.ts'
+import type { AddressClaim } from './claims.ts'
+import { FACTS } from './proven-addresses.ts'
+import { isVouched } from './vouched-address.store.ts'
+
+/**
+ * Stores what a request asks for and answers in what it differs from the requests before it that have not expired. The row stays
+ * locked until the transaction ends.
+ */
+export async function putAddressClaim(
+  trx: Transaction<DB>,
+  { key, passwordTag, data, now, expiresAt }: AddressClaim,
+  counted: 'beside others' | 'alone',
+) {
+  const counts = counted === 'alone' ? sql`false` : sql`claims.expires_at > ${now}`
+  const { rows } = await sql<{ password_differs: boolean; data_differs: boolean }>`
+    insert into ${sql.table('address_claims')} as claims (key, password_tag, data_tag, expires_at)
+    values (${key}, ${passwordTag}, sha256(convert_to(${JSON.stringify(data)}::jsonb::text, 'UTF8')), ${expiresAt})
+    on conflict (key) do update set
+      password_differs = ${counts} and (claims.password_differs or claims.password_tag <> excluded.password_tag),
+      data_differs = ${counts} and (claims.data_differs or claims.data_tag <> excluded.data_tag),
+      password_tag = excluded.password_tag,
+      data_tag = excluded.data_tag,
+      expires_at = greatest(claims.expires_at, excluded.expires_at)
+    returning password_differs, data_differs`.execute(trx)
+  const [noted] = rows
+  if (!noted) throw new Error('a claim was not noted')
+  return noted
+}
+
+/**
+ * Gives the accounts that wait for the proof of the address, of whatever audience, what is left of a request. While a link or
+ * code could still prove it, however old the row of the address is, they only lose: it may be the link of who asked before. An
+ * account with a proven address keeps what it has, and so does one whose address is an admin's word. Of one that a provider told
+ * the address nobody knows whether the request is its owner's. Without an account to write to, a row stands for it: time must
+ * not tell that one waits.
+ */
+export async function narrowClaims(
+  trx: Transaction<DB>,
+  { address: { channel, value }, now }: Pick<AddressClaim, 'address' | 'now'>,
+  left: Claim,
+) {
+  const db = trx.with('claimed', (qb) =>
+    qb
+      .updateTable('users')
+      .set((column) => ({
+        claim: column
+          .case()
+          .when(isOfProvider(column))
+          .then(jsonb({ password_hash: null, data: {} }))
+          .when(isProvable(column, now))
+          .then(both(left))
+          .else(jsonb(left))
+          .end(),
+      }))
+      .where(channel, '=', value)
+      .where('email_confirmed_at', 'is', null)
+      .where('phone_confirmed_at', 'is', null)
+      .where((eb) => eb.not(isVouched(eb, channel)))
+      .returning('id'),
+  )
+  await insertForNobody(db, `claim ${channel} ${value}`, now, sql`not exists (select from claimed)`).execute()
+}
+
+/** What an account waits with, or was registered with, and what is left of a request: what both say. */
+function both({ password_hash, data }: Claim): RawBuilder<unknown> {
+  const before = (key: keyof Claim) =>
+    sql`coalesce(claim, jsonb_build_object('password_hash', password_hash, 'data', user_metadata - ${FACTS}::text[])) -> ${key}::text`
+  return sql`jsonb_build_object(
+    'password_hash', case when ${before('password_hash')} = ${JSON.stringify(password_hash)}::jsonb then ${password_hash}::text end,
+    'data', case when ${before('data')} = ${JSON.stringify(data)}::jsonb then ${JSON.stringify(data)}::jsonb else '{}' end)`
+}
+
+/**
+ * Whether a link or code may still prove the account's address: one that has not expired, or whose message has not left, because
+ * its life begins anew when it leaves. A message may wait longer than the token that replaced its own.
+ */
+const isProvable = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>, now: Date) =>
+  exists(
+    selectFrom('one_time_tokens')
+      .select('one_time_tokens.user_id')
+      .whereRef('one_time_tokens.user_id', '=', 'users.id')
+      .where('one_time_tokens.purpose', 'in', ['confirmation', 'recovery', 'phone_confirmation'])
+      .where((token) =>
+        token.or([
+          isStillGood(now)(token),
+          token.exists(
+            token
+              .selectFrom('messages')
+              .select('messages.id')
+              .whereRef('messages.user_id', '=', 'one_time_tokens.user_id')
+              .where('messages.state', 'in', ['queued', 'failed'])
+              .where('messages.lifetime_seconds', '>', 0),
+          ),
+        ]),
+      ),
+  )
+
+const isOfProvider = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>) =>
+  exists(
+    selectFrom('identities')
+      .select('identities.id')
+      .whereRef('identities.user_id', '=', 'users.id')
+      .where('identities.provider', 'not in', ['email', 'phone']),
+  )
+
+/** Whether the account has a way in by a provider. */
+export async function hasProviderIdentity(trx: Transaction<DB>, id: string): Promise<boolean> {
+  const found = await trx.selectFrom('users').select('id').where('id', '=', id).where(isOfProvider).executeTakeFirst()
+  return found !== undefined
+}
+
+/** Replaces the data an account was registered with, and ends its claim. */
+export async function replaceRegistered(
+  trx: Transaction<DB>,
+  id: string,
+  channel: Address['channel'],
+  { identityData, metadata, now }: { identityData: Metadata; metadata: Metadata; now: Date },
+): Promise<void> {
+  await trx
+    .updateTable('identities')
+    .set({ identity_data: jsonb(identityData), updated_at: now })
+    .where('user_id', '=', id)
+    .where('provider', '=', channel)
+    .execute()
+  await trx
+    .updateTable('users')
+    .set({ user_metadata: jsonb(metadata), claim: null })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Makes the account an admin's word, which no claim changes, with the addresses that it has by more than a setting. */
+export async function vouchFor(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({
+      made_by_admin: true,
+      email_vouched: sql<boolean>`email is not null and (email_vouched or not email_assumed)`,
+      phone_vouched: sql<boolean>`phone is not null and (phone_vouched or not phone_assumed)`,
+      claim: null,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Notes an admin's claim with the account. */
+export async function setAdminClaim(trx: Transaction<DB>, id: string, claim: Omit<Claim, 'by_admin'>): Promise<void> {
+  await trx
+    .updateTable('users')
+    .set({ claim: jsonb({ ...claim, by_admin: true }), user_metadata: jsonb(claim.data) })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Housekeeping. */
+export function deleteExpiredClaims(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
+  return deleteBatch(db, 'address_claims', sql`expires_at < ${before}`, limit)
+}

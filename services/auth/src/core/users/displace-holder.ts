@@ -1,0 +1,48 @@
+import type { Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { type Actor, type AuditDeps, type AuditEvent, type AuditLog, audit } from '../audit/audit.ts'
+import type { Address } from './address.ts'
+import { deleteUserRow } from './change-user.store.ts'
+import { isBanned } from './is-banned.ts'
+import { refreshProviders } from './metadata.store.ts'
+import { otherChannel } from './proven-addresses.ts'
+import { dropAddress, lockUnprovenHolder, type UnprovenHolder } from './unproven-holder.store.ts'
+import type { User } from './users.store.ts'
+
+/**
+ * Takes an address from an account that never proved it, for `owner`, who just did, or whose address an admin confirms. As with
+ * a sign-up, whoever proves the address has it, not whoever was first. From a banned account in use only an admin takes it.
+ */
+export async function displaceHolder(
+  deps: AuditDeps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  owner: User,
+  address: Address,
+  actor: Actor = owner,
+): Promise<void> {
+  const holder = await lockUnprovenHolder(trx, { address, audience: owner.aud, exceptId: owner.id })
+  if (!holder || (actor === owner && isBannedInUse(holder, address.channel, deps.now()))) return
+  const action = await displace(trx, holder, address, deps.now())
+  await audit(deps, trx, log, { action, actor, target: holder })
+}
+
+/** Whether a ban is for the address as well: a setting confirmed it, so whoever proves it may be who was banned. */
+export const isBannedInUse = (holder: UnprovenHolder, channel: Address['channel'], now: Date): boolean =>
+  isBanned(holder, now) && holder[`${channel}_confirmed_at`] !== null
+
+/** Does the same for a locked holder. An account that was never used and has nothing else is deleted with the address. */
+export async function displace(
+  trx: Transaction<DB>,
+  holder: Pick<UnprovenHolder, 'id' | 'email' | 'phone' | 'last_sign_in_at'>,
+  address: Address,
+  now: Date,
+): Promise<AuditEvent['action']> {
+  if (holder[otherChannel(address.channel)] || holder.last_sign_in_at) {
+    await dropAddress(trx, holder.id, address, now)
+    await refreshProviders(trx, holder.id, now)
+    return 'user_modified'
+  }
+  await deleteUserRow(trx, holder.id)
+  return 'user_deleted'
+}

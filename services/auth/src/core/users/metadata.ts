@@ -1,0 +1,56 @@
+import { Type } from 'typebox'
+import type { Metadata } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+
+/** An object of the caller's own making: stored and returned as it is. */
+export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { title: 'FreeForm', additionalProperties: true }))
+
+/**
+ * Metadata travels in every access token, and tokens in a header: with more than this the account could not be read any
+ * more. MAX_HEADER_BYTES in app.ts leaves room for both kinds of metadata at this size.
+ */
+const MAX_METADATA_BYTES = 16 * 1024
+
+/** What `changes` make of metadata, as metadata.store.ts merges it: by key at the top level; null removes. */
+export const mergedMetadata = (metadata: Metadata, changes: Metadata): Metadata =>
+  Object.fromEntries(Object.entries({ ...metadata, ...changes }).filter(([key]) => changes[key] !== null))
+
+/**
+ * PostgreSQL writes numbers without an exponent: 1e308 is five characters of JSON and 309 of every answer. Nothing counted
+ * or measured is longer, and what JavaScript writes without an exponent is not either.
+ */
+const MAX_NUMBER_LENGTH = 25
+
+/** Throws validation_failed when an account's metadata has grown too large, or holds a number that is too long. */
+export function requireModestMetadata(metadata: Metadata): void {
+  const json = JSON.stringify(metadata, (_key, value) => {
+    if (typeof value === 'number' && plainLength(value) > MAX_NUMBER_LENGTH) throw tooLongNumber()
+    return value
+  })
+  if (fits(json)) return
+  throw apiError('validation_failed', {
+    status: 422,
+    message: `Metadata cannot be larger than ${MAX_METADATA_BYTES} bytes`,
+  })
+}
+
+/** Whether it is small enough, for data that nobody is waiting to be told about. */
+export const isModestMetadata = (metadata: Metadata): boolean => fits(JSON.stringify(metadata))
+
+const fits = (json: string) => Buffer.byteLength(json) <= MAX_METADATA_BYTES
+
+/** Characters of a number without an exponent. What JSON writes as null was a number of hundreds of characters. */
+function plainLength(value: number): number {
+  if (!Number.isFinite(value)) return Number.POSITIVE_INFINITY
+  const [mantissa = '', exponent] = String(value).split('e')
+  if (exponent === undefined) return mantissa.length
+  const digits = mantissa.replace(/[-.]/g, '').length
+  const power = Number(exponent)
+  return power > 0 ? Math.max(digits, power + 1) : 1 + digits - power
+}
+
+const tooLongNumber = () =>
+  apiError('validation_failed', {
+    status: 422,
+    message: `Numbers in metadata cannot be longer than ${MAX_NUMBER_LENGTH} characters, written without an exponent`,
+  })

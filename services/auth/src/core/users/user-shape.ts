@@ -1,0 +1,120 @@
+import { Type } from 'typebox'
+import { FactorShape, toFactorBody } from './factor-shape.ts'
+import { FreeForm } from './metadata.ts'
+import { provenUser, registeredUser } from './proven-addresses.ts'
+import type { IdentityJson, User } from './users.store.ts'
+
+const Timestamp = Type.String({ format: 'date-time' })
+
+export const IdentityShape = Type.Object(
+  {
+    identity_id: Type.String({ format: 'uuid' }),
+    id: Type.String({ description: 'The id of the account at the provider.' }),
+    user_id: Type.String({ format: 'uuid' }),
+    identity_data: Type.Optional(FreeForm),
+    provider: Type.String(),
+    last_sign_in_at: Type.Optional(Timestamp),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    email: Type.Optional(Type.String()),
+  },
+  { title: 'Identity' },
+)
+
+/** The user as every endpoint answers it: unset times are left out, never null; addresses are "" when there is none. */
+export const UserShape = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    aud: Type.String(),
+    role: Type.String(),
+    email: Type.String({
+      description:
+        'Confirmed, or `""`; answers to admins and to a sign-up also have an address without email_confirmed_at.',
+    }),
+    email_confirmed_at: Type.Optional(Timestamp),
+    invited_at: Type.Optional(Timestamp),
+    phone: Type.String({ description: 'Digits without the leading +; confirmed as `email` is.' }),
+    phone_confirmed_at: Type.Optional(Timestamp),
+    confirmation_sent_at: Type.Optional(Timestamp),
+    confirmed_at: Type.Optional(Timestamp),
+    recovery_sent_at: Type.Optional(Timestamp),
+    new_email: Type.Optional(Type.String({ description: 'Address that is not confirmed yet.' })),
+    email_change_sent_at: Type.Optional(Timestamp),
+    new_phone: Type.Optional(Type.String()),
+    phone_change_sent_at: Type.Optional(Timestamp),
+    reauthentication_sent_at: Type.Optional(Timestamp),
+    last_sign_in_at: Type.Optional(Timestamp),
+    app_metadata: FreeForm,
+    user_metadata: FreeForm,
+    identities: Type.Array(IdentityShape),
+    factors: Type.Optional(Type.Array(FactorShape, { description: 'Second factors; absent when there are none.' })),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    banned_until: Type.Optional(Timestamp),
+    deleted_at: Type.Optional(Timestamp),
+    is_anonymous: Type.Boolean(),
+    has_password: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether a password is set, once an address is proven: one of a sign-up is dropped when another request for the address asked for something else.',
+      }),
+    ),
+  },
+  { title: 'User' },
+)
+
+export type UserBody = Type.Static<typeof UserShape>
+
+/** The user's own answer, which applications believe: proven addresses alone. */
+export const toUserBody = (user: User): UserBody => bodyOf(provenUser(user))
+
+/** The answer to admins and to a sign-up: addresses that wait for their proof are in it too. */
+export const toRegisteredBody = (user: User): UserBody => bodyOf(registeredUser(user))
+
+function bodyOf(user: User): UserBody {
+  return {
+    id: user.id,
+    aud: user.aud,
+    role: user.role,
+    email: user.email ?? '',
+    email_confirmed_at: time(user.email_confirmed_at),
+    invited_at: time(user.invited_at),
+    phone: user.phone ?? '',
+    phone_confirmed_at: time(user.phone_confirmed_at),
+    confirmation_sent_at: time(user.confirmation_sent_at),
+    confirmed_at: time(user.confirmed_at),
+    recovery_sent_at: time(user.recovery_sent_at),
+    new_email: user.email_change ?? undefined,
+    email_change_sent_at: time(user.email_change_sent_at),
+    new_phone: user.phone_change ?? undefined,
+    phone_change_sent_at: time(user.phone_change_sent_at),
+    reauthentication_sent_at: time(user.reauthentication_sent_at),
+    last_sign_in_at: time(user.last_sign_in_at),
+    app_metadata: user.app_metadata,
+    user_metadata: user.user_metadata,
+    identities: user.identities.map(toIdentityBody),
+    factors: user.factors?.map(toFactorBody),
+    created_at: user.created_at.toISOString(),
+    updated_at: user.updated_at.toISOString(),
+    banned_until: time(user.banned_until),
+    deleted_at: time(user.deleted_at),
+    is_anonymous: user.is_anonymous,
+    has_password: user.confirmed_at ? user.has_password : undefined,
+  }
+}
+
+function toIdentityBody(identity: IdentityJson): Type.Static<typeof IdentityShape> {
+  return {
+    identity_id: identity.id,
+    id: identity.provider_id,
+    user_id: identity.user_id,
+    identity_data: identity.identity_data,
+    provider: identity.provider,
+    last_sign_in_at: identity.last_sign_in_at ? new Date(identity.last_sign_in_at).toISOString() : undefined,
+    created_at: new Date(identity.created_at).toISOString(),
+    updated_at: new Date(identity.updated_at).toISOString(),
+    email: identity.email ?? undefined,
+  }
+}
+
+const time = (value: Date | null) => value?.toISOString()

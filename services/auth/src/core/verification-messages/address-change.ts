@@ -1,0 +1,106 @@
+import type { Transaction } from 'kysely'
+import type { SmsChannel } from '../../adapters/sms/gateway.ts'
+import type { Config } from '../../config.ts'
+import type { DB } from '../../db/tables.ts'
+import type { Share } from '../limits/guards.ts'
+import { deleteOneTimeTokens } from '../one-time-tokens/one-time-tokens.store.ts'
+import type { Pkce } from '../one-time-tokens/pkce.ts'
+import type { Address } from '../users/address.ts'
+import { requestEmailChange, requestPhoneChange } from '../users/addresses.store.ts'
+import type { User } from '../users/users.store.ts'
+import { sendCodeSms } from './code-sms.ts'
+import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
+import { type BudgetDeps, type Recipient, withMessagesCounted } from './message-budget.ts'
+import { type Gap, type SendGapDeps, withinGaps } from './send-gap.ts'
+
+const gapKindOf = ({ channel }: Address) => (channel === 'email' ? 'email_change' : 'phone_change')
+
+/**
+ * Runs `work`, whose transaction asks for changes of address, with their messages counted before: limits have connections of
+ * their own. A message to the present address counts in `share`, one to the new address in anybody's. Gaps are kept by user and
+ * by address: one user may not write to many addresses, nor many users to one.
+ */
+export function withChangesCounted<Result>(
+  deps: BudgetDeps & SendGapDeps,
+  user: Pick<User, 'id' | 'email' | 'email_confirmed_at'>,
+  wanted: readonly Address[],
+  share: Share,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const gaps = wanted.flatMap((to) => [user.id, to.value].map((key): Gap => ({ kind: gapKindOf(to), key })))
+  return withinGaps(deps, gaps, () => withMessagesCounted(deps, askedAddresses(deps, user, wanted, share), work))
+}
+
+/** Whoever gets a message for changes to the wanted addresses: those, and the current one where it must agree too. */
+export const askedAddresses = (
+  deps: { config: Pick<Config, 'mail'> },
+  user: Pick<User, 'email' | 'email_confirmed_at'>,
+  wanted: readonly Address[],
+  share: Share = 'anybody',
+): Recipient[] =>
+  wanted.flatMap((to) =>
+    to.channel === 'email' && user.email && needsBothAddresses(deps, user)
+      ? [to, { channel: 'email', value: user.email, share }]
+      : [to],
+  )
+
+type ChangeDeps = SendGapDeps & LinkMailDeps
+
+export interface EmailChangeOrder {
+  context: MailContext
+  pkce?: Pkce | undefined
+  messageId?: string | undefined
+  /** The same work is done and no mail leaves: the address is another account's, which no answer reveals. */
+  isPretended?: boolean | undefined
+}
+
+/**
+ * Asks the new address to agree and, where changes are secured, the current one too. The address stays as it is until
+ * they have (../verify/); a change asked for before is forgotten.
+ */
+export async function sendEmailChange(
+  deps: ChangeDeps,
+  trx: Transaction<DB>,
+  user: User,
+  newEmail: string,
+  { context, pkce, messageId, isPretended }: EmailChangeOrder,
+): Promise<void> {
+  await wishForEmail(deps, trx, user, newEmail)
+  const mail = { ...context, kind: 'email_change', user, newEmail, pkce, isPretended } as const
+  await sendLinkMail(deps, trx, { ...mail, to: newEmail, purpose: 'email_change_new', messageId })
+  if (needsBothAddresses(deps, user)) {
+    await sendLinkMail(deps, trx, { ...mail, to: user.email as string, purpose: 'email_change_current' })
+  }
+}
+
+/** Notes the wish; what was sent for another one says nothing of this. */
+export async function wishForEmail(
+  deps: { now: () => Date },
+  trx: Transaction<DB>,
+  user: Pick<User, 'id' | 'email_change'>,
+  newEmail: string,
+): Promise<void> {
+  if (user.email_change !== newEmail) {
+    await deleteOneTimeTokens(trx, user.id, ['email_change_new', 'email_change_current'])
+  }
+  await requestEmailChange(trx, user.id, newEmail, deps.now())
+}
+
+/** Whether a change of address waits for two confirmations: an address that was never confirmed has no say. */
+export const needsBothAddresses = (
+  { config: { mail } }: { config: Pick<Config, 'mail'> },
+  user: Pick<User, 'email' | 'email_confirmed_at'>,
+): boolean => mail.secureEmailChange && !mail.autoconfirm && Boolean(user.email && user.email_confirmed_at)
+
+/** Sends a code to the new number, which stays pending until it is typed in. */
+export async function sendPhoneChange(
+  deps: ChangeDeps,
+  trx: Transaction<DB>,
+  user: User,
+  newPhone: string,
+  channel: SmsChannel,
+  messageId?: string,
+): Promise<void> {
+  await requestPhoneChange(trx, user.id, newPhone, deps.now())
+  await sendCodeSms(deps, trx, { user, to: newPhone, purpose: 'phone_change', channel, messageId })
+}

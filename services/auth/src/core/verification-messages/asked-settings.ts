@@ -1,0 +1,42 @@
+import type { Config } from '../../config.ts'
+
+const pickFrom = <Part extends object, Key extends keyof Part>(part: Part, keys: readonly Key[]): Pick<Part, Key> =>
+  Object.fromEntries(keys.map((key) => [key, part[key]])) as Pick<Part, Key>
+
+/**
+ * The settings by which an instance decides about a request, as far as its worker's half needs them. They travel with the
+ * request: the worker may belong to an instance with other ones, as long as a change of them rolls out.
+ */
+export const settingsAsked = ({ jwt, mail, siteUrl, signup, sms, smtp }: Config) => ({
+  siteUrl,
+  jwt: pickFrom(jwt, ['defaultRole']),
+  signup: pickFrom(signup, ['disabled']),
+  smtp: pickFrom(smtp, ['host', 'from']),
+  mail: pickFrom(mail, [
+    'autoconfirm',
+    'authorizedAddresses',
+    'codeLength',
+    'codeLifetimeSeconds',
+    'defaultLocale',
+    'inviteLifetimeSeconds',
+    'linkPaths',
+    'locales',
+    'minGapSeconds',
+    'secureEmailChange',
+    'signInLinkGapSeconds',
+  ]),
+  sms: pickFrom(sms, ['autoconfirm', 'codeLength', 'codeLifetimeSeconds', 'minGapSeconds', 'providers', 'template']),
+})
+
+export type AskedSettings = ReturnType<typeof settingsAsked>
+
+/** The settings of a worker, but for those of the instance that was asked. */
+export const withSettingsAsked = (config: Config, asked: AskedSettings): Config => ({
+  ...config,
+  siteUrl: asked.siteUrl,
+  jwt: { ...config.jwt, ...asked.jwt },
+  signup: { ...config.signup, ...asked.signup },
+  smtp: { ...config.smtp, ...asked.smtp },
+  mail: { ...config.mail, ...asked.mail },
+  sms: { ...config.sms, ...asked.sms },
+})

@@ -1,0 +1,73 @@
+import type { Transaction } from 'kysely'
+import type { PasswordState } from '../../adapters/mail/kinds.ts'
+import type { SmsChannel } from '../../adapters/sms/gateway.ts'
+import type { Config } from '../../config.ts'
+import type { DB } from '../../db/tables.ts'
+import type { Pkce } from '../one-time-tokens/pkce.ts'
+import type { Address } from '../users/address.ts'
+import { type LockedAccount, setSentAt, touchUser, type User } from '../users/users.store.ts'
+import { sendCodeSms } from './code-sms.ts'
+import { type LinkMailDeps, type MailContext, sendLinkMail } from './link-mail.ts'
+
+/** What a confirmation takes over from the request that caused it. */
+export interface ConfirmationOrder {
+  address: Address
+  context: MailContext
+  pkce?: Pkce | undefined
+  smsChannel?: SmsChannel | undefined
+  /** The request says what the account shall have; it was noted as a claim (../users/claims.ts). */
+  isClaim?: boolean
+  /** It named a password, which claims of others may have voided. */
+  choosesPassword?: boolean
+  messageId?: string | undefined
+}
+
+type ConfirmationDeps = LinkMailDeps & { config: Pick<Config, 'sms'> }
+
+/**
+ * Sends the link or code that confirms a pending `holder`. For a confirmed one the same work is done and no message
+ * leaves, so that neither answer nor time tells which of both it was.
+ */
+export async function sendConfirmation(
+  deps: ConfirmationDeps,
+  trx: Transaction<DB>,
+  holder: LockedAccount,
+  order: ConfirmationOrder,
+): Promise<{ isPending: boolean }> {
+  const { address, isClaim } = order
+  const isPending = isUnconfirmed(holder, address)
+  // What a stranger registered the address with is not shown to its owner.
+  const user = holder.claim ? { ...holder, user_metadata: holder.claim.data } : holder
+  const message = {
+    user,
+    to: address.value,
+    isPretended: !isPending,
+    messageId: order.messageId,
+    isClaim: isClaim === true && isPending,
+  }
+  if (address.channel === 'email') {
+    await sendLinkMail(deps, trx, {
+      ...message,
+      ...order.context,
+      // Who was invited is invited again, whoever asks: their link must not turn into one that demands a password.
+      kind: holder.invited_at ? 'invite' : 'confirmation',
+      pkce: order.pkce,
+      password: passwordState(holder, order),
+    })
+  } else {
+    await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: order.smsChannel ?? 'sms' })
+  }
+  if (isPending) await setSentAt(trx, holder.id, 'confirmation_sent_at', deps.now())
+  else await touchUser(trx, holder.id, holder.updated_at)
+  return { isPending }
+}
+
+/** What the mail says about the password that comes with the confirmation. */
+function passwordState({ claim, password_hash }: LockedAccount, { choosesPassword }: ConfirmationOrder): PasswordState {
+  if (claim ? claim.password_hash : password_hash) return 'chosen'
+  return choosesPassword ? 'dropped' : ''
+}
+
+/** Whether the address is the account's own and not proven yet. */
+export const isUnconfirmed = (user: User, { channel, value }: Address): boolean =>
+  user[channel] === value && !user[`${channel}_confirmed_at`]

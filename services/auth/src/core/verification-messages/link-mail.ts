@@ -1,0 +1,117 @@
+import type { Transaction } from 'kysely'
+import { actionLink } from '../../adapters/mail/action-link.ts'
+import type { LinkType, PasswordState } from '../../adapters/mail/kinds.ts'
+import { pickLocale } from '../../adapters/mail/locale.ts'
+import type { Config } from '../../config.ts'
+import type { DB, TokenPurpose } from '../../db/tables.ts'
+import { type IssueTokenDeps, issueToken } from '../one-time-tokens/issue-token.ts'
+import type { OneTimeToken } from '../one-time-tokens/one-time-token.ts'
+import type { Pkce } from '../one-time-tokens/pkce.ts'
+import type { OutboxDeps } from '../outbox/outbox.ts'
+import { queueMail } from '../outbox/queue-mail.ts'
+import type { User } from '../users/users.store.ts'
+
+/** Kinds that carry a link: what POST and GET /verify call it, which token it spends, whose path setting it follows. */
+export const LINK_KINDS = {
+  confirmation: { type: 'signup', purpose: 'confirmation', path: 'confirmation' },
+  invite: { type: 'invite', purpose: 'confirmation', path: 'invite' },
+  recovery: { type: 'recovery', purpose: 'recovery', path: 'recovery' },
+  magic_link: { type: 'magiclink', purpose: 'recovery', path: 'recovery' },
+  email_change: { type: 'email_change', purpose: 'email_change_new', path: 'email_change' },
+} as const satisfies Record<string, { type: LinkType; purpose: TokenPurpose; path: keyof Config['mail']['linkPaths'] }>
+
+export type LinkKind = keyof typeof LINK_KINDS
+
+/** What a mail takes over from the request that caused it. */
+export interface MailContext {
+  redirectTo: string
+  /** Base of the link: API_EXTERNAL_URL, or the allowed host the request came through. */
+  externalUrl: string
+  acceptLanguage: string | undefined
+}
+
+export interface LinkMail extends MailContext {
+  kind: LinkKind
+  to: string
+  /** Whose token it is. */
+  user: User
+  /** email_change only, where two addresses get a mail. */
+  purpose?: TokenPurpose
+  /** email_change only: the address that is to become the user's. */
+  newEmail?: string
+  pkce?: Pkce | undefined
+  isClaim?: boolean
+  /** A code that nobody can guess, however many mails there are. */
+  hasLongCode?: boolean | undefined
+  /** confirmation only. */
+  password?: PasswordState
+  /** The same work is done and no mail leaves: for accounts whose existence an answer must not tell. */
+  isPretended?: boolean
+  /** Pretended for an address that no account has. */
+  isNobodys?: boolean
+  /** Id of the message, where it was promised to a caller before. */
+  messageId?: string | undefined
+}
+
+export interface LinkMailDeps extends IssueTokenDeps, OutboxDeps {
+  config: Pick<Config, 'mail' | 'siteUrl'>
+}
+
+/**
+ * More digits for mails beyond the cap: one a minute with five attempts each is a chance of one in a million a day at six
+ * digits and these.
+ */
+const LONG_CODE_DIGITS = 4
+
+/** Issues the link and code of a mail and writes the mail into the outbox, in the caller's transaction. */
+export async function sendLinkMail(deps: LinkMailDeps, trx: Transaction<DB>, mail: LinkMail): Promise<OneTimeToken> {
+  const { config } = deps
+  const { kind, user, to } = mail
+  const lifetimeSeconds = mail.isPretended ? 0 : linkLifetime(config, kind)
+  const userId = mail.isNobodys ? null : user.id
+  const token = await issueToken(deps, trx, {
+    userId,
+    purpose: mail.purpose ?? LINK_KINDS[kind].purpose,
+    relatesTo: to,
+    codeLength: config.mail.codeLength + (mail.hasLongCode ? LONG_CODE_DIGITS : 0),
+    lifetimeSeconds,
+    pkce: mail.pkce,
+    isClaim: mail.isClaim,
+    isPretended: mail.isPretended,
+  })
+  const variables = {
+    SiteURL: config.siteUrl,
+    Email: user.email ?? to,
+    ConfirmationURL: confirmationUrl(config, kind, token, mail),
+    Token: token.code,
+    TokenHash: token.linkToken,
+    RedirectTo: mail.redirectTo,
+    Data: user.user_metadata,
+  }
+  const { acceptLanguage, messageId } = mail
+  const locale = pickLocale(config.mail, { metadata: user.user_metadata, acceptLanguage })
+  const message = { userId, to, lifetimeSeconds, messageId, locale }
+  if (kind === 'email_change') {
+    const more = { NewEmail: mail.newEmail ?? to, SendingTo: to }
+    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, ...more } })
+  } else if (kind === 'confirmation') {
+    await queueMail(deps, trx, { ...message, kind, variables: { ...variables, Password: mail.password ?? '' } })
+  } else await queueMail(deps, trx, { ...message, kind, variables })
+  return token
+}
+
+/** The address in the mail; also given to admins, who send it themselves (POST /admin/generate_link). */
+export const confirmationUrl = (
+  config: Pick<Config, 'mail'>,
+  kind: LinkKind,
+  { linkToken }: OneTimeToken,
+  { externalUrl, redirectTo }: MailContext,
+): string =>
+  actionLink(externalUrl, config.mail.linkPaths[LINK_KINDS[kind].path], {
+    token: linkToken,
+    type: LINK_KINDS[kind].type,
+    redirectTo,
+  })
+
+export const linkLifetime = ({ mail }: Pick<Config, 'mail'>, kind: LinkKind): number =>
+  kind === 'invite' ? mail.inviteLifetimeSeconds : mail.codeLifetimeSeconds

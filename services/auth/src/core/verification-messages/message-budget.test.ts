@@ -1,0 +1,354 @@
+import { describe, expect, test } from 'vitest'
+import { startSmsGateways } from '../../../test/far-sides/sms-gateways.ts'
+import { codeIn, linkPath, queryOf, startImpatient, startTestService, type TestService } from '../../../test/service.ts'
+import { SMS_GATEWAY } from '../../../test/sms-config.ts'
+
+const password = 'correct horse'
+const LARGE = { large: 'x'.repeat(20_000) }
+const autoconfirmed = { AUTH_MAILER_AUTOCONFIRM: 'true' }
+
+async function open(settings: Record<string, string>) {
+  const service = await startTestService({ ...autoconfirmed, ...settings })
+  const newUser = async () => {
+    const email = `${crypto.randomUUID()}@example.com`
+    const { body } = await service.post('/signup', { email, password })
+    return { authorization: `Bearer ${body.access_token}` }
+  }
+  const messages = async () => (await service.deps.pool.query('select from messages')).rowCount
+  return { service, newUser, messages }
+}
+
+describe('a PUT /user that sends nothing spends nothing:', () => {
+  test.for<[string, object]>([
+    ['metadata that is too large', { data: LARGE }],
+    ['a number in a country that gets no messages', { phone: '18765550100' }],
+    ['the password in use', { password }],
+  ])('mails, for %s', async ([, refused]) => {
+    const settings = { ...SMS_GATEWAY, AUTH_RATE_LIMIT_EMAIL_SENT: '2', AUTH_SMS_COUNTRIES: '+49' }
+    const { service, newUser, messages } = await open(settings)
+    const auth = await newUser()
+    for (let i = 0; i < 3; i++) {
+      const { status } = await service.put('/user', { email: `new-${i}@example.com`, ...refused }, auth)
+      expect([400, 422]).toContain(status)
+    }
+    expect(await messages()).toBe(0)
+    for (let i = 0; i < 2; i++) {
+      expect((await service.put('/user', { email: `sent-${i}@example.com` }, await newUser())).status).toBe(200)
+    }
+    expect((await service.put('/user', { email: 'over@example.com' }, await newUser())).status).toBe(429)
+    await service.close()
+  })
+
+  test("a number's own share", async () => {
+    const { service, newUser } = await open({ ...SMS_GATEWAY, AUTH_SMS_MAX_PER_NUMBER: '1' })
+    const thief = await newUser()
+    for (const refused of [{ data: LARGE }, { password }]) {
+      expect((await service.put('/user', { phone: '4915100000001', ...refused }, thief)).status).toBe(422)
+    }
+    expect((await service.put('/user', { phone: '4915100000001' }, await newUser())).status).toBe(200)
+    await service.close()
+  })
+})
+
+describe('of a secured change of address both mails count:', () => {
+  const begin = async (settings: Record<string, string>) => {
+    const { service, messages } = await open({ AUTH_MAILER_AUTOCONFIRM: 'false', ...settings })
+    const { auth } = await service.signedUp('current@example.com')
+    const change = (email: string) => service.put('/user', { email }, auth)
+    return { service, messages, change }
+  }
+  const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
+
+  test('with one mail left for all users neither leaves, and it stays for somebody else', async () => {
+    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+    expect(await change('next@example.com')).toMatchObject(refused)
+    expect(await messages()).toBe(1)
+    expect((await service.post('/signup', { email: 'other@example.com', password })).status).toBe(200)
+    await service.close()
+  })
+
+  test('with two left both leave, and then there is none', async () => {
+    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '3' })
+    expect((await change('next@example.com')).status).toBe(200)
+    expect(await messages()).toBe(3)
+    expect(await service.post('/signup', { email: 'other@example.com', password })).toMatchObject(refused)
+    await service.close()
+  })
+
+  test('the user has a share for the current address, too', async () => {
+    const { service, messages, change } = await begin({ AUTH_MAILER_MAX_PER_ADDRESS: '2/24h' })
+    for (const index of [1, 2]) {
+      expect((await change(`next-${index}@example.com`)).status).toBe(200)
+      service.clock.advance({ seconds: 901 })
+    }
+    expect(await change('next-3@example.com')).toMatchObject(refused)
+    expect(await messages()).toBe(5)
+    await service.close()
+  })
+
+  test('sent again they count again', async () => {
+    const { service, messages, change } = await begin({ AUTH_RATE_LIMIT_EMAIL_SENT: '6' })
+    expect((await change('next@example.com')).status).toBe(200)
+    service.clock.advance({ seconds: 901 })
+    const again = { type: 'email_change', email: 'current@example.com' }
+    expect((await service.post('/resend', again)).status).toBe(200)
+    await expect.poll(messages).toBe(5)
+    expect((await service.post('/signup', { email: 'other-1@example.com', password })).status).toBe(200)
+    expect(await service.post('/signup', { email: 'other-2@example.com', password })).toMatchObject(refused)
+    await service.close()
+  })
+})
+
+describe('of a budget that strangers have used up', () => {
+  const HOME = { 'x-real-address': '192.0.2.1' }
+  const ELSEWHERE = { 'x-real-address': '198.51.100.1' }
+  const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
+  let strangers = 0
+
+  /** An owner signed in by a code at home; then strangers ask until they are refused. */
+  async function usedUp(settings: Record<string, string>) {
+    const service = await startTestService({ AUTH_RATE_LIMIT_HEADER: 'x-real-address', ...settings })
+    const signInByCode = async (email: string) => {
+      await service.post('/admin/users', { email, email_confirm: true }, service.admin)
+      await service.post('/otp', { email }, HOME)
+      const token = codeIn((await service.mailbox.waitFor(email)).text)
+      const { body } = await service.post('/verify', { type: 'email', email, token }, HOME)
+      service.clock.advance({ seconds: 61 })
+      return { authorization: `Bearer ${body.access_token}` }
+    }
+    const owner = { email: 'owner@example.com', auth: await signInByCode('owner@example.com') }
+    const other = await signInByCode('other@example.com')
+    const stranger = () => service.post('/signup', { email: `stranger-${strangers++}@example.com`, password }, {})
+    let asked = 0
+    while ((await stranger()).status === 200) asked++
+    return { service, owner, other, stranger, asked }
+  }
+
+  test('a quarter is left to who has a session or signed in from there before, and to admins', async () => {
+    const { service, owner, stranger, asked } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '16' })
+    expect(asked).toBe(10)
+    expect(await stranger()).toMatchObject(refused)
+    expect(await service.post('/recover', { email: owner.email }, ELSEWHERE)).toMatchObject(refused)
+    expect((await service.post('/recover', { email: owner.email }, HOME)).status).toBe(200)
+    expect((await service.get('/reauthenticate', owner.auth)).status).toBe(200)
+    expect((await service.post('/invite', { email: 'guest@example.com' }, service.admin)).status).toBe(200)
+    expect(await stranger()).toMatchObject(refused)
+    await service.close()
+  })
+
+  test('one user takes three messages and leaves the rest to others', async () => {
+    const { service, owner, other } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
+    const nonce = async (auth: { authorization: string }) => {
+      service.clock.advance({ seconds: 61 })
+      return (await service.get('/reauthenticate', auth)).status
+    }
+    const statuses = []
+    for (let i = 0; i < 5; i++) statuses.push(await nonce(owner.auth))
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+    expect(await nonce(other)).toBe(200)
+    await service.close()
+  })
+
+  test('so does one who signed in from many clients', async () => {
+    const { service, owner, other } = await usedUp({ AUTH_RATE_LIMIT_EMAIL_SENT: '24' })
+    await service.put('/user', { password }, owner.auth)
+    const statuses = []
+    for (let client = 1; client <= 5; client++) {
+      const from = { 'x-real-address': `203.0.113.${client}` }
+      await service.post('/token?grant_type=password', { email: owner.email, password }, from)
+      service.clock.advance({ seconds: 61 })
+      statuses.push((await service.post('/recover', { email: owner.email }, from)).status)
+    }
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+    expect((await service.get('/reauthenticate', other)).status).toBe(200)
+    await service.close()
+  })
+})
+
+describe('no client address has a share of messages', () => {
+  const at = (address: string) => ({ 'x-real-address': address })
+  const refused = { status: 429, body: { error_code: 'over_email_send_rate_limit' } }
+  let strangers = 0
+
+  async function begin() {
+    const service = await startTestService({
+      AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+      AUTH_RATE_LIMIT_EMAIL_SENT: '24',
+    })
+    const signIn = (email: string, address: string) =>
+      service.post('/token?grant_type=password', { email, password }, at(address))
+    const confirmed = (email: string) =>
+      service.post('/admin/users', { email, password, email_confirm: true }, service.admin)
+    const useUp = async () => {
+      const ask = () => service.post('/recover', { email: `stranger-${strangers++}@example.com` })
+      while ((await ask()).status === 200);
+      service.clock.advance({ seconds: 61 })
+    }
+    const recover = (email: string, address: string) => service.post('/recover', { email }, at(address))
+    return { service, signIn, confirmed, useUp, recover }
+  }
+
+  test('by a right password that signs nobody in, or at an address that only a setting confirmed', async () => {
+    const { service, signIn, confirmed, useUp, recover } = await begin()
+    await service.post('/signup', { email: 'pending@example.com', password })
+    expect(await signIn('pending@example.com', '198.51.100.1')).toMatchObject({
+      status: 400,
+      body: { error_code: 'email_not_confirmed' },
+    })
+    const autoconfirming = await service.with(autoconfirmed)
+    await autoconfirming.post('/signup', { email: 'assumed@example.com', password })
+    expect((await signIn('assumed@example.com', '198.51.100.1')).status).toBe(200)
+    const { body } = await confirmed('banned@example.com')
+    await service.put(`/admin/users/${body.id}`, { ban_duration: '1h' }, service.admin)
+    expect((await signIn('banned@example.com', '198.51.100.1')).body.error_code).toBe('user_banned')
+    await confirmed('owner@example.com')
+    expect((await signIn('owner@example.com', '192.0.2.1')).status).toBe(200)
+    await useUp()
+    for (const email of ['pending@example.com', 'assumed@example.com', 'banned@example.com']) {
+      expect(await recover(email, '198.51.100.1')).toMatchObject(refused)
+    }
+    expect((await recover('owner@example.com', '192.0.2.1')).status).toBe(200)
+    await autoconfirming.close()
+    await service.close()
+  })
+
+  test('by following a PKCE link: only the exchange of its code is a sign-in', async () => {
+    const { service, confirmed, useUp, recover } = await begin()
+    const [email, verifier] = ['owner@example.com', 'v'.repeat(43)]
+    await confirmed(email)
+    await service.post('/recover', { email, code_challenge: verifier, code_challenge_method: 'plain' })
+    const link = linkPath((await service.mailbox.waitFor(email)).text)
+    const { code } = queryOf(await service.get(link, at('198.51.100.1')))
+    await useUp()
+    expect(await recover(email, '198.51.100.1')).toMatchObject(refused)
+    const exchange = { auth_code: code, code_verifier: verifier }
+    expect((await service.post('/token?grant_type=pkce', exchange, at('192.0.2.1'))).status).toBe(200)
+    expect((await recover(email, '192.0.2.1')).status).toBe(200)
+    await service.close()
+  })
+})
+
+test('strangers who ask for all codes to a number keep no owner out who signed in from there before', async () => {
+  const gateways = await startSmsGateways()
+  const service = await startTestService({
+    ...gateways.settings('twilio'),
+    AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+    AUTH_SMS_MAX_PER_NUMBER: '3/24h',
+  })
+  const phone = '4915100000001'
+  const ask = async (address: string) => {
+    service.clock.advance({ seconds: 61 })
+    return (await service.post('/otp', { phone }, { 'x-real-address': address })).status
+  }
+  const signIn = async (address: string) => {
+    const token = /\d{6,}/.exec((await gateways.waitFor(phone)).text)?.[0]
+    return (await service.post('/verify', { type: 'sms', phone, token }, { 'x-real-address': address })).status
+  }
+  expect([await ask('192.0.2.1'), await signIn('192.0.2.1')]).toEqual([200, 200])
+  const strangers = []
+  for (let i = 0; i < 4; i++) strangers.push(await ask(`198.51.100.${i}`))
+  expect(strangers).toEqual([200, 200, 429, 429])
+  await service.settled()
+  gateways.messages.length = 0
+  expect([await ask('192.0.2.1'), await signIn('192.0.2.1')]).toEqual([200, 200])
+  // Of the owner's own share no more than of the number's.
+  const own = []
+  for (let i = 0; i < 3; i++) own.push(await ask('192.0.2.1'))
+  expect(own).toEqual([200, 200, 429])
+  await service.close()
+  await gateways.close()
+})
+
+test('one owner, from however many clients, leaves other owners of the block their messages', async () => {
+  const service = await startTestService({
+    ...SMS_GATEWAY,
+    AUTH_RATE_LIMIT_HEADER: 'x-real-address',
+    AUTH_SMS_MAX_PER_PREFIX: '4',
+  })
+  const [greedy, other] = ['4915100000001', '4915100000002']
+  for (const phone of [greedy, other]) {
+    await service.post('/admin/users', { phone, password, phone_confirm: true }, service.admin)
+  }
+  const askAs = async (phone: string, address: string) => {
+    const from = { 'x-real-address': address }
+    await service.post('/token?grant_type=password', { phone, password }, from)
+    service.clock.advance({ seconds: 61 })
+    return (await service.post('/otp', { phone }, from)).status
+  }
+  const statuses = []
+  for (let client = 1; client <= 6; client++) statuses.push(await askAs(greedy, `192.0.2.${client}`))
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+  expect(await askAs(other, '198.51.100.1')).toBe(200)
+  await service.close()
+})
+
+test('an invitation that is refused spends no mail', async () => {
+  const { service, newUser } = await open({ AUTH_RATE_LIMIT_EMAIL_SENT: '1', AUTH_WORKERS_ENABLED: 'false' })
+  const { body } = await service.get('/user', await newUser())
+  const invite = async (email: string) => (await service.post('/invite', { email }, service.admin)).status
+  for (let i = 0; i < 3; i++) expect(await invite(body.email)).toBe(422)
+  expect(await invite('invited@example.com')).toBe(200)
+  expect(await invite('over@example.com')).toBe(429)
+  await service.close()
+})
+
+test('a message whose request took too long spends nothing', async () => {
+  const settings = { AUTH_RATE_LIMIT_EMAIL_SENT: '1' }
+  const { service, newUser } = await open({ ...settings, AUTH_WORKERS_ENABLED: 'false' })
+  const impatient = await startImpatient(service, { ...autoconfirmed, ...settings })
+  const auth = await newUser()
+  const holder = await service.deps.pool.connect()
+  await holder.query('begin; lock table messages in exclusive mode')
+  expect((await impatient.put('/user', { email: 'late@example.com' }, auth)).status).toBe(504)
+  await holder.query('rollback')
+  holder.release()
+  const spent = async () =>
+    (await service.deps.pool.query(`select points from rate_limits where key = 'mails:all'`)).rows[0]?.points ?? 0
+  const gaps = async () => (await service.deps.pool.query('select from send_gaps')).rowCount
+  await expect.poll(async () => [await spent(), await gaps()]).toEqual([0, 0])
+  expect(await service.put('/user', { email: 'in-time@example.com' }, auth)).toMatchObject({ status: 200 })
+  await impatient.close()
+  await service.close()
+})
+
+describe('where there is no mail server', () => {
+  const settings = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_SMTP_HOST: '', AUTH_WORKERS_ENABLED: 'false' }
+
+  /** A user with an address and a session, by the way that needs no mail. */
+  async function mailedUser(service: TestService) {
+    const email = 'mailed@example.com'
+    await service.post('/admin/users', { email, email_confirm: true, password }, service.admin)
+    const link = await service.post('/admin/generate_link', { type: 'recovery', email }, service.admin)
+    const { body } = await service.post('/verify', { type: 'recovery', token_hash: link.body.hashed_token })
+    return { authorization: `Bearer ${body.access_token}` }
+  }
+
+  test('what would need a mail is refused, and nothing is written', async () => {
+    const { service, messages } = await open(settings)
+    const auth = await mailedUser(service)
+    const before = await service.deps.db.selectFrom('users').selectAll().orderBy('id').execute()
+    const answers = [
+      await service.put('/user', { email: 'elsewhere@example.com' }, auth),
+      await service.get('/reauthenticate', auth),
+      await service.post('/invite', { email: 'invited@example.com' }, service.admin),
+    ]
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ status: 400, body: { error_code: 'email_provider_disabled' } })
+    }
+    expect(await service.deps.db.selectFrom('users').selectAll().orderBy('id').execute()).toEqual(before)
+    expect(await messages()).toBe(0)
+    expect(await service.deps.db.selectFrom('send_gaps').selectAll().execute()).toEqual([])
+    await service.close()
+  })
+
+  test('notifications are left out, and the change is made', async () => {
+    const { service, messages } = await open({
+      ...settings,
+      AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
+    })
+    const auth = await mailedUser(service)
+    expect((await service.put('/user', { password: 'a new horse' }, auth)).status).toBe(200)
+    expect(await messages()).toBe(0)
+    await service.close()
+  })
+})

@@ -1,0 +1,57 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
+import { Type } from 'typebox'
+import { audit } from '../../core/audit/audit.ts'
+import { endSession, endSessions } from '../../core/sessions/end-sessions.store.ts'
+import { endTokens } from '../../core/users/end-tokens.ts'
+import { lockUser } from '../../core/users/users.store.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { callerOf, requireLiveSession } from '../../http/authenticate.ts'
+import { errorResponses } from '../../http/shapes.ts'
+
+type LogoutScope = 'global' | 'local' | 'others'
+const SCOPES: Record<string, LogoutScope> = { '': 'global', global: 'global', local: 'local', others: 'others' }
+
+/** POST /logout: refresh tokens of the ended sessions die at once, access tokens already issued live until they expire. */
+export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'POST',
+    url: '/logout',
+    schema: {
+      operationId: 'signOut',
+      tags: ['account'],
+      summary: "Ends the user's sessions",
+      security: [{ user: [] }],
+      querystring: Type.Object({
+        scope: Type.Optional(
+          Type.String({
+            description: 'local: this session, others: all but this.',
+            ...inDocument({ enum: ['global', 'local', 'others'], default: 'global' }),
+          }),
+        ),
+      }),
+      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 413) },
+    },
+    handler: async (request, reply) => {
+      const { user, hadSession } = callerOf(request)
+      // A token that never had a session can only act on all of them.
+      const sessionId = hadSession ? requireLiveSession(request).session.id : ''
+      const scope = hadSession ? parseScope(request.query.scope ?? '') : 'global'
+      if (!scope) {
+        throw apiError('validation_failed', { message: 'Unsupported logout scope' })
+      }
+      await deps.db.transaction().execute(async (trx) => {
+        await lockUser(trx, user.id)
+        if (scope === 'local') await endSession(trx, deps.config.sessions, user.id, sessionId)
+        else await endSessions(trx, user.id, scope, sessionId)
+        // Who signs out others may do so because one of them is no friend.
+        if (scope !== 'local') await endTokens(trx, user.id, 'changes', deps.now())
+        await audit(deps, trx, request.log, { action: 'logout', actor: user })
+      })
+      return reply.code(204).send(null)
+    },
+  })
+}
+
+const parseScope = (scope: string) => (Object.hasOwn(SCOPES, scope) ? SCOPES[scope] : undefined)

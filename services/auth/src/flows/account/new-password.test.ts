@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { startTestService, type TestService } from '../../../test/service.ts'
+import { SMS_GATEWAY } from '../../../test/sms-config.ts'
+
+const password = 'correct horse'
+const HOME = { 'x-real-address': '192.0.2.1' }
+const elsewhere = (index: number) => ({ 'x-real-address': `198.51.100.${index}` })
+const BEHIND_PROXY = { AUTH_RATE_LIMIT_HEADER: 'x-real-address', AUTH_RATE_LIMIT_TOKEN_REFRESH: '100000' }
+const CURRENT = { AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' }
+
+async function withUser(
+  settings: Record<string, string>,
+  work: (service: TestService, user: { email: string; auth: { authorization: string } }) => Promise<void>,
+) {
+  const service = await startTestService({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_OTP: '1000', ...settings })
+  const email = 'owner@example.com'
+  const { body } = await service.post('/signup', { email, password }, HOME)
+  await work(service, { email, auth: { authorization: `Bearer ${body.access_token}` } })
+  await service.close()
+}
+
+describe('strangers who guess at the sign-in', () => {
+  test.for<[string, Record<string, string>]>([
+    ['behind a proxy', BEHIND_PROXY],
+    ['without a trusted address', {}],
+  ])('do not keep an owner from changing the password, %s', async ([, settings]) => {
+    await withUser({ ...CURRENT, ...settings }, async (service, { email, auth }) => {
+      for (let i = 0; i < 25; i++) {
+        await service.post('/token?grant_type=password', { email, password: 'guess' }, elsewhere(i))
+      }
+      const changes = { password: 'a new horse', current_password: password }
+      expect((await service.put('/user', changes, { ...auth, ...HOME })).status).toBe(200)
+    })
+  })
+})
+
+test('misses of the current password count by the trusted address of the client', async () => {
+  await withUser({ ...CURRENT, ...BEHIND_PROXY }, async (service, { auth }) => {
+    const change = async (current_password: string, from: object) =>
+      (await service.put('/user', { password: 'a new horse', current_password }, { ...auth, ...from })).status
+    for (let i = 0; i < 5; i++) expect(await change('guess', elsewhere(1))).toBe(400)
+    expect(await change(password, elsewhere(1))).toBe(429)
+    expect(await change(password, HOME)).toBe(200)
+  })
+})
+
+describe('whether a password is the one in use', () => {
+  test('is not told by a request that is refused for something else', async () => {
+    await withUser({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' }, async (service, { auth }) => {
+      const told = async (guess: string, also: object) => {
+        const { status, body } = await service.put('/user', { password: guess, ...also }, auth)
+        return [status, body.error_code]
+      }
+      const alike = async (also: object, ...refusal: unknown[]) => {
+        for (const guess of ['a wrong guess', password]) expect(await told(guess, also)).toEqual(refusal)
+      }
+      await alike({ data: { large: 'x'.repeat(20_000) } }, 422, 'validation_failed')
+      await alike({ phone: '18765550100' }, 400, 'phone_provider_disabled')
+      expect((await service.put('/user', { email: 'wished@example.com' }, auth)).status).toBe(200)
+      // Too soon after that one, and then over the budget of all.
+      await alike({ email: 'another@example.com' }, 429, 'over_email_send_rate_limit')
+      service.clock.advance({ seconds: 901 })
+      await alike({ email: 'another@example.com' }, 429, 'over_email_send_rate_limit')
+    })
+  })
+
+  test('is not told by one for a number that gets no messages', async () => {
+    await withUser({ ...SMS_GATEWAY, AUTH_SMS_COUNTRIES: '+49' }, async (service, { auth }) => {
+      for (const guess of ['a wrong guess', password]) {
+        const answer = await service.put('/user', { password: guess, phone: '18765550100' }, auth)
+        expect(answer).toMatchObject({ status: 400, body: { error_code: 'validation_failed' } })
+      }
+    })
+  })
+
+  test('is counted as a try at it', async () => {
+    await withUser({ AUTH_RATE_LIMIT_FAILED_SIGN_INS: '3' }, async (service, { auth }) => {
+      const holder = await service.deps.pool.connect()
+      const change = async (guess: string) => (await service.put('/user', { password: guess }, auth)).status
+      // A transaction that fails tells of a wrong guess and changes nothing.
+      await holder.query('alter table audit_log_entries add constraint none check (false) not valid')
+      for (let i = 0; i < 3; i++) expect(await change(`guess number ${i}`)).toBe(500)
+      expect(await change(password)).toBe(429)
+      await holder.query('alter table audit_log_entries drop constraint none')
+      holder.release()
+      service.clock.advance({ seconds: 1 })
+      expect(await change('a new horse')).toBe(200)
+    })
+  })
+
+  test('costs nothing where the password does change', async () => {
+    await withUser({ AUTH_RATE_LIMIT_FAILED_SIGN_INS: '1' }, async (service, { auth }) => {
+      for (let i = 0; i < 4; i++) {
+        expect((await service.put('/user', { password: `horse number ${i}` }, auth)).status).toBe(200)
+      }
+    })
+  })
+})

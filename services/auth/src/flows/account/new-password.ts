@@ -1,0 +1,46 @@
+import { changeTry, type Freshness } from '../../core/freshness/require-fresh.ts'
+import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
+import { findPasswordHash, type User } from '../../core/users/users.store.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+
+/** What can be refused by the password alone. */
+export async function requireFitPassword(
+  deps: Deps,
+  password: string,
+  email: string | null | undefined,
+): Promise<void> {
+  if (password === '') throw apiError('weak_password', { details: { weak_password: { reasons: ['length'] } } })
+  await requireStrongPassword(deps, password, email)
+}
+
+/** An anonymous user sets a password together with an address: without one it could not be used to sign in. */
+export function requireAddressForPassword(
+  user: User,
+  { email, phone }: { email?: string | undefined; phone?: string | undefined },
+): void {
+  if (!user.is_anonymous || email || phone) return
+  throw apiError('validation_failed', {
+    status: 422,
+    message: 'Updating password of an anonymous user without an email or phone is not allowed',
+  })
+}
+
+/**
+ * Hashes a fit password that differs from the current one. Comes after all else that refuses the request: novelty tells
+ * whether a guess is the password in use, so a caller who has not given that one pays for the answer with an attempt at it.
+ */
+export async function hashNewPassword(
+  { db, passwords, limits }: Deps,
+  user: User,
+  { password, clientAddress }: { password: string; clientAddress: string | undefined },
+  { knowsPassword }: Freshness,
+): Promise<string> {
+  const current = await findPasswordHash(db, user.id)
+  if (current) {
+    const isSame = () => passwords.verify(current, password)
+    const tried = changeTry(user, clientAddress)
+    if (await (knowsPassword ? isSame() : limits.passwordTry(tried, isSame))) throw apiError('same_password')
+  }
+  return passwords.hash(password)
+}

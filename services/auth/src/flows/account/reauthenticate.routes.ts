@@ -1,0 +1,31 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Deps } from '../../deps.ts'
+import { requireLiveSession } from '../../http/authenticate.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+import { errorResponses } from '../../http/shapes.ts'
+import { sendNonce } from './send-nonce.ts'
+
+/** GET /reauthenticate: a nonce for a change of password, by mail or else by SMS. */
+export const reauthenticateRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url: '/reauthenticate',
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'reauthenticate',
+      tags: ['account'],
+      summary: 'Sends a nonce that PUT /user demands for a new password',
+      security: [{ user: [] }],
+      response: {
+        200: Type.Object({ message_id: Type.String({ description: 'Id of the message in GET /admin/messages.' }) }),
+        ...errorResponses(400, 401, 403, 422, 429),
+      },
+    },
+    handler: async (request) => {
+      const { user } = requireLiveSession(request)
+      const { acceptLanguage } = mailContextOf(request, deps.config)
+      return { message_id: await sendNonce(deps, request.log, user, acceptLanguage) }
+    },
+  })
+}

@@ -1,0 +1,82 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { parseEmail } from '../../adapters/mail/email-address.ts'
+import { parseChannel } from '../../adapters/sms/parse-channel.ts'
+import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import { FreeForm } from '../../core/users/metadata.ts'
+import { parsePhone } from '../../core/users/phone-number.ts'
+import { toUserBody, UserShape } from '../../core/users/user-shape.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { callerOf, requireLiveSession } from '../../http/authenticate.ts'
+import { givenProof, proofFields } from '../../http/given-proof.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/shapes.ts'
+import { updateAccount } from './update-account.ts'
+
+const security = [{ user: [] }]
+
+/** GET and PUT /user; in the scope of requireUser. */
+export const userRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url: '/user',
+    schema: {
+      operationId: 'getUser',
+      tags: ['account'],
+      summary: 'The user of the token',
+      security,
+      requestHeaders: ['X-JWT-AUD'],
+      response: { 200: UserShape, ...errorResponses(400, 401, 403) },
+    },
+    handler: async (request) => {
+      const { user, audience } = callerOf(request)
+      const wanted = request.headers['x-jwt-aud'] || audience
+      if (!audience || wanted !== audience) {
+        throw apiError('validation_failed', { message: 'Token audience does not match request audience' })
+      }
+      return toUserBody(user)
+    },
+  })
+
+  app.route({
+    method: 'PUT',
+    url: '/user',
+    schema: {
+      operationId: 'updateUser',
+      tags: ['account'],
+      summary: 'Changes the address, password and free-form data of the user',
+      security,
+      querystring: RedirectQuery,
+      body: Type.Object({
+        email: Type.Optional(Field),
+        phone: Type.Optional(Field),
+        password: Type.Optional(Field),
+        ...proofFields,
+        channel: Type.Optional(ChannelField),
+        ...pkceFields,
+        data: Type.Optional(FreeForm),
+        app_metadata: Type.Optional(FreeForm),
+      }),
+      response: { 200: UserShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const caller = requireLiveSession(request)
+      await deps.limits.byAddress(request, 'user')
+      const { email = '', phone = '', password, data, channel } = request.body
+      const { app_metadata: appMetadata } = request.body
+      const user = await updateAccount(deps, request.log, caller, {
+        email: email === '' ? undefined : parseEmail(email),
+        phone: phone === '' ? undefined : parsePhone(phone),
+        password,
+        data,
+        appMetadata,
+        ...givenProof(request, deps.config, request.body),
+        context: mailContextOf(request, deps.config),
+        pkce: parsePkce(request.body),
+        smsChannel: parseChannel(deps.config.sms, channel),
+      })
+      return toUserBody(user)
+    },
+  })
+}

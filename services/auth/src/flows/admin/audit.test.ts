@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Admin, asAdmin } from '../../../test/admin.ts'
+import { startTestService, type TestService } from '../../../test/service.ts'
+
+let service: TestService
+let admin: Admin
+
+beforeAll(async () => {
+  service = await startTestService()
+  admin = await asAdmin(service)
+  for (const name of ['ada', 'bob']) {
+    service.clock.advance({ seconds: 1 })
+    const user = {
+      email: `${name}@example.com`,
+      password: 'pw',
+      email_confirm: true,
+      user_metadata: { full_name: `${name}_X` },
+    }
+    await admin.create(user)
+    service.clock.advance({ seconds: 1 })
+    await service.post('/token?grant_type=password', { email: user.email, password: 'pw' })
+  }
+})
+afterAll(() => service.close())
+
+const actions = async (query: string) => {
+  const { body } = await admin.get(`/admin/audit?${query}`)
+  return body.map(({ payload }: { payload: { action: string } }) => payload.action)
+}
+
+test('the log comes newest first, with its headers', async () => {
+  const { status, body, headers } = await admin.get('/admin/audit')
+  expect(status).toBe(200)
+  expect(body.map(({ payload }: { payload: { action: string } }) => payload.action)).toEqual([
+    'login',
+    'user_signedup',
+    'login',
+    'user_signedup',
+  ])
+  expect(body[0]).toEqual({
+    id: expect.any(String),
+    payload: expect.objectContaining({ actor_username: 'bob@example.com', log_type: 'account' }),
+    created_at: service.clock.now().toISOString(),
+    ip_address: '127.0.0.1',
+  })
+  expect(headers).toMatchObject({ 'x-total-count': '4', link: '</admin/audit?page=1>; rel="last"' })
+})
+
+test('pages link to the next and the last', async () => {
+  const { body, headers } = await admin.get('/admin/audit?page=1&per_page=3&query=author:%40')
+  expect(body).toHaveLength(2)
+  expect(headers.link).toBe('</admin/audit?page=1&per_page=3&query=author%3A%40>; rel="last"')
+  const second = await admin.get('/admin/audit?page=2&per_page=3')
+  expect([second.body.length, second.headers.link]).toEqual([1, '</admin/audit?page=2&per_page=3>; rel="last"'])
+  const first = await admin.get('/admin/audit?per_page=3')
+  expect(first.headers.link).toBe(
+    '</admin/audit?page=2&per_page=3>; rel="next", </admin/audit?page=2&per_page=3>; rel="last"',
+  )
+  expect((await admin.get('/admin/audit?page=9')).body).toEqual([])
+})
+
+test.for<[string, string[]]>([
+  ['action:LOGIN', ['login', 'login']],
+  ['action:sign', ['user_signedup', 'user_signedup']],
+  ['type:team', ['user_signedup', 'user_signedup']],
+  ['type:acc', ['login', 'login']],
+  ['author:ADA@', ['login']],
+  ['author:bob_x', ['login']],
+  ['author:service', ['user_signedup', 'user_signedup']],
+  ['author:bob%', []],
+  ['author:bo_@', []],
+  ['action:', ['login', 'user_signedup', 'login', 'user_signedup']],
+  ['', ['login', 'user_signedup', 'login', 'user_signedup']],
+])('query %j', async ([query, found]) => {
+  expect(await actions(`query=${encodeURIComponent(query)}`)).toEqual(found)
+})
+
+// contract/auth-core.md 18, BUG11.
+test.for([
+  'query=login',
+  'query=ip:1',
+  'query=Action:x',
+  'query=action:%00',
+  `query=action:${'x'.repeat(256)}`,
+  'per_page=0',
+  'per_page=x',
+])('%s is refused', async (query) => {
+  const { status, body } = await admin.get(`/admin/audit?${query}`)
+  expect([status, body.error_code]).toEqual([400, 'validation_failed'])
+})
+
+test('page 0 is the first one, for callers that count from 0', async () => {
+  const [zeroth, first] = [await admin.get('/admin/audit?page=0'), await admin.get('/admin/audit?page=1')]
+  expect([zeroth.status, zeroth.body]).toEqual([200, first.body])
+})
+
+test('entries past the ten thousandth are not counted, and can be read all the same', async () => {
+  await service.deps.pool.query(`insert into audit_log_entries (id, payload, created_at)
+    select gen_random_uuid(), '{"action": "ancient"}', timestamptz '2020-01-01' - n * interval '1 second'
+    from generate_series(1, 10100) n`)
+  const { headers } = await admin.get('/admin/audit?per_page=1000')
+  expect(headers['x-total-count']).toBe('10000')
+  expect((await admin.get('/admin/audit?per_page=1000&page=11')).body).toHaveLength(104)
+})

@@ -1,0 +1,59 @@
+// What the commands about users share. The one rule: they go through the flows of this folder, so that what an operator
+// types is checked and audited as what an admin sends. The commands: user-commands.ts, list-users-command.ts.
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { CommandFailure } from '@services/common/cli'
+import { ApiError } from '@services/common/errors'
+import type { Logger } from '@services/common/logger'
+import type { Kysely } from 'kysely'
+import { parseEmail } from '../../adapters/mail/email-address.ts'
+import type { Config } from '../../config.ts'
+import type { Actor } from '../../core/audit/audit.ts'
+import { createPasswords } from '../../core/passwords/hash-password.ts'
+import { createLeakedPasswords } from '../../core/passwords/leaked-passwords.ts'
+import { parsePhone } from '../../core/users/phone-number.ts'
+import { findUserByAddress, findUserById, type User } from '../../core/users/users.store.ts'
+import type { DB } from '../../db/tables.ts'
+import { NIL_UUID, UUID } from '../../db/uuid.ts'
+import { onDatabase } from '../../on-database.ts'
+import type { UserAdminDeps } from './create-user.ts'
+
+/** Who acts in the audit log. */
+export const OPERATOR: Actor = { id: NIL_UUID, email: 'cli', phone: null, user_metadata: {} }
+
+export const USER_OPERAND =
+  'USER is an id, an e-mail address or a phone number; addresses are looked up in the audience of AUTH_JWT_AUD.'
+
+/** Runs `work` on the configured database; what it refuses is told in the words a caller of the API would read. */
+export async function onUsers(work: (deps: UserAdminDeps, log: Logger) => Promise<void>): Promise<void> {
+  await onDatabase(async ({ config, db, log }) => {
+    const deps: UserAdminDeps = {
+      config,
+      db,
+      leakedPasswords: createLeakedPasswords(config.passwords.leaks, log),
+      newId: randomUUID,
+      newRowId: randomUUIDv7,
+      now: () => new Date(),
+      passwords: await createPasswords(config.passwords.hashing),
+    }
+    try {
+      await work(deps, log)
+    } catch (error) {
+      throw error instanceof ApiError ? new CommandFailure(error.message, { cause: error }) : error
+    }
+  })
+}
+
+/** The user an operand names. Throws CommandFailure when there is none, validation_failed when it can name nobody. */
+export async function findNamedUser({ db, config }: UserAdminDeps, name: string): Promise<User> {
+  const user = await findByName(db, config, name)
+  if (user) return user
+  throw new CommandFailure('there is no such user')
+}
+
+function findByName(db: Kysely<DB>, { jwt }: Config, name: string): Promise<User | undefined> {
+  if (UUID.test(name)) return findUserById(db, name)
+  const address = name.includes('@')
+    ? ({ channel: 'email', value: parseEmail(name) } as const)
+    : ({ channel: 'phone', value: parsePhone(name) } as const)
+  return findUserByAddress(db, address, jwt.audience)
+}

@@ -1,0 +1,158 @@
+// What admins do to users: creating, changing, banning, deleting, listing. The one rule: everything an admin changes is
+// audited in the same transaction. Who is an admin: ../http/admin-only.ts. The flows take an actor, so that commands can
+// act too; invitations and links, which send mail, are not here.
+import type { Transaction } from 'kysely'
+import { parseEmail } from '../../adapters/mail/email-address.ts'
+import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
+import { putAddressIdentity } from '../../core/identities/identities.store.ts'
+import { isSupportedHash } from '../../core/passwords/imported-hash.ts'
+import type { Address } from '../../core/users/address.ts'
+import { refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
+import { blankUser } from '../../core/users/blank-user.ts'
+import { displaceHolder } from '../../core/users/displace-holder.ts'
+import { requireModestMetadata } from '../../core/users/metadata.ts'
+import { parsePhone } from '../../core/users/phone-number.ts'
+import { withoutFacts } from '../../core/users/proven-addresses.ts'
+import { findUnprovenHolderId } from '../../core/users/unproven-holder.store.ts'
+import { findUserById, insertUser, type User } from '../../core/users/users.store.ts'
+import type { DB, Metadata } from '../../db/tables.ts'
+import { NIL_UUID, UUID } from '../../db/uuid.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { bannedUntil } from './ban-duration.ts'
+import { parseName, refuseOversizedPassword } from './user-input.ts'
+
+/** What the flows about users need; commands have no more than this. */
+export type UserAdminDeps = Pick<Deps, 'config' | 'db' | 'leakedPasswords' | 'newId' | 'newRowId' | 'now' | 'passwords'>
+
+/** A user as an admin describes one: texts as they were given, "" is the same as absent (but see `password`). */
+export interface NewUser {
+  id?: string | undefined
+  /** Empty: the service's own. */
+  aud?: string | undefined
+  role?: string | undefined
+  email?: string | undefined
+  phone?: string | undefined
+  /** Given at all, even "", it excludes `passwordHash`; without either the user has no password. */
+  password?: string | undefined
+  passwordHash?: string | undefined
+  emailConfirm?: boolean | undefined
+  phoneConfirm?: boolean | undefined
+  userMetadata?: Metadata | undefined
+  appMetadata?: Metadata | undefined
+  /** See bannedUntil. */
+  banDuration?: string | undefined
+}
+
+/**
+ * Creates a user without asking them: no mail, no rule on the password's strength, whatever is switched off for sign-ups. An
+ * address that the admin confirms leaves an account that never proved it; one that is not confirmed is taken by such an account.
+ * Throws validation_failed, email_exists, phone_exists, or user_already_exists (422) when the id is taken. Order of
+ * checks: contract/auth-core.md 11.16.
+ */
+export async function createUser(deps: UserAdminDeps, log: AuditLog, actor: Actor, input: NewUser): Promise<User> {
+  const { user, passwordHash } = await checkNewUser(deps, input)
+  return deps.db.transaction().execute(async (trx) => {
+    const { identities: _none, confirmed_at: _generated, ...row } = user
+    for (const address of confirmedAddresses(user)) await displaceHolder(deps, trx, log, user, address, actor)
+    const vouched = { made_by_admin: true, email_vouched: user.email !== null, phone_vouched: user.phone !== null }
+    if (!(await insertUser(trx, { ...row, ...vouched, password_hash: passwordHash }))) await explainConflict(trx, user)
+    await insertIdentities(deps, trx, user)
+    const provider = user.email ? 'email' : 'phone'
+    await audit(deps, trx, log, { action: 'user_signedup', actor, target: user, traits: { provider } })
+    return (await findUserById(trx, user.id)) as User
+  })
+}
+
+/** Everything that can be refused, and the hash, before the transaction, which must not hold locks for the time of one. */
+async function checkNewUser(deps: UserAdminDeps, input: NewUser): Promise<{ user: User; passwordHash: string | null }> {
+  const { db } = deps
+  if (!input.email && !input.phone) {
+    throw apiError('validation_failed', { message: 'Cannot create a user without either an email or phone' })
+  }
+  const aud = parseName('aud', input.aud) ?? deps.config.jwt.audience
+  const email = input.email ? parseEmail(input.email) : null
+  if (email) await refuseTakenEmail(db, email, aud, await displaceable(db, aud, 'email', input.emailConfirm && email))
+  const phone = input.phone ? parsePhone(input.phone) : null
+  if (phone) await refuseTakenPhone(db, phone, aud, await displaceable(db, aud, 'phone', input.phoneConfirm && phone))
+  checkPassword(input)
+  const now = deps.now()
+  const id = input.id === undefined ? deps.newId() : checkId(input.id)
+  const role = parseName('role', input.role) ?? deps.config.jwt.defaultRole
+  const providers = [...(email ? ['email'] : []), ...(phone ? ['phone'] : [])]
+  const isEmailConfirmed = email !== null && input.emailConfirm === true
+  const user: User = {
+    ...blankUser(id, aud, role, now),
+    email,
+    phone,
+    email_confirmed_at: isEmailConfirmed ? now : null,
+    phone_confirmed_at: phone && input.phoneConfirm ? now : null,
+    app_metadata: withoutNulls({ provider: providers[0], providers, ...input.appMetadata }),
+    user_metadata: withoutNulls({
+      ...withoutFacts(input.userMetadata ?? {}),
+      ...(isEmailConfirmed ? { email_verified: true } : {}),
+    }),
+    banned_until: input.banDuration ? bannedUntil(input.banDuration, now) : null,
+  }
+  requireModestMetadata(user.user_metadata)
+  requireModestMetadata(user.app_metadata)
+  const passwordHash = input.password ? await deps.passwords.hash(input.password) : (input.passwordHash ?? null)
+  return { user, passwordHash }
+}
+
+/** The account that a confirmed address will be taken from. */
+const displaceable = async (
+  db: UserAdminDeps['db'],
+  audience: string,
+  channel: Address['channel'],
+  value: string | null | undefined | false,
+): Promise<string | undefined> =>
+  value ? findUnprovenHolderId(db, { address: { channel, value }, audience, exceptId: NIL_UUID }) : undefined
+
+const confirmedAddresses = (user: User): Address[] =>
+  (['email', 'phone'] as const).flatMap((channel) => {
+    const value = user[channel]
+    return value && user[`${channel}_confirmed_at`] ? [{ channel, value }] : []
+  })
+
+function checkPassword({ password, passwordHash }: NewUser): void {
+  if (password !== undefined && passwordHash !== undefined) {
+    throw apiError('validation_failed', { message: 'Only a password or a password hash should be provided' })
+  }
+  if (passwordHash !== undefined && !isSupportedHash(passwordHash)) {
+    throw apiError('validation_failed', { message: 'The password hash is of an unknown or unsupported format' })
+  }
+  refuseOversizedPassword(password ?? '')
+}
+
+function checkId(id: string): string {
+  if (UUID.test(id) && id !== NIL_UUID) return id.toLowerCase()
+  throw apiError('validation_failed', { message: 'The id must be a UUID, and not the nil UUID' })
+}
+
+/** The same merge as an update's: a key given as null is a key not wanted. */
+const withoutNulls = (metadata: Metadata): Metadata =>
+  Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null))
+
+/** Somebody else was faster; the rows that are there now tell with what. */
+async function explainConflict(trx: Transaction<DB>, { id, email, phone, aud }: User): Promise<never> {
+  if (email) await refuseTakenEmail(trx, email, aud)
+  if (phone) await refuseTakenPhone(trx, phone, aud)
+  if (await findUserById(trx, id)) {
+    throw apiError('user_already_exists', { status: 422, message: 'A user with this id already exists' })
+  }
+  // Deleted again in this very moment; the next try finds everything free.
+  throw apiError('service_unavailable', { retryAfterSeconds: 1 })
+}
+
+async function insertIdentities(deps: UserAdminDeps, trx: Transaction<DB>, user: User): Promise<void> {
+  const identity = { userId: user.id, providerId: user.id, now: user.created_at }
+  if (user.email) {
+    const data = { sub: user.id, email: user.email, email_verified: user.email_confirmed_at !== null }
+    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'email', data })
+  }
+  if (user.phone) {
+    const data = { sub: user.id, phone: user.phone, phone_verified: user.phone_confirmed_at !== null }
+    await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'phone', data })
+  }
+}

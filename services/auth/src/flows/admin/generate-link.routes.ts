@@ -1,0 +1,71 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { parseEmail } from '../../adapters/mail/email-address.ts'
+import { isPermitted } from '../../core/redirects/redirect-rules.ts'
+import { FreeForm } from '../../core/users/metadata.ts'
+import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { adminOf } from '../../http/admin-only.ts'
+import { adminAudience } from '../../http/authenticate.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+import { choiceOf, errorResponses, Field, NeededField, RedirectQuery } from '../../http/shapes.ts'
+import { GENERATED_TYPES, type GeneratedType, generateLink } from './generate-link.ts'
+
+const GeneratedLink = Type.Object(
+  {
+    ...UserShape.properties,
+    action_link: Type.String({ description: 'Link that the mail would have.' }),
+    email_otp: Type.String(),
+    hashed_token: Type.String({ description: '`token_hash` of POST /verify.' }),
+    verification_type: Type.String(),
+    redirect_to: Type.String(),
+  },
+  { title: 'GeneratedLink' },
+)
+
+/** POST /admin/generate_link: the link of a mail, for admins who send it themselves. */
+export const generateLinkRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config } = deps
+  app.route({
+    method: 'POST',
+    url: '/admin/generate_link',
+    schema: {
+      operationId: 'adminGenerateLink',
+      tags: ['admin'],
+      summary: 'Makes the link of a mail without sending it',
+      security: [{ admin: [] }],
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({
+        type: Type.Optional(choiceOf(GENERATED_TYPES, { required: true })),
+        email: Type.Optional(NeededField),
+        new_email: Type.Optional(Field),
+        password: Type.Optional(Field),
+        data: Type.Optional(FreeForm),
+        redirect_to: Type.Optional(Field),
+      }),
+      response: { 200: GeneratedLink, ...errorResponses(400, 401, 403, 404, 413, 422) },
+    },
+    handler: async (request) => {
+      const { type = '', email = '', new_email: newEmail = '', password = '', data = {} } = request.body
+      const { redirect_to: asked = '' } = request.body
+      const address = parseEmail(email)
+      if (!isGeneratedType(type)) throw apiError('validation_failed', { message: 'Invalid email action link type' })
+      const rules = { siteUrl: config.siteUrl, allowList: config.redirectAllowList }
+      const context = mailContextOf(request, config)
+      const link = await generateLink(deps, request.log, adminOf(request), {
+        type,
+        email: address,
+        newEmail,
+        password,
+        data,
+        audience: adminAudience(request, config.jwt),
+        context: isPermitted(asked, rules) ? { ...context, redirectTo: asked } : context,
+      })
+      return { ...toRegisteredBody(link.user), ...link.properties }
+    },
+  })
+}
+
+const isGeneratedType = (type: string): type is GeneratedType => (GENERATED_TYPES as readonly string[]).includes(type)

@@ -1,0 +1,216 @@
+import type { Transaction } from 'kysely'
+import { parseEmail } from '../../adapters/mail/email-address.ts'
+import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
+import { issueToken } from '../../core/one-time-tokens/issue-token.ts'
+import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
+import { refuseTakenEmail } from '../../core/users/addresses.store.ts'
+import { setAdminClaim } from '../../core/users/claims.store.ts'
+import { claimOf, noteAdminClaim, noteClaim } from '../../core/users/claims.ts'
+import { mergeUserMetadata } from '../../core/users/metadata.store.ts'
+import { mergedMetadata, requireModestMetadata } from '../../core/users/metadata.ts'
+import { withoutFacts } from '../../core/users/proven-addresses.ts'
+import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
+import {
+  findUserByEmail,
+  findUserById,
+  type LockedAccount,
+  lockAndReadUser,
+  setPassword,
+  setSentAt,
+  type User,
+} from '../../core/users/users.store.ts'
+import { wishForEmail } from '../../core/verification-messages/address-change.ts'
+import {
+  confirmationUrl,
+  LINK_KINDS,
+  type LinkKind,
+  linkLifetime,
+  type MailContext,
+} from '../../core/verification-messages/link-mail.ts'
+import type { DB, Metadata, TokenPurpose } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { auditInvitation, isProven, lockInvited, lockUnproven } from './invite-user.ts'
+
+export const GENERATED_TYPES = [
+  'signup',
+  'invite',
+  'magiclink',
+  'recovery',
+  'email_change_current',
+  'email_change_new',
+] as const
+export type GeneratedType = (typeof GENERATED_TYPES)[number]
+
+export interface LinkOrder {
+  type: GeneratedType
+  email: string
+  /** email_change_* only. */
+  newEmail: string
+  /** signup of a new address only. */
+  password: string
+  data: Metadata
+  audience: string
+  context: MailContext
+}
+
+export interface GeneratedLink {
+  user: User
+  properties: {
+    action_link: string
+    email_otp: string
+    hashed_token: string
+    verification_type: string
+    redirect_to: string
+  }
+}
+
+/** What is made for a type: the mail it stands for, the token it spends and the address it proves. */
+interface Made {
+  kind: LinkKind
+  purpose: TokenPurpose
+  relatesTo: string
+  user: User
+  isClaim?: boolean
+}
+
+/** Makes a link and code as a mail would carry them, without sending; a magic link for an unknown address signs up. */
+export async function generateLink(deps: Deps, log: AuditLog, admin: Actor, asked: LinkOrder): Promise<GeneratedLink> {
+  const order = { ...asked, data: withoutFacts(asked.data) }
+  requireModestMetadata(order.data)
+  await releaseAddress(deps.db, { channel: 'email', value: order.email }, order.audience, deps.now())
+  const known = await findUserByEmail(deps.db, order.email, order.audience)
+  const type = order.type === 'magiclink' && !known ? 'signup' : order.type
+  const passwordHash = await passwordOf(deps, order, type, known !== undefined)
+  return deps.db.transaction().execute(async (trx) => {
+    const made = await MAKERS[type](deps, trx, log, admin, order, passwordHash)
+    const token = await issueToken(deps, trx, {
+      userId: made.user.id,
+      purpose: made.purpose,
+      relatesTo: made.relatesTo,
+      codeLength: deps.config.mail.codeLength,
+      lifetimeSeconds: linkLifetime(deps.config, made.kind),
+      isClaim: made.isClaim,
+    })
+    const user = await findUserById(trx, made.user.id)
+    if (!user) throw apiError('user_not_found', { status: 404 })
+    // Each sign-up link for an account that is there merges more into it.
+    if (type === 'signup') requireModestMetadata(user.user_metadata)
+    const properties = {
+      action_link: confirmationUrl(deps.config, made.kind, token, order.context),
+      email_otp: token.code,
+      hashed_token: token.linkToken,
+      verification_type: type,
+      redirect_to: order.context.redirectTo,
+    }
+    return { user, properties }
+  })
+}
+
+/** Of a sign-up; a magic link that became one needs none. Hashed before the transaction. */
+async function passwordOf(deps: Deps, order: LinkOrder, type: GeneratedType, isKnown: boolean): Promise<string | null> {
+  if (type !== 'signup' || order.type === 'magiclink') return null
+  if (order.password === '') {
+    if (isKnown) return null
+    throw apiError('validation_failed', { message: 'Signup requires a valid password' })
+  }
+  await requireStrongPassword(deps, order.password, order.email)
+  return deps.passwords.hash(order.password)
+}
+
+type Maker = (
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  admin: Actor,
+  order: LinkOrder,
+  passwordHash: string | null,
+) => Promise<Made>
+
+const MAKERS: Record<GeneratedType, Maker> = {
+  signup: async (deps, trx, _log, _admin, order, passwordHash) => {
+    // Before the account: that is the order of locks.
+    await noteAdminClaim(trx, emailClaim(deps, order, passwordHash, order.data))
+    const user = await lockUnproven(deps, trx, order)
+    await claimForAdmin(deps, trx, user, order, passwordHash)
+    await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
+    return {
+      kind: 'confirmation',
+      purpose: LINK_KINDS.confirmation.purpose,
+      relatesTo: order.email,
+      user,
+      isClaim: true,
+    }
+  },
+  invite: async (deps, trx, log, admin, order) => {
+    const user = await lockInvited(deps, trx, log, admin, order)
+    await auditInvitation(deps, trx, log, admin, user)
+    return { kind: 'invite', purpose: LINK_KINDS.invite.purpose, relatesTo: order.email, user, isClaim: true }
+  },
+  magiclink: (...order) => makeSignInLink('magic_link', ...order),
+  recovery: (...order) => makeSignInLink('recovery', ...order),
+  email_change_current: (...order) => makeEmailChange('email_change_current', ...order),
+  email_change_new: (...order) => makeEmailChange('email_change_new', ...order),
+}
+
+/**
+ * A generated sign-up is an admin's word against whatever was registered before; requests that come after it are claims as
+ * ever. To what admins gave before, their data is added.
+ */
+async function claimForAdmin(
+  deps: Deps,
+  trx: Transaction<DB>,
+  user: LockedAccount,
+  { data }: LinkOrder,
+  passwordHash: string | null,
+): Promise<void> {
+  const now = deps.now()
+  if (isProven(user) || user.is_email_vouched) {
+    await mergeUserMetadata(trx, user.id, data, now)
+    if (passwordHash && !isProven(user)) await setPassword(trx, user.id, passwordHash, now)
+    return
+  }
+  const before = user.claim?.by_admin ? user.claim : { password_hash: null, data: {} }
+  await setAdminClaim(trx, user.id, {
+    password_hash: passwordHash ?? before.password_hash,
+    data: mergedMetadata(before.data, data),
+  })
+}
+
+const emailClaim = (deps: Deps, { email }: LinkOrder, passwordHash: string | null, data: Metadata) =>
+  claimOf(deps, { address: { channel: 'email', value: email }, passwordHash, data })
+
+async function makeSignInLink(
+  kind: 'magic_link' | 'recovery',
+  ...[deps, trx, log, _admin, order]: Parameters<Maker>
+): Promise<Made> {
+  // Another request may have registered the address and chosen a password: the link proves the address, that one did not.
+  await noteClaim(trx, emailClaim(deps, order, null, {}))
+  const user = await lockKnown(trx, order)
+  await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
+  await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
+  return { kind, purpose: LINK_KINDS[kind].purpose, relatesTo: order.email, user, isClaim: !user.email_confirmed_at }
+}
+
+async function makeEmailChange(
+  purpose: 'email_change_current' | 'email_change_new',
+  ...[deps, trx, _log, _admin, order]: Parameters<Maker>
+): Promise<Made> {
+  const user = await lockKnown(trx, order)
+  if (purpose === 'email_change_current' && !deps.config.mail.secureEmailChange) {
+    throw apiError('validation_failed', { message: 'Enable secure email change to generate link for current email' })
+  }
+  const newEmail = parseEmail(order.newEmail)
+  await refuseTakenEmail(trx, newEmail, user.aud, user.id)
+  await wishForEmail(deps, trx, user, newEmail)
+  const relatesTo = purpose === 'email_change_current' ? order.email : newEmail
+  return { kind: 'email_change', purpose, relatesTo, user }
+}
+
+async function lockKnown(trx: Transaction<DB>, { email, audience }: LinkOrder): Promise<User> {
+  const found = await findUserByEmail(trx, email, audience)
+  if (!found) throw apiError('user_not_found', { status: 404, message: 'User with this email not found' })
+  const user = await lockAndReadUser(trx, found.id)
+  if (!user || user.email !== email) throw apiError('user_not_found', { status: 404 })
+  return user
+}

@@ -1,0 +1,106 @@
+import type { Transaction } from 'kysely'
+import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
+import { insertAccount, newAccount } from '../../core/identities/new-account.ts'
+import { applyClaim } from '../../core/users/claims.ts'
+import { displace } from '../../core/users/displace-holder.ts'
+import { isBanned } from '../../core/users/is-banned.ts'
+import { mergeUserMetadata } from '../../core/users/metadata.store.ts'
+import { requireModestMetadata } from '../../core/users/metadata.ts'
+import { withoutFacts } from '../../core/users/proven-addresses.ts'
+import { lockUnprovenHolder } from '../../core/users/unproven-holder.store.ts'
+import {
+  findUserById,
+  type LockedAccount,
+  lockAndReadUser,
+  setInvited,
+  type User,
+} from '../../core/users/users.store.ts'
+import { type MailContext, sendLinkMail } from '../../core/verification-messages/link-mail.ts'
+import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
+import type { DB, Metadata } from '../../db/tables.ts'
+import { NIL_UUID } from '../../db/uuid.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+
+export interface Invitation {
+  email: string
+  data: Metadata
+  audience: string
+  context: MailContext
+}
+
+/** Invites a new address, or again one that has not confirmed yet; whoever follows the link chooses the password. */
+export async function inviteUser(
+  deps: Deps,
+  log: AuditLog,
+  admin: Actor,
+  { email, data, audience, context }: Invitation,
+): Promise<User> {
+  requireModestMetadata(data)
+  return withMessagesCounted(deps, [{ channel: 'email', value: email, share: 'admins' }], () =>
+    deps.db.transaction().execute(async (trx) => {
+      const user = await lockInvited(deps, trx, log, admin, { email, data, audience })
+      await sendLinkMail(deps, trx, { kind: 'invite', to: email, user, isClaim: true, ...context })
+      await auditInvitation(deps, trx, log, admin, user)
+      return (await findUserById(trx, user.id)) as User
+    }),
+  )
+}
+
+/**
+ * The account of an invited address. What the address was registered with before is gone; to what an admin gave it the data is
+ * added. Throws as lockUnproven.
+ */
+export async function lockInvited(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  admin: Actor,
+  asked: Omit<Invitation, 'context'>,
+): Promise<User> {
+  const invitation = { ...asked, data: withoutFacts(asked.data) }
+  const { data } = invitation
+  await displaceBanned(deps, trx, log, admin, invitation)
+  const user = await lockUnproven(deps, trx, invitation)
+  const { id } = user
+  if (user.is_email_vouched) await mergeUserMetadata(trx, id, data, deps.now())
+  else if (!isProven(user)) await applyClaim(trx, user, { password_hash: null, data, by_admin: true }, deps.now())
+  await setInvited(trx, id, deps.now())
+  const invited = (await findUserById(trx, id)) as User
+  requireModestMetadata(invited.user_metadata)
+  return invited
+}
+
+/** Takes the address from a banned account that never proved it: the ban is its registrant's, not that of who is invited. */
+async function displaceBanned(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  admin: Actor,
+  { email, audience }: Pick<Invitation, 'email' | 'audience'>,
+): Promise<void> {
+  const address = { channel: 'email', value: email } as const
+  const holder = await lockUnprovenHolder(trx, { address, audience, exceptId: NIL_UUID })
+  if (!holder || !isBanned(holder, deps.now())) return
+  const action = await displace(trx, holder, address, deps.now())
+  await audit(deps, trx, log, { action, actor: admin, target: holder })
+}
+
+/** Returns the unconfirmed account of the address, if need be a new one without a password. Throws email_exists for a proven address. */
+export async function lockUnproven(
+  deps: Deps,
+  trx: Transaction<DB>,
+  { email, data, audience }: Omit<Invitation, 'context'>,
+): Promise<LockedAccount> {
+  const account = newAccount(deps, { address: { channel: 'email', value: email }, data: {}, audience }, null)
+  // An admin's data stands as it is; a sign-up's gets the address beside it.
+  const made = { ...account, user: { ...account.user, user_metadata: data } }
+  const user = await lockAndReadUser(trx, await insertAccount(deps, trx, made))
+  if (!user || user.email !== email || user.email_confirmed_at) throw apiError('email_exists')
+  return user
+}
+
+export const isProven = (user: User) => user.email_confirmed_at !== null || user.phone_confirmed_at !== null
+
+export const auditInvitation = (deps: Deps, trx: Transaction<DB>, log: AuditLog, admin: Actor, user: User) =>
+  audit(deps, trx, log, { action: 'user_invited', actor: admin, target: user })

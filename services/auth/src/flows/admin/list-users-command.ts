@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { command, UsageError } from '@services/common/cli'
+import { listUsersAfter, type UserPlace } from '../../core/users/list-users.store.ts'
+import { toRegisteredBody } from '../../core/users/user-shape.ts'
+import type { User } from '../../core/users/users.store.ts'
+import { onUsers } from './command-line.ts'
+import { parseFilter } from './user-input.ts'
+
+const PAGE = 500
+
+/** `users list`: a page at a time, so that memory does not grow with the number of users. */
+export const usersList = command({
+  name: 'users list',
+  summary: 'list users, newest first',
+  options: {
+    filter: { value: 'TEXT', meaning: 'part of an e-mail address or of user_metadata.full_name' },
+    limit: { value: 'N', meaning: 'at most so many; all if absent' },
+  },
+  details: 'Users of the audience of AUTH_JWT_AUD. --json prints one user a line.',
+  run: async ({ options: { filter, limit }, json }) => {
+    if (limit !== undefined && !/^[1-9]\d{0,8}$/.test(limit)) throw new UsageError('--limit must be a number from 1 on')
+    await onUsers(async ({ db, config }) => {
+      const search = { aud: config.jwt.audience, filter: parseFilter(filter) }
+      if (!json) await print(tableRow(HEADINGS))
+      let left = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
+      let after: UserPlace | undefined
+      do {
+        const page = await listUsersAfter(db, search, { direction: 'desc', limit: Math.min(left, PAGE), after })
+        for (const user of page) await print(json ? JSON.stringify(toRegisteredBody(user)) : tableRow(cellsOf(user)))
+        left -= page.length
+        after = page.length === PAGE ? page.at(-1)?.place : undefined
+      } while (after && left > 0)
+    })
+  },
+})
+
+async function print(line: string): Promise<void> {
+  if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+}
+
+const HEADINGS = ['id', 'created', 'last sign-in', 'state', 'role', 'e-mail, phone']
+
+/** Of a UUID, two times to the minute, the longest state, the usual role; addresses come last, as long as they are. */
+const WIDTHS = [36, 16, 16, 11, 13, 0]
+
+const tableRow = (cells: string[]) => cells.map((cell, index) => cell.padEnd(WIDTHS[index] ?? 0)).join('  ')
+
+function cellsOf(user: User): string[] {
+  const addresses = [user.email, user.phone].filter(Boolean).join(', ')
+  return [user.id, toMinute(user.created_at), toMinute(user.last_sign_in_at), stateOf(user), user.role, addresses].map(
+    printable,
+  )
+}
+
+const toMinute = (time: Date | null) => time?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
+
+function stateOf(user: User): string {
+  if (user.deleted_at) return 'deleted'
+  if (user.banned_until && user.banned_until > new Date()) return 'banned'
+  if (user.is_anonymous) return 'anonymous'
+  return user.confirmed_at ? 'confirmed' : 'unconfirmed'
+}
+
+/** Roles are free text: none may move the cursor of whoever reads this. */
+const printable = (text: string) => text.replaceAll(/\p{Cc}/gu, '?')

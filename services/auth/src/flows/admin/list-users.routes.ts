@@ -1,0 +1,90 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument, withHeaders } from '@services/common/documented'
+import { Type } from 'typebox'
+import { type Direction, listUsers, listUsersAfter, type UserSearch } from '../../core/users/list-users.store.ts'
+import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { adminAudience } from '../../http/authenticate.ts'
+import { linkTo, PAGE_HEADERS, PageQuery, pageHeaders, parseLimit, parsePage } from '../../http/paging.ts'
+import { choiceOf, errorResponses } from '../../http/shapes.ts'
+import { formatCursor, parseCursor } from './user-cursor.ts'
+import { parseFilter } from './user-input.ts'
+
+const ListQuery = Type.Object({
+  ...PageQuery,
+  sort: Type.Optional(choiceOf(['created_at', 'created_at asc', 'created_at desc'])),
+  filter: Type.Optional(Type.String({ description: 'Part of an e-mail address or of `user_metadata.full_name`.' })),
+  limit: Type.Optional(
+    Type.String({
+      description: 'Users per answer of a walk by cursor instead of by page; more than 1000 are taken as 1000.',
+      ...inDocument({ type: 'integer', minimum: 1, default: 50 }),
+    }),
+  ),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the answer before.' })),
+})
+
+const UserListShape = Type.Object(
+  {
+    users: Type.Array(UserShape),
+    aud: Type.String(),
+    pagination: Type.Optional(
+      Type.Object(
+        { next_cursor: Type.Optional(Type.String()), has_more: Type.Boolean() },
+        { description: 'Present when walking by cursor.' },
+      ),
+    ),
+  },
+  { title: 'UserList' },
+)
+
+/** GET /admin/users; in the scope of requireAdmin. By page, or by cursor when only `limit` or `cursor` is given. */
+export const listUsersRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url: '/admin/users',
+    schema: {
+      operationId: 'adminListUsers',
+      tags: ['admin'],
+      summary: 'Users of the audience, newest first; by cursor oldest first',
+      description: 'Pages carry `X-Total-Count` and `Link` (next, last); a cursor carries `Link` (next) alone.',
+      security: [{ admin: [] }],
+      querystring: ListQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      response: { 200: withHeaders(UserListShape, ...PAGE_HEADERS), ...errorResponses(400, 401, 403) },
+    },
+    handler: async (request, reply) => {
+      const { query, url } = request
+      const search = { aud: adminAudience(request, deps.config.jwt), filter: parseFilter(query.filter) }
+      const direction = parseSort(query.sort)
+      const byCursor = query.limit !== undefined || query.cursor !== undefined
+      if (byCursor && !query.page && !query.per_page) {
+        const { users, pagination } = await walk(search, direction ?? 'asc', parseLimit(query.limit), query.cursor)
+        if (pagination.next_cursor) reply.header('link', linkTo(url, { cursor: pagination.next_cursor }, 'next'))
+        return { users: users.map(toRegisteredBody), aud: search.aud, pagination }
+      }
+      const page = parsePage(query)
+      const { users, total } = await listUsers(deps.db, search, { direction: direction ?? 'desc', ...page })
+      reply.headers(pageHeaders(url, page, total))
+      return { users: users.map(toRegisteredBody), aud: search.aud }
+    },
+  })
+
+  async function walk(search: UserSearch, direction: Direction, limit: number, cursor: string | undefined) {
+    const after = cursor ? parseCursor(cursor) : undefined
+    const found = await listUsersAfter(deps.db, search, { direction, limit: limit + 1, after })
+    const users = found.slice(0, limit)
+    const last = users.at(-1)
+    const hasMore = found.length > limit
+    const next = hasMore && last ? { next_cursor: formatCursor(last.place) } : {}
+    return { users, pagination: { ...next, has_more: hasMore } }
+  }
+}
+
+/** undefined: the list's own order. Throws validation_failed. */
+function parseSort(sort: string | undefined): Direction | undefined {
+  if (!sort) return undefined
+  const match = /^created_at(?: (asc|desc))?$/.exec(sort)
+  if (match) return (match[1] ?? 'desc') as Direction
+  throw apiError('validation_failed', { message: 'sort must be created_at, created_at asc or created_at desc' })
+}

@@ -1,0 +1,134 @@
+import { command, printResult, UsageError } from '@services/common/cli'
+import { toRegisteredBody } from '../../core/users/user-shape.ts'
+import type { User } from '../../core/users/users.store.ts'
+import { bannedUntil } from './ban-duration.ts'
+import { findNamedUser, OPERATOR, onUsers, USER_OPERAND } from './command-line.ts'
+import { createUser } from './create-user.ts'
+import { deleteUser } from './delete-user.ts'
+import { readPassword } from './read-password.ts'
+import { type UserUpdate, updateUser } from './update-user.ts'
+
+const PASSWORD_STDIN = { meaning: 'read the password from the first line of standard input' }
+
+/** `users create`: as POST /admin/users, so without any mail. */
+export const usersCreate = command({
+  name: 'users create',
+  summary: 'create a user, without sending anything',
+  options: {
+    email: { value: 'ADDRESS', meaning: 'their e-mail address; this or --phone is needed' },
+    phone: { value: 'NUMBER', meaning: 'their phone number (E.164)' },
+    'email-confirm': { meaning: 'the e-mail address counts as proven' },
+    'phone-confirm': { meaning: 'the number counts as proven' },
+    role: { value: 'ROLE', meaning: 'their role; that of everybody if absent' },
+    id: { value: 'UUID', meaning: 'their id; made up if absent' },
+    'password-stdin': PASSWORD_STDIN,
+  },
+  details: 'Without --password-stdin the user has no password. As for admins, no rule on its strength applies.',
+  run: async ({ options, json }) => {
+    if (!options.email && !options.phone) throw new UsageError('needs --email or --phone')
+    await onUsers(async (deps, log) => {
+      const user = await createUser(deps, log, OPERATOR, {
+        id: options.id,
+        email: options.email,
+        phone: options.phone,
+        role: options.role,
+        password: options['password-stdin'] ? await readPassword(process.stdin) : undefined,
+        emailConfirm: options['email-confirm'],
+        phoneConfirm: options['phone-confirm'],
+      })
+      printUser(json, user, `created ${user.id}`)
+    })
+  },
+})
+
+/** `users ban`: their sessions end nowhere, but cannot be used any more. */
+export const usersBan = command({
+  name: 'users ban',
+  summary: 'keep a user out for a time',
+  operands: ['USER'],
+  options: { for: { value: 'DURATION', meaning: 'from now on, as in 24h or 1h30m; needed' } },
+  details: USER_OPERAND,
+  run: async ({ operands: [name = ''], options: { for: duration = '' }, json }) => {
+    if (!isInFuture(duration)) throw new UsageError('--for must be a duration such as 24h or 1h30m')
+    await changeNamed(json, name, { banDuration: duration }, (user) => {
+      return `${user.id} is banned until ${user.banned_until?.toISOString()}`
+    })
+  },
+})
+
+/** `users unban`: at once. */
+export const usersUnban = command({
+  name: 'users unban',
+  summary: 'lift the ban of a user',
+  operands: ['USER'],
+  details: USER_OPERAND,
+  run: ({ operands: [name = ''], json }) =>
+    changeNamed(json, name, { banDuration: 'none' }, ({ id }) => `${id} is not banned`),
+})
+
+/** `users set-password`: ends all their sessions. */
+export const usersSetPassword = command({
+  name: 'users set-password',
+  summary: 'set the password of a user and end all their sessions',
+  operands: ['USER'],
+  options: { 'password-stdin': { meaning: `${PASSWORD_STDIN.meaning}; needed` } },
+  details: USER_OPERAND,
+  run: async ({ operands: [name = ''], options, json }) => {
+    if (!options['password-stdin']) throw new UsageError('needs --password-stdin: arguments are seen by others')
+    const password = await readPassword(process.stdin)
+    await changeNamed(json, name, { password }, ({ id }) => `${id} has a new password and no session`)
+  },
+})
+
+/** `users set-role`: tokens carry it from the next refresh on. */
+export const usersSetRole = command({
+  name: 'users set-role',
+  summary: 'change the role of a user',
+  operands: ['USER', 'ROLE'],
+  details: `${USER_OPERAND}\nAccess tokens already issued keep the old role until they expire.`,
+  run: async ({ operands: [name = '', role = ''], json }) => {
+    if (role === '') throw new UsageError('ROLE must not be empty')
+    await changeNamed(json, name, { role }, (user) => `${user.id} has the role ${user.role}`)
+  },
+})
+
+/** `users delete`: there is no way back, so it wants to be told twice. */
+export const usersDelete = command({
+  name: 'users delete',
+  summary: 'delete a user and everything that is theirs',
+  operands: ['USER'],
+  options: {
+    soft: { meaning: 'keep the id, without anything that tells whose it was' },
+    yes: { meaning: 'needed: nothing brings a user back' },
+  },
+  details: USER_OPERAND,
+  run: async ({ operands: [name = ''], options: { soft, yes }, json }) => {
+    if (!yes) throw new UsageError('needs --yes: nothing brings a user back')
+    await onUsers(async (deps, log) => {
+      const { id } = await findNamedUser(deps, name)
+      const deletion = soft ? 'soft' : 'hard'
+      await deleteUser(deps, log, OPERATOR, id, deletion)
+      printResult(json, { id, deletion }, soft ? `deleted ${id} and kept the id` : `deleted ${id}`)
+    })
+  },
+})
+
+function isInFuture(duration: string): boolean {
+  const now = new Date()
+  try {
+    const end = bannedUntil(duration, now)
+    return end !== null && end > now
+  } catch {
+    return false
+  }
+}
+
+function changeNamed(json: boolean, name: string, update: UserUpdate, describe: (user: User) => string) {
+  return onUsers(async (deps, log) => {
+    const { id } = await findNamedUser(deps, name)
+    const user = await updateUser(deps, log, OPERATOR, id, update)
+    printUser(json, user, describe(user))
+  })
+}
+
+const printUser = (json: boolean, user: User, text: string) => printResult(json, toRegisteredBody(user), text)

@@ -1,0 +1,39 @@
+import type { UserPlace } from '../../core/users/list-users.store.ts'
+import { NIL_UUID, UUID } from '../../db/uuid.ts'
+import { apiError } from '../../errors.ts'
+
+const MAX_CURSOR_LENGTH = 300
+
+/** Opaque to clients: base64url of the place's JSON, `{"created_at","id"}`. */
+export const formatCursor = ({ createdAt, id }: UserPlace): string =>
+  Buffer.from(JSON.stringify({ created_at: createdAt, id })).toString('base64url')
+
+/** Throws validation_failed for what is no place in the list: nothing of it may reach the database unread. */
+export function parseCursor(cursor: string): UserPlace {
+  const place = cursor.length <= MAX_CURSOR_LENGTH ? readJson(cursor) : undefined
+  const { created_at: createdAt, id } = (place ?? {}) as { created_at?: unknown; id?: unknown }
+  const time = typeof createdAt === 'string' ? normalTime(createdAt) : undefined
+  if (!time || typeof id !== 'string' || !UUID.test(id) || id === NIL_UUID) {
+    throw apiError('validation_failed', { message: 'cursor is not valid' })
+  }
+  return { createdAt: time, id }
+}
+
+function readJson(cursor: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+}
+
+const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$/
+
+/** In UTC with the fraction kept, which a Date would cut to milliseconds; undefined for no time and for year 1. */
+function normalTime(text: string): string | undefined {
+  const [, time, fraction = '', zone] = RFC_3339.exec(text) ?? []
+  const seconds = Date.parse(`${time}${zone}`)
+  if (Number.isNaN(seconds)) return undefined
+  const inUtc = new Date(seconds).toISOString().slice(0, 19)
+  return /^\d{4}-/.test(inUtc) && !inUtc.startsWith('000') ? `${inUtc}${fraction}Z` : undefined
+}

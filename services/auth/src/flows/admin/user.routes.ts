@@ -1,0 +1,71 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
+import type { Deps } from '../../deps.ts'
+import { adminOf } from '../../http/admin-only.ts'
+import { errorResponses } from '../../http/shapes.ts'
+import { subjectOf } from '../../http/subject.ts'
+import { deleteUser } from './delete-user.ts'
+import { updateUser } from './update-user.ts'
+import { readUserFields, UserFields } from './user-fields.ts'
+
+const url = '/admin/users/:user_id'
+const security = [{ admin: [] }]
+const params = Type.Object({ user_id: Type.String() })
+
+/** One user: reading, changing, deleting; in the scope of requireSubject. */
+export const adminUserRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url,
+    schema: {
+      operationId: 'adminGetUser',
+      tags: ['admin'],
+      summary: 'One user, soft-deleted ones too',
+      security,
+      params,
+      response: { 200: UserShape, ...errorResponses(401, 403, 404) },
+    },
+    handler: async (request) => toRegisteredBody(subjectOf(request)),
+  })
+
+  app.route({
+    method: 'PUT',
+    url,
+    schema: {
+      operationId: 'adminUpdateUser',
+      tags: ['admin'],
+      summary: 'Changes a user at once, without any mail',
+      description: 'A new password ends all sessions. Metadata is merged at the top level; null removes a key.',
+      security,
+      params,
+      body: Type.Object(UserFields),
+      response: { 200: UserShape, ...errorResponses(400, 401, 403, 404, 413, 422) },
+    },
+    handler: async (request) => {
+      const update = readUserFields(request.body)
+      return toRegisteredBody(await updateUser(deps, request.log, adminOf(request), subjectOf(request).id, update))
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url,
+    schema: {
+      operationId: 'adminDeleteUser',
+      tags: ['admin'],
+      summary: 'Deletes a user',
+      description:
+        'Ends all sessions. With `should_soft_delete` the row stays with its id, role and times, without addresses, metadata or password; the addresses are free for others. Without it everything of the user goes but the audit log.',
+      security,
+      params,
+      body: Type.Union([Type.Object({ should_soft_delete: Type.Optional(Type.Boolean()) }), Type.Null()]),
+      response: { 200: Type.Object({}), ...errorResponses(400, 401, 403, 404, 413) },
+    },
+    handler: async (request) => {
+      const deletion = request.body?.should_soft_delete ? 'soft' : 'hard'
+      await deleteUser(deps, request.log, adminOf(request), subjectOf(request).id, deletion)
+      return {}
+    },
+  })
+}

@@ -1,0 +1,40 @@
+import { command, printResult, UsageError } from '@services/common/cli'
+import { parseDurationSeconds } from '@services/common/duration'
+import { importSigningKeys } from '../../core/keys/signing-keys.ts'
+import { startUp } from '../../start.ts'
+
+/** A token for longer is one without an end; far beyond, no date can be written. */
+const LONGEST_SECONDS = 876_000 * 3600
+
+/** `tokens admin`: a token for the admin endpoints, signed with the configured key. It belongs to no user. */
+export const tokensAdmin = command({
+  name: 'tokens admin',
+  summary: 'make a token for the admin endpoints',
+  options: {
+    role: { value: 'ROLE', meaning: 'one of AUTH_JWT_ADMIN_ROLES; service_role if absent' },
+    expires: { value: 'DURATION', meaning: 'as in 10m or 720h, or none; 10m if absent' },
+  },
+  run: async ({ options, json }) => {
+    const { role = 'service_role', expires = '10m' } = options
+    const seconds = expires === 'none' ? undefined : parseDurationSeconds(expires)
+    if (expires !== 'none' && (!seconds || seconds < 1)) {
+      throw new UsageError('--expires must be seconds, a duration such as 720h, or none')
+    }
+    if (seconds && seconds > LONGEST_SECONDS) {
+      throw new UsageError('--expires must be at most 876000h, which is 100 years')
+    }
+    const { jwt } = startUp({ toStderr: true }).config
+    if (!jwt.adminRoles.includes(role)) {
+      throw new UsageError(`--role must be one of AUTH_JWT_ADMIN_ROLES, which are ${jwt.adminRoles.join(', ')}`)
+    }
+    const { sign } = await importSigningKeys(jwt)
+    const issuedAt = Math.floor(Date.now() / 1000)
+    const expiry = seconds === undefined ? undefined : issuedAt + Math.floor(seconds)
+    const claims = { iss: jwt.issuer, aud: jwt.audience, role, iat: issuedAt }
+    const token = await sign(expiry === undefined ? claims : { ...claims, exp: expiry })
+    const expiresAt = expiry === undefined ? null : new Date(expiry * 1000).toISOString()
+    printResult(json, { token, role, expires_at: expiresAt }, token)
+    const end = expiresAt ? `expires at ${expiresAt}` : 'never expires: only another key or secret ends it'
+    process.stderr.write(`It may do everything that ${role} may, and ${end}. It is stored nowhere.\n`)
+  },
+})

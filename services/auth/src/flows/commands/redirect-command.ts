@@ -1,0 +1,21 @@
+import { command, printResult } from '@services/common/cli'
+import { judgeTarget } from '../../core/redirects/redirect-rules.ts'
+import { startUp } from '../../start.ts'
+
+/** `redirect check`: tries an allow list before users do. Exit code 1 for a target that is not permitted. */
+export const redirectCheck = command({
+  name: 'redirect check',
+  summary: 'say whether a redirect_to is accepted, and by which rule',
+  operands: ['URL'],
+  details: 'Exit code 0 when it is, 1 when the site URL would be used instead.',
+  run: ({ operands: [target = ''], json }) => {
+    const { config } = startUp({ toStderr: true })
+    const judgement = judgeTarget(target, { siteUrl: config.siteUrl, allowList: config.redirectAllowList })
+    const isAccepted = 'rule' in judgement
+    const sentence = isAccepted
+      ? `accepted: ${judgement.rule}`
+      : `refused: ${judgement.reason}; users are sent to ${config.siteUrl} instead`
+    printResult(json, { accepted: isAccepted, ...judgement }, sentence)
+    if (!isAccepted) process.exitCode = 1
+  },
+})

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { CommandFailure, command, printResult } from '@services/common/cli'
+import { onDatabase } from '../../on-database.ts'
+import { type ImportSummary, importUsers } from './import-users.ts'
+
+const DETAILS = `FILE holds one user a line as JSON; - reads standard input. Members, all optional but one of the first three:
+  id, email, phone, email_confirmed_at or email_verified, phone_confirmed_at or phone_verified, password_hash,
+  user_metadata, app_metadata, role, aud, created_at, updated_at, last_sign_in_at, invited_at, banned_until,
+  is_anonymous, identities: [{provider, provider_id, identity_data, created_at, last_sign_in_at}]
+Exports of the reference's users table are read as they are (encrypted_password, raw_user_meta_data, raw_app_meta_data).
+Refused lines are listed on standard error by number and leave the others alone; exit code 1 tells of any. A second run
+adds what is missing. Second factors are not imported. Hashes: bcrypt up to cost 15, argon2i, argon2id, scrypt ($scrypt$), Firebase ($fbscrypt$).`
+
+const PROGRESS_EVERY_MS = 1_000
+
+/** A batch of a thousand users on a busy server. */
+const STATEMENT_WITHIN_MS = 120_000
+
+/** `users import`: reads the users of another system, who sign in with their old passwords. */
+export const usersImport = command({
+  name: 'users import',
+  summary: 'import users of another system from JSON lines',
+  operands: ['FILE'],
+  options: { 'dry-run': { meaning: 'check every line and keep nothing' } },
+  details: DETAILS,
+  run: async ({ operands: [file = ''], options, json }) => {
+    const dryRun = options['dry-run'] ?? false
+    const started = performance.now()
+    const summary = await onDatabase(
+      ({ config: { jwt }, db }) =>
+        importUsers(
+          {
+            db,
+            newId: randomUUID,
+            now: () => new Date(),
+            audience: jwt.audience,
+            role: jwt.defaultRole,
+            dryRun,
+            onRefused: (line, reason) => process.stderr.write(`line ${line}: ${reason}\n`),
+            onProgress: showProgress(started),
+          },
+          openInput(file),
+        ),
+      { statementWithinMs: STATEMENT_WITHIN_MS },
+    )
+    const seconds = Math.round((performance.now() - started) / 100) / 10
+    printResult(json, { ...summary, dry_run: dryRun, seconds }, describe(summary, dryRun, seconds))
+    if (summary.refused > 0) process.exitCode = 1
+  },
+})
+
+function describe(summary: ImportSummary, dryRun: boolean, seconds: number): string {
+  const { lines, imported, already_there: alreadyThere, refused } = summary
+  const verb = dryRun ? 'would be imported' : 'imported'
+  return `${lines} lines in ${seconds} s: ${imported} ${verb}, ${alreadyThere} already there, ${refused} refused`
+}
+
+function showProgress(started: number): (summary: ImportSummary) => void {
+  let shown = started
+  return (summary) => {
+    if (performance.now() - shown < PROGRESS_EVERY_MS) return
+    shown = performance.now()
+    process.stderr.write(`${summary.lines} lines read, ${summary.imported} imported, ${summary.refused} refused\n`)
+  }
+}
+
+async function* openInput(file: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 256 * 1024 })
+  } catch (error) {
+    const { syscall } = error as NodeJS.ErrnoException
+    if (syscall === 'open' || syscall === 'read') throw new CommandFailure(`cannot read: ${(error as Error).message}`)
+    throw error
+  }
+}

@@ -1,0 +1,100 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { DB, Metadata } from '../../db/tables.ts'
+
+/** A row as it travels to PostgreSQL inside JSON: times are ISO 8601. */
+export interface UserRow {
+  id: string
+  aud: string
+  role: string
+  email: string | null
+  phone: string | null
+  password_hash: string | null
+  email_confirmed_at: string | null
+  phone_confirmed_at: string | null
+  invited_at: string | null
+  last_sign_in_at: string | null
+  app_metadata: Metadata
+  user_metadata: Metadata
+  is_anonymous: boolean
+  banned_until: string | null
+  created_at: string
+  updated_at: string
+}
+
+export interface IdentityRow {
+  id: string
+  user_id: string
+  provider: string
+  provider_id: string
+  identity_data: Metadata
+  last_sign_in_at: string | null
+  created_at: string
+  updated_at: string
+}
+
+export interface ImportedUser {
+  line: number
+  /** Whether the line gave the id and the time of creation, or they were made up for it. */
+  hasOwnId: boolean
+  hasOwnCreatedAt: boolean
+  user: UserRow
+  identities: IdentityRow[]
+}
+
+const USER_COLUMNS = sql`id, aud, role, email, phone, password_hash, email_confirmed_at, phone_confirmed_at, invited_at,
+  last_sign_in_at, app_metadata, user_metadata, is_anonymous, banned_until, created_at, updated_at`
+const IDENTITY_COLUMNS = sql`id, user_id, provider, provider_id, identity_data, last_sign_in_at, created_at, updated_at`
+
+/**
+ * Inserts users and identities in one statement and answers the ids of those that are new. A user whose id, address or
+ * identity is taken is passed over. Throws a unique violation when two users of the batch claim one identity.
+ */
+export async function insertUsers(db: Kysely<DB>, users: ImportedUser[]): Promise<Set<string>> {
+  const rows = JSON.stringify(users.map(({ user }) => user))
+  const identities = JSON.stringify(users.flatMap((each) => each.identities))
+  const { rows: inserted } = await sql<{ id: string }>`
+    with given_users as (
+      select * from json_to_recordset(${rows}::json) as given (
+        id uuid, aud text, role text, email text, phone text, password_hash text, email_confirmed_at timestamptz,
+        phone_confirmed_at timestamptz, invited_at timestamptz, last_sign_in_at timestamptz, app_metadata jsonb,
+        user_metadata jsonb, is_anonymous boolean, banned_until timestamptz, created_at timestamptz, updated_at timestamptz)
+    ), given_identities as (
+      select * from json_to_recordset(${identities}::json) as given (
+        id uuid, user_id uuid, provider text, provider_id text, identity_data jsonb, last_sign_in_at timestamptz,
+        created_at timestamptz, updated_at timestamptz)
+    ), taken as materialized (
+      select given.user_id
+      from given_identities given join ${sql.table('identities')} held using (provider, provider_id)
+    ), inserted as (
+      insert into ${sql.table('users')} (${USER_COLUMNS})
+      select ${USER_COLUMNS} from given_users where id not in (select user_id from taken)
+      on conflict do nothing
+      returning id
+    ), linked as (
+      insert into ${sql.table('identities')} (${IDENTITY_COLUMNS})
+      select ${IDENTITY_COLUMNS} from given_identities where user_id in (select id from inserted)
+    )
+    select id from inserted`.execute(db)
+  return new Set(inserted.map(({ id }) => id))
+}
+
+export interface HeldUser {
+  id: string
+  aud: string
+  email: string | null
+  phone: string | null
+  created_at: Date
+}
+
+/** The users that have an id or an address of one of these. */
+export async function findHolders(db: Kysely<DB>, users: ImportedUser[]): Promise<HeldUser[]> {
+  const valuesOf = (column: 'id' | 'email' | 'phone') =>
+    users.map(({ user }) => user[column]).filter((value) => value !== null)
+  const anyOf = (column: 'id' | 'email' | 'phone', type: RawBuilder<unknown>) =>
+    sql<boolean>`${sql.ref(column)} = any (${valuesOf(column)}::${type}[])`
+  return db
+    .selectFrom('users')
+    .select(['id', 'aud', 'email', 'phone', 'created_at'])
+    .where((eb) => eb.or([anyOf('id', sql`uuid`), anyOf('email', sql`text`), anyOf('phone', sql`text`)]))
+    .execute()
+}

@@ -1,0 +1,155 @@
+// Importing users of another system from JSON lines (`users import`). The one rule: a line is imported whole or refused
+// by its number, and a second run over the same file adds what is missing and nothing else. The line: user-line.ts.
+import type { Kysely } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { findHolders, type HeldUser, type ImportedUser, insertUsers } from './import-users.store.ts'
+import { type Line, readLines } from './read-lines.ts'
+import { type LineDefaults, parseUserLine } from './user-line.ts'
+
+export interface ImportSummary {
+  lines: number
+  imported: number
+  already_there: number
+  refused: number
+}
+
+export interface ImportOptions {
+  db: Kysely<DB>
+  newId: () => string
+  now: () => Date
+  audience: string
+  role: string
+  /** Checks everything against the database and keeps nothing. */
+  dryRun: boolean
+  onRefused: (line: number, reason: string) => void
+  onProgress: (summary: ImportSummary) => void
+}
+
+/** Large enough that the way to the server does not matter; one statement holds at most so many rows and bytes. */
+const BATCH = { users: 1_000, characters: 4 * 1024 * 1024 }
+
+/** Reads users from JSON lines. Memory does not grow with the input; the next batch is read while one is inserted. */
+export async function importUsers(options: ImportOptions, input: AsyncIterable<Uint8Array>): Promise<ImportSummary> {
+  const summary: ImportSummary = { lines: 0, imported: 0, already_there: 0, refused: 0 }
+  const refuse = (line: number, reason: string) => {
+    summary.refused++
+    options.onRefused(line, reason)
+  }
+  let batch: ImportedUser[] = []
+  let ids = new Set<string>()
+  let characters = 0
+  let running: Promise<void> = Promise.resolve()
+  const flush = async () => {
+    await running
+    const users = batch
+    batch = []
+    ids = new Set()
+    characters = 0
+    running = insertBatch(options, users, summary, refuse).then(() => options.onProgress(summary))
+    // Awaited before the next one; until then nobody listens, which would end the process.
+    running.catch(() => {})
+  }
+  for await (const line of readLines(input)) {
+    summary.lines++
+    const read = readUser(line, options)
+    if ('problem' in read) refuse(line.number, read.problem)
+    else {
+      // By its id a user is recognised as inserted, so that one batch must not hold an id twice.
+      if (ids.has(read.user.id)) await flush()
+      ids.add(read.user.id)
+      batch.push(read)
+      characters += 'text' in line ? line.text.length : 0
+    }
+    if (batch.length >= BATCH.users || characters >= BATCH.characters) await flush()
+  }
+  await flush()
+  await running
+  return summary
+}
+
+function readUser(line: Line, options: ImportOptions): ImportedUser | { problem: string } {
+  if ('problem' in line) return line
+  const { newId, audience, role } = options
+  const defaults: LineDefaults = { now: options.now(), newId, audience, role }
+  try {
+    return parseUserLine(line.text, line.number, defaults)
+  } catch (error) {
+    return { problem: (error as Error).message }
+  }
+}
+
+/** A refusal by the database is narrowed down to its line by halving the batch. */
+async function insertBatch(
+  options: ImportOptions,
+  users: ImportedUser[],
+  summary: ImportSummary,
+  refuse: (line: number, reason: string) => void,
+): Promise<void> {
+  if (users.length === 0) return
+  const inserted = await tryInsert(options, users)
+  if (inserted) {
+    const others = users.filter(({ user }) => !inserted.has(user.id))
+    summary.imported += inserted.size
+    if (others.length > 0) await explainOthers(options, others, summary, refuse)
+  } else if (users.length === 1) {
+    refuse((users[0] as ImportedUser).line, 'cannot be stored by the database')
+  } else {
+    const middle = users.length >> 1
+    await insertBatch(options, users.slice(0, middle), summary, refuse)
+    await insertBatch(options, users.slice(middle), summary, refuse)
+  }
+}
+
+/** The new ids, or undefined when the database refused something in the batch as a whole. */
+async function tryInsert({ db, dryRun }: ImportOptions, users: ImportedUser[]): Promise<Set<string> | undefined> {
+  try {
+    if (!dryRun) return await insertUsers(db, users)
+    const trx = await db.startTransaction().execute()
+    try {
+      return await insertUsers(trx, users)
+    } finally {
+      await trx.rollback().execute()
+    }
+  } catch (error) {
+    if (isRefusedByContent(error)) return undefined
+    throw error
+  }
+}
+
+/** SQLSTATE classes of what a row's content can cause: data exceptions, constraints, program limits. */
+const isRefusedByContent = (error: unknown) => /^(22|23|54)/.test(String((error as { code?: unknown }).code ?? ''))
+
+async function explainOthers(
+  { db }: ImportOptions,
+  users: ImportedUser[],
+  summary: ImportSummary,
+  refuse: (line: number, reason: string) => void,
+): Promise<void> {
+  const held = await findHolders(db, users)
+  const byId = new Map(held.map((user) => [user.id, user]))
+  const byEmail = new Map(held.map((user) => [`${user.aud} ${user.email}`, user]))
+  const byPhone = new Map(held.map((user) => [`${user.aud} ${user.phone}`, user]))
+  for (const given of users) {
+    const { id, aud, email, phone } = given.user
+    const holders: [string, HeldUser | undefined][] = [
+      ['id', byId.get(id)],
+      ['email', email ? byEmail.get(`${aud} ${email}`) : undefined],
+      ['phone', phone ? byPhone.get(`${aud} ${phone}`) : undefined],
+    ]
+    const [what, holder] = holders.find(([, user]) => user) ?? ['identity']
+    if (holder && isSame(given, holder)) summary.already_there++
+    // In a dry run the holder may be a line of the same batch, which is not there any more.
+    else refuse(given.line, `${what} belongs to another user`)
+  }
+}
+
+/** Whether this user was imported before: what was given then is still the same. Passwords and metadata may have changed. */
+function isSame({ user, hasOwnId, hasOwnCreatedAt }: ImportedUser, holder: HeldUser): boolean {
+  return (
+    user.aud === holder.aud &&
+    (!hasOwnId || user.id === holder.id) &&
+    (!user.email || user.email === holder.email) &&
+    (!user.phone || user.phone === holder.phone) &&
+    (!hasOwnCreatedAt || new Date(user.created_at).getTime() === holder.created_at.getTime())
+  )
+}

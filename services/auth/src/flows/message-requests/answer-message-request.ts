@@ -1,0 +1,52 @@
+import { PermanentFailure, type QueueJob } from '@services/common/queue'
+import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
+import type { AuditLog } from '../../core/audit/audit.ts'
+import { noteOrigin } from '../../core/audit/origin.ts'
+import { messageExists } from '../../core/outbox/messages.store.ts'
+import { withSettingsAsked } from '../../core/verification-messages/asked-settings.ts'
+import {
+  MESSAGE_REQUEST_QUEUE,
+  type MessageRequest,
+  type MessageRequestJob,
+  openRequest,
+} from '../../core/verification-messages/message-request.ts'
+import type { Deps } from '../../deps.ts'
+import { sendAgain } from './send-again.ts'
+import { sendRecovery } from './send-recovery.ts'
+import { sendSignIn } from './send-sign-in.ts'
+
+type Answer = (deps: Deps, log: AuditLog, request: MessageRequest) => Promise<void>
+
+const ANSWERS: Record<MessageRequest['type'], Answer> = {
+  recovery: sendRecovery,
+  sign_in: sendSignIn,
+  confirmation: sendAgain,
+  email_change: sendAgain,
+  phone_change: sendAgain,
+}
+
+/**
+ * The worker's half of POST /otp, /recover and /resend: finds the flow that knows what fits the address, and decides as the
+ * instance that was asked would have.
+ */
+export async function answerMessageRequest(deps: Deps, job: QueueJob<MessageRequestJob>): Promise<void> {
+  const request = openUnlessLast(deps, job)
+  // A worker that died after its commit: the message is there, and nothing is left to do.
+  if (await messageExists(deps.db, request.messageId)) return
+  const { settings } = request
+  const asked = settings ? { ...deps, config: withSettingsAsked(deps.config, settings) } : deps
+  const log = deps.log.child({ jobId: job.id })
+  const { origin } = request
+  if (origin) noteOrigin(log, () => origin)
+  await ANSWERS[request.type](asked, log, request)
+}
+
+/** A request that no worker could open in all its time is an error in the log; until then it is given back to the others. */
+function openUnlessLast(deps: Deps, { data, retryCount }: QueueJob<MessageRequestJob>): MessageRequest {
+  try {
+    return openRequest(deps, data)
+  } catch (error) {
+    if (!(error instanceof TemporaryFailure) || retryCount < MESSAGE_REQUEST_QUEUE.retryLimit) throw error
+    throw new PermanentFailure(error.message, { cause: error.cause })
+  }
+}

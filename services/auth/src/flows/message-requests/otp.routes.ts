@@ -1,0 +1,142 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withHeaders } from '@services/common/documented'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { parseChannel } from '../../adapters/sms/parse-channel.ts'
+import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import { FreeForm, requireModestMetadata } from '../../core/users/metadata.ts'
+import { requestMessage } from '../../core/verification-messages/message-request.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { oneAddress, refuseBoth, requireAddress, requireProvider } from '../../http/address.ts'
+import { requestAudience } from '../../http/authenticate.ts'
+import { captchaFields } from '../../http/captcha.ts'
+import { clientOf, limitKeyOf, networkOf } from '../../http/client.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+import {
+  ChannelField,
+  Empty,
+  errorResponses,
+  Field,
+  NeededField,
+  pkceFields,
+  RedirectQuery,
+} from '../../http/shapes.ts'
+import { sendSignIn } from './send-sign-in.ts'
+
+const SignInBody = Type.Object({
+  email: Type.Optional(Field),
+  data: Type.Optional(FreeForm),
+  ...pkceFields,
+  ...captchaFields,
+})
+const OtpBody = Type.Object({
+  ...SignInBody.properties,
+  phone: Type.Optional(Field),
+  channel: Type.Optional(ChannelField),
+  create_user: Type.Optional(
+    Type.Boolean({ description: 'Whether an unknown address becomes an account.', default: true }),
+  ),
+})
+type OtpBody = Type.Static<typeof OtpBody>
+
+const OtpAnswer = Type.Object({
+  message_id: Type.Optional(
+    Type.String({ description: 'By phone: id of the message in GET /admin/messages, if there was one to send.' }),
+  ),
+})
+
+/**
+ * POST /otp and its elder POST /magiclink: a link or code to sign in with. Known and unknown addresses are answered alike
+ * (design.md 5.7), also where `create_user` is false or sign-ups are closed: then nothing is sent to unknown ones.
+ */
+export const otpRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+
+  async function requestSignIn(request: FastifyRequest, body: OtpBody): Promise<string> {
+    const { data = {}, create_user: createUser = true } = body
+    const pkce = parsePkce(body)
+    const address = oneAddress(body)
+    const channel = parseChannel(config.sms, body.channel)
+    requireModestMetadata(data)
+    const asked = {
+      type: 'sign_in',
+      address,
+      audience: requestAudience(request, config.jwt),
+      context: mailContextOf(request, config),
+      origin: clientOf(request, config),
+      clientAddress: limitKeyOf(request, config),
+      pkce,
+      network: networkOf(request, config),
+      smsChannel: channel,
+      createUser,
+      data,
+    } as const
+    return requestMessage(deps, asked, (noted) => sendSignIn(deps, request.log, noted))
+  }
+
+  app.route({
+    method: 'POST',
+    url: '/otp',
+    schema: {
+      operationId: 'sendOtp',
+      tags: ['sign-in'],
+      summary: 'Sends a link or code to sign in with',
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: OtpBody,
+      response: { 200: OtpAnswer, ...errorResponses(400, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      await limits.byAddress(request, 'otp')
+      await deps.captcha.check(request)
+      const { email = '', phone = '', channel = '' } = request.body
+      refuseBoth({ email, phone })
+      if (email !== '' && channel !== '') {
+        throw apiError('validation_failed', { message: 'Channel should only be specified with a phone number' })
+      }
+      // What is wrong with the request comes before what is switched off (contract/auth-core.md 11.5).
+      parsePkce(request.body)
+      requireAddress({ email, phone })
+      if (phone !== '') requireProvider(config, 'phone')
+      else requireMagicLinks()
+      const messageId = await requestSignIn(request, request.body)
+      return phone === '' ? {} : { message_id: messageId }
+    },
+  })
+
+  let toldOfMagicLink = false
+  app.route({
+    method: 'POST',
+    url: '/magiclink',
+    schema: {
+      operationId: 'sendMagicLink',
+      tags: ['sign-in'],
+      summary: 'Sends a link to sign in with; deprecated in favour of /otp',
+      deprecated: true,
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({ ...SignInBody.properties, email: Type.Optional(NeededField) }),
+      response: { 200: withHeaders(Empty, 'Deprecation', 'Link'), ...errorResponses(400, 413, 422, 429) },
+    },
+    handler: async (request, reply) => {
+      if (!toldOfMagicLink) request.log.warn('POST /magiclink is deprecated, use POST /otp; this is said once')
+      toldOfMagicLink = true
+      // RFC 9745: the date it was deprecated on; RFC 8288: what to use instead.
+      reply.header('deprecation', '@1763683200').header('link', '</otp>; rel="successor-version"')
+      await limits.byAddress(request, 'magiclink')
+      await deps.captcha.check(request)
+      requireMagicLinks()
+      if (!request.body.email) {
+        throw apiError('validation_failed', { status: 422, message: 'A sign-in link requires an email' })
+      }
+      await requestSignIn(request, request.body)
+      return {}
+    },
+  })
+
+  function requireMagicLinks() {
+    requireProvider(config, 'email', 422)
+    if (!config.signup.magicLinks) throw apiError('email_provider_disabled', { status: 422 })
+  }
+}

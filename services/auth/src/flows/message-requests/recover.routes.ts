@@ -1,0 +1,51 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { parseEmail } from '../../adapters/mail/email-address.ts'
+import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import { requestMessage } from '../../core/verification-messages/message-request.ts'
+import type { Deps } from '../../deps.ts'
+import { requireProvider } from '../../http/address.ts'
+import { requestAudience } from '../../http/authenticate.ts'
+import { captchaFields } from '../../http/captcha.ts'
+import { clientOf, limitKeyOf, networkOf } from '../../http/client.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+import { Empty, errorResponses, NeededField, pkceFields, RedirectQuery } from '../../http/shapes.ts'
+
+/** POST /recover: a link to set a new password with, for whoever has the address. */
+export const recoverRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+  app.route({
+    method: 'POST',
+    url: '/recover',
+    schema: {
+      operationId: 'recoverPassword',
+      tags: ['sign-in'],
+      summary: 'Sends a link to set a new password with',
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({
+        email: Type.Optional(NeededField),
+        ...pkceFields,
+        ...captchaFields,
+      }),
+      response: { 200: Empty, ...errorResponses(400, 413, 429) },
+    },
+    handler: async (request) => {
+      await limits.byAddress(request, 'recover')
+      await deps.captcha.check(request)
+      requireProvider(config, 'email')
+      const email = parseEmail(request.body.email ?? '')
+      await requestMessage(deps, {
+        type: 'recovery',
+        address: { channel: 'email', value: email },
+        audience: requestAudience(request, config.jwt),
+        context: mailContextOf(request, config),
+        origin: clientOf(request, config),
+        clientAddress: limitKeyOf(request, config),
+        pkce: parsePkce(request.body),
+        network: networkOf(request, config),
+      })
+      return {}
+    },
+  })
+}

@@ -1,0 +1,81 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import { type MessageRequest, requestMessage } from '../../core/verification-messages/message-request.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { oneAddress, refuseBoth, requireProvider } from '../../http/address.ts'
+import { requestAudience } from '../../http/authenticate.ts'
+import { captchaFields } from '../../http/captcha.ts'
+import { clientOf, networkOf } from '../../http/client.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+import { choiceOf, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/shapes.ts'
+import { sendAgain } from './send-again.ts'
+
+/** What may be sent again: the request it becomes, the one kind of address it needs if it needs one, whether by link. */
+const TYPES: Record<string, { request: MessageRequest['type']; needs?: 'email' | 'phone'; isLink: boolean }> = {
+  signup: { request: 'confirmation', needs: 'email', isLink: true },
+  email_change: { request: 'email_change', isLink: true },
+  sms: { request: 'confirmation', needs: 'phone', isLink: false },
+  phone_change: { request: 'phone_change', isLink: false },
+}
+
+/** POST /resend: sends a pending confirmation again. `message_id` is answered whether or not there was one to send. */
+export const resendRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+  app.route({
+    method: 'POST',
+    url: '/resend',
+    schema: {
+      operationId: 'resend',
+      tags: ['sign-up'],
+      summary: 'Sends a pending confirmation again',
+      querystring: RedirectQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      body: Type.Object({
+        type: Type.Optional(choiceOf(Object.keys(TYPES), { required: true })),
+        email: Type.Optional(Field),
+        phone: Type.Optional(Field),
+        ...pkceFields,
+        ...captchaFields,
+      }),
+      response: {
+        200: Type.Object({
+          message_id: Type.String({
+            description: 'Id of the message in GET /admin/messages, if there was one to send.',
+          }),
+        }),
+        ...errorResponses(400, 413, 429),
+      },
+    },
+    handler: async (request) => {
+      await limits.byAddress(request, 'resend')
+      await deps.captcha.check(request)
+      const { type = '', email = '', phone = '' } = request.body
+      const isKnown = Object.hasOwn(TYPES, type)
+      const pkce = !isKnown || TYPES[type]?.isLink ? parsePkce(request.body) : undefined
+      const sent = isKnown ? TYPES[type] : undefined
+      if (!sent) throw apiError('validation_failed', { message: 'Missing or unsupported type of message' })
+      if (sent.needs === 'email' && email === '') {
+        throw apiError('validation_failed', { message: 'Type provided requires an email address' })
+      }
+      if (sent.needs === 'phone' && phone === '') {
+        throw apiError('validation_failed', { message: 'Type provided requires a phone number' })
+      }
+      refuseBoth({ email, phone })
+      if (email !== '') requireProvider(config, 'email')
+      if (phone !== '') requireProvider(config, 'phone')
+      const asked = {
+        type: sent.request,
+        address: oneAddress({ email, phone }),
+        audience: requestAudience(request, config.jwt),
+        context: mailContextOf(request, config),
+        origin: clientOf(request, config),
+        pkce,
+        network: networkOf(request, config),
+      }
+      const messageId = await requestMessage(deps, asked, (noted) => sendAgain(deps, request.log, noted))
+      return { message_id: messageId }
+    },
+  })
+}

@@ -1,0 +1,82 @@
+import { ApiError } from '@services/common/errors'
+import type { Kysely, Transaction } from 'kysely'
+import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { hasLiveToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
+import type { Address } from '../../core/users/address.ts'
+import { CHANGE_PURPOSES } from '../../core/users/end-tokens.ts'
+import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
+import { findUserByAddress, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
+import {
+  sendEmailChange,
+  sendPhoneChange,
+  withChangesCounted,
+} from '../../core/verification-messages/address-change.ts'
+import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
+import { isChange, type MessageRequest } from '../../core/verification-messages/message-request.ts'
+import { lockNobody, nobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
+import type { DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+
+/** The worker's half of POST /resend: sends again what is still pending; a confirmation is pretended where none is. */
+export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
+  const { address, audience } = request
+  await releaseAddress(deps.db, address, audience, deps.now())
+  const known = await findUserByAddress(deps.db, address, audience)
+  const found = known ?? nobody(deps, request)
+  try {
+    const recipient = await pendingAddress(deps, deps.db, found, request)
+    await withChangesCounted(deps, found, recipient ? [recipient] : [], 'anybody', () =>
+      deps.db.transaction().execute(async (trx) => {
+        const user = known ? await lockAndReadUser(trx, found.id) : await lockNobody(trx, found)
+        if (request.type === 'confirmation' && !(user && isUnconfirmed(user, address))) {
+          return pretendMessage(deps, trx, log, nobody(deps, request), 'confirmation', request)
+        }
+        // Another change was asked for in this very moment; its message is on its way.
+        if (!user || (await pendingAddress(deps, trx, user, request))?.value !== recipient?.value) return
+        if (isChange(request) && !recipient) return
+        await SENDERS[request.type]?.(deps, trx, log, user, request)
+      }),
+    )
+  } catch (error) {
+    // Too soon or too many: nobody waits for the answer any more, and trying again later would only send it late.
+    if (!(error instanceof ApiError)) throw error
+    log.info({ code: error.code, userId: found.id }, 'nothing sent again')
+  }
+}
+
+/** Where a change that is sent again goes: not to the address that was named. */
+async function pendingAddress(
+  { now }: Pick<Deps, 'now'>,
+  db: Kysely<DB>,
+  user: User,
+  { type }: MessageRequest,
+): Promise<Address | undefined> {
+  if (type !== 'email_change' && type !== 'phone_change') return undefined
+  const value = user[type]
+  // Anybody may ask to send again: a wish whose code has expired is over, only its user may have it again.
+  if (!value || !(await hasLiveToken(db, user.id, CHANGE_PURPOSES[type], now()))) return undefined
+  return { channel: type === 'email_change' ? 'email' : 'phone', value }
+}
+
+type Sender = (
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  user: LockedAccount,
+  request: MessageRequest,
+) => Promise<void>
+
+const SENDERS: Partial<Record<MessageRequest['type'], Sender>> = {
+  confirmation: async (deps, trx, log, user, request) => {
+    const { address } = request
+    await sendConfirmation(deps, trx, user, request)
+    const action = address.channel === 'email' ? 'user_confirmation_requested' : 'user_recovery_requested'
+    await audit(deps, trx, log, { action, actor: user, traits: { provider: address.channel } })
+  },
+  email_change: async (deps, trx, _log, user, { context, pkce, messageId }) => {
+    if (user.email_change) await sendEmailChange(deps, trx, user, user.email_change, { context, pkce, messageId })
+  },
+  phone_change: async (deps, trx, _log, user, { smsChannel = 'sms', messageId }) => {
+    if (user.phone_change) await sendPhoneChange(deps, trx, user, user.phone_change, smsChannel, messageId)
+  },
+}

@@ -1,0 +1,41 @@
+import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { claimOf, noteClaim } from '../../core/users/claims.ts'
+import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
+import { findUserByEmail, lockUser, setSentAt } from '../../core/users/users.store.ts'
+import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
+import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
+import { nobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
+import { takeMailboxTurn } from '../../core/verification-messages/send-gap.ts'
+import type { Deps } from '../../deps.ts'
+
+/**
+ * The worker's half of POST /recover: a link to the account of the address, if there is one; the same work if not. Using it on an
+ * account that was never confirmed takes away what it was registered with, which somebody else may have chosen.
+ */
+export async function sendRecovery(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
+  const { address, audience, context, pkce, messageId, isOverCap } = request
+  await deps.db.transaction().execute(async (trx) => {
+    await noteClaim(trx, claimOf(deps, { address, passwordHash: null, data: {} }))
+    await releaseAddress(trx, address, audience, deps.now())
+    const user = await findUserByEmail(trx, address.value, audience)
+    const unknown = nobody(deps, request)
+    const isClaim = user !== undefined && !user.email_confirmed_at
+    const isProven = user !== undefined && !isClaim
+    const isRefused = isOverCap && !((await takeMailboxTurn(deps, trx, address.value, isProven)) && isProven)
+    if (!(await lockUser(trx, (user ?? unknown).id)) || !user || isRefused) {
+      return pretendMessage(deps, trx, log, unknown, 'recovery', request)
+    }
+    await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
+    await sendLinkMail(deps, trx, {
+      kind: 'recovery',
+      to: address.value,
+      user,
+      pkce,
+      isClaim,
+      messageId,
+      hasLongCode: isOverCap,
+      ...context,
+    })
+    await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
+  })
+}

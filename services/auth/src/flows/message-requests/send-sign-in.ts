@@ -1,0 +1,87 @@
+// The worker's half of POST /otp and /magiclink: a link or code to sign in with, for the account of the address or a new
+// one. An account without a proven address is confirmed by it, and loses a password that somebody else may have chosen.
+import type { Transaction } from 'kysely'
+import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { confirmed, insertAccount, newAccount } from '../../core/identities/new-account.ts'
+import { claimOf, noteClaim } from '../../core/users/claims.ts'
+import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
+import { findUserByAddress, lockAndReadUser, setSentAt, type User } from '../../core/users/users.store.ts'
+import { sendCodeSms } from '../../core/verification-messages/code-sms.ts'
+import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
+import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
+import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
+import { lockNobody, nobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
+import { takeMailboxTurn } from '../../core/verification-messages/send-gap.ts'
+import type { Claim, DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { countSignUp } from '../../metrics.ts'
+
+export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
+  const { address } = request
+  const isNew = await deps.db.transaction().execute(async (trx) => {
+    // The claim first: that is the order of locks.
+    const { data = {} } = request
+    const claim = await noteClaim(trx, claimOf(deps, { ...request, passwordHash: null, data }))
+    await releaseAddress(trx, address, request.audience, deps.now())
+    const known = await lockExisting(trx, request)
+    const isProven = known !== undefined && !isUnconfirmed(known, address)
+    const isRefused = request.isOverCap && !((await takeMailboxTurn(deps, trx, address.value, isProven)) && isProven)
+    const user = isRefused ? undefined : (known ?? (await register(deps, trx, log, request, claim)))
+    if (!user) {
+      const unknown = nobody(deps, request)
+      await lockNobody(trx, unknown)
+      await pretendMessage(deps, trx, log, unknown, 'magic_link', request)
+      return false
+    }
+    if (isUnconfirmed(user, address)) {
+      await sendConfirmation(deps, trx, user, { ...request, isClaim: true })
+      const traits = { provider: address.channel }
+      await audit(deps, trx, log, { action: 'user_confirmation_requested', actor: user, traits })
+    } else await sendToConfirmed(deps, trx, log, user, request)
+    return !known
+  })
+  if (isNew) countSignUp('otp')
+}
+
+async function sendToConfirmed(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  user: User,
+  { address, context, pkce, smsChannel = 'sms', messageId, isOverCap }: MessageRequest,
+): Promise<void> {
+  const message = { user, to: address.value, messageId }
+  if (address.channel === 'email') {
+    await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user })
+    await sendLinkMail(deps, trx, { ...message, ...context, kind: 'magic_link', pkce, hasLongCode: isOverCap })
+    await setSentAt(trx, user.id, 'recovery_sent_at', deps.now())
+  } else {
+    await audit(deps, trx, log, { action: 'user_recovery_requested', actor: user, traits: { channel: smsChannel } })
+    await sendCodeSms(deps, trx, { ...message, purpose: 'phone_confirmation', channel: smsChannel })
+    await setSentAt(trx, user.id, 'confirmation_sent_at', deps.now())
+  }
+}
+
+/** The account whose own address it is. */
+async function lockExisting(trx: Transaction<DB>, { address, audience }: MessageRequest) {
+  const found = await findUserByAddress(trx, address, audience)
+  return found && lockAndReadUser(trx, found.id)
+}
+
+/** A new account without a password, where the caller and the settings allow one. */
+async function register(deps: Deps, trx: Transaction<DB>, log: AuditLog, request: MessageRequest, claim: Claim) {
+  const { mail, sms, signup } = deps.config
+  if (!request.createUser || signup.disabled) return undefined
+  const { address, audience } = request
+  const made = newAccount(deps, { address, data: claim.data, audience }, null)
+  const autoconfirm = address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
+  const account = autoconfirm ? confirmed(made) : made
+  const id = await insertAccount(deps, trx, account)
+  // Taken in this very moment, which nobody is told.
+  if (id !== account.user.id) return undefined
+  if (autoconfirm) {
+    const traits = { provider: address.channel }
+    await audit(deps, trx, log, { action: 'user_signedup', actor: account.user, traits })
+  }
+  return lockAndReadUser(trx, id)
+}

@@ -1,0 +1,138 @@
+import type { Transaction } from 'kysely'
+import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { requireShortName } from '../../core/factors/factor-name.ts'
+import { deleteFactors, type Factor, insertFactor, listFactors } from '../../core/factors/factors.store.ts'
+import { makeTotp } from '../../core/factors/totp.ts'
+import { type GivenProof, requireFresh, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import { withLockedCaller } from '../../core/sessions/locked-caller.ts'
+import { parsePhone } from '../../core/users/phone-number.ts'
+import type { User } from '../../core/users/users.store.ts'
+import type { DB, FactorType } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { requireRoomToProve, tooManyFactors } from './factor-room.ts'
+import { requireEnrollEnabled } from './factor-switches.ts'
+
+export interface Enrollment {
+  factorType: string | undefined
+  friendlyName: string | undefined
+  issuer: string | undefined
+  phone: string | undefined
+}
+
+export interface EnrolledFactor {
+  id: string
+  type: FactorType
+  friendly_name: string
+  phone?: string
+  totp?: { qr_code: string; secret: string; uri: string }
+}
+
+const TYPES: readonly string[] = ['totp', 'phone', 'webauthn'] satisfies FactorType[]
+
+/** Shown by authenticator apps beside each code. */
+const MAX_ISSUER_LENGTH = 100
+
+/** Begins a second factor, which counts once it is verified. Checks in the order of contract/auth-external.md 4.2. */
+export async function enrollFactor(
+  deps: Deps,
+  log: AuditLog,
+  caller: LiveCaller,
+  { factorType, friendlyName = '', issuer, phone }: Enrollment,
+  given: GivenProof,
+): Promise<EnrolledFactor> {
+  const type = parseType(factorType)
+  requireEnrollEnabled(deps.config.mfa, type)
+  const number = type === 'phone' ? parseNumber(phone) : undefined
+  requireShortName(friendlyName)
+  requireShortIssuer(issuer)
+  // Before the password, whose refusal tells of a guess. A nonce stays good for the proof that follows.
+  requireSecondFactor(deps.config, ['beginning a factor'], caller.user, caller.session)
+  await requireFresh(deps, caller, ['beginning a factor'], given)
+  const totp = type === 'totp' ? await newTotp(deps, caller, issuer) : undefined
+  const id = deps.newId()
+  await withLockedCaller(deps, caller, async (trx, { user, session }) => {
+    const kept = await dropReplaced(deps, trx, user.id, number)
+    requireRoom(deps, kept, user, friendlyName)
+    requireSecondFactor(deps.config, ['beginning a factor'], user, session)
+    const now = deps.now()
+    await insertFactor(trx, {
+      ...{ id, userId: user.id, type, friendlyName, now },
+      phone: number,
+      sealedSecret: totp?.sealedSecret,
+    })
+    const traits = { factor_id: id, factor_type: type }
+    await audit(deps, trx, log, { action: 'factor_in_progress', actor: user, traits })
+  })
+  return {
+    id,
+    type,
+    friendly_name: friendlyName,
+    ...(number ? { phone: `+${number}` } : {}),
+    ...(totp ? { totp: { qr_code: totp.qrCode, secret: totp.secret, uri: totp.uri } } : {}),
+  }
+}
+
+function parseType(type: string | undefined): FactorType {
+  if (type && TYPES.includes(type)) return type as FactorType
+  throw apiError('validation_failed', { message: 'factor_type needs to be totp, phone, or webauthn' })
+}
+
+function parseNumber(phone: string | undefined): string {
+  if (!phone) throw apiError('validation_failed', { message: 'Phone number required to enroll Phone factor' })
+  return parsePhone(phone)
+}
+
+function requireShortIssuer(issuer = ''): void {
+  if (issuer.length <= MAX_ISSUER_LENGTH) return
+  throw apiError('validation_failed', { message: `issuer may have ${MAX_ISSUER_LENGTH} characters` })
+}
+
+/** What an authenticator app shows: the site, and which of somebody's accounts there. */
+function newTotp(deps: Deps, { user }: LiveCaller, issuer: string | undefined) {
+  const account = user.email || (user.phone ? `+${user.phone}` : user.id)
+  return makeTotp(deps, { issuer: issuer || new URL(deps.config.siteUrl).host || 'site', account })
+}
+
+/** Drops what was begun and given up, or is begun anew with the same number; the factors that stay. */
+async function dropReplaced(
+  deps: Deps,
+  trx: Transaction<DB>,
+  userId: string,
+  phone: string | undefined,
+): Promise<Factor[]> {
+  const factors = await listFactors(trx, userId)
+  const sameNumber = factors.filter((factor) => phone !== undefined && factor.phone === phone)
+  if (sameNumber.some(({ status }) => status === 'verified')) {
+    throw apiError('mfa_verified_factor_exists', {
+      message: 'A verified phone factor already exists, unenroll the existing factor to continue',
+    })
+  }
+  const staleSince = new Date(deps.now().getTime() - deps.config.mfa.unverifiedSeconds * 1000)
+  const isStale = ({ status, created_at: began, last_challenged_at: tried }: Factor) =>
+    status === 'unverified' && began < staleSince && (tried === null || tried < staleSince)
+  const dropped = factors.filter((factor) => sameNumber.includes(factor) || isStale(factor))
+  await deleteFactors(
+    trx,
+    userId,
+    dropped.map(({ id }) => id),
+  )
+  return factors.filter((factor) => !dropped.includes(factor))
+}
+
+function requireRoom(
+  { config: { mfa } }: Deps,
+  factors: Factor[],
+  user: Pick<User, 'factors'>,
+  friendlyName: string,
+): void {
+  const codes = (user.factors ?? []).filter(({ factor_type: type }) => type === 'recovery_code')
+  if ([...factors, ...codes].some((factor) => factor.friendly_name === friendlyName)) {
+    throw apiError('mfa_factor_name_conflict', {
+      message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
+    })
+  }
+  if (factors.length >= mfa.maxEnrolled) throw tooManyFactors()
+  requireRoomToProve(mfa, factors)
+}

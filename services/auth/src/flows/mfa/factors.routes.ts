@@ -1,0 +1,181 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import { SessionShape } from '../../core/sessions/session-shape.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { requireLiveSession } from '../../http/authenticate.ts'
+import { clientOf } from '../../http/client.ts'
+import { givenProof, ProofBody, proofFields } from '../../http/given-proof.ts'
+import { acceptLanguageOf } from '../../http/mail-context.ts'
+import { ChannelField, choiceOf, errorResponses, Field } from '../../http/shapes.ts'
+import { challengeFactor } from './challenge-factor.ts'
+import { enrollFactor } from './enroll-factor.ts'
+import { unenrollFactor } from './unenroll-factor.ts'
+import { verifyFactor } from './verify-factor.ts'
+
+const security = [{ user: [] }]
+const params = Type.Object({ factor_id: Type.String() })
+const Id = Type.String({ format: 'uuid' })
+
+export const VerifiedShape = Type.Object(
+  {
+    ...SessionShape.properties,
+    recovery_codes: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Recovery codes, with the first verified factor. Each replaces a factor once; shown once.',
+      }),
+    ),
+  },
+  { title: 'RaisedSession' },
+)
+
+/** Who may have second factors: users with a live session that are not anonymous. */
+export function requireFactorUser(request: FastifyRequest): LiveCaller {
+  const caller = requireLiveSession(request)
+  if (!caller.user.is_anonymous) return caller
+  throw apiError('no_authorization', {
+    status: 403,
+    message: 'Anonymous user not allowed to perform these actions',
+  })
+}
+
+/** Second factors of the user; in the scope of requireUser. */
+export const factorsRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const ipOf = (request: FastifyRequest) => clientOf(request, deps.config).ip
+
+  app.route({
+    method: 'POST',
+    url: '/factors',
+    schema: {
+      operationId: 'enrollFactor',
+      tags: ['second factors'],
+      summary: 'Begins a second factor, which counts once it is verified',
+      security,
+      body: Type.Object({
+        factor_type: Type.Optional(choiceOf(['totp', 'phone', 'webauthn'], { required: true })),
+        friendly_name: Type.Optional(Field),
+        issuer: Type.Optional(Type.String({ description: 'What an authenticator app shows; the site by default.' })),
+        phone: Type.Optional(Field),
+        ...proofFields,
+      }),
+      response: {
+        200: Type.Object({
+          id: Id,
+          type: Type.String(),
+          friendly_name: Type.String(),
+          phone: Type.Optional(Type.String()),
+          totp: Type.Optional(
+            Type.Object({
+              qr_code: Type.String({ description: 'An SVG document.' }),
+              secret: Type.String({ description: 'Base32, for typing in.' }),
+              uri: Type.String(),
+            }),
+          ),
+        }),
+        ...errorResponses(400, 401, 403, 413, 422, 429),
+      },
+    },
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'user')
+      const { factor_type: factorType, friendly_name: friendlyName, issuer, phone } = request.body
+      const enrollment = { factorType, friendlyName, issuer, phone }
+      const given = givenProof(request, deps.config, request.body)
+      return enrollFactor(deps, request.log, caller, enrollment, given)
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/factors/:factor_id/challenge',
+    schema: {
+      operationId: 'challengeFactor',
+      tags: ['second factors'],
+      summary: 'Asks for a proof of a second factor',
+      security,
+      params,
+      body: Type.Union([
+        Type.Object({
+          channel: Type.Optional(ChannelField),
+          webauthn: Type.Optional(Type.Unknown({ description: 'To a security key: rpId, rpOrigins.' })),
+        }),
+        Type.Null(),
+      ]),
+      response: {
+        200: Type.Object({
+          id: Id,
+          type: Type.String(),
+          expires_at: Type.Integer({ description: 'Unix seconds.' }),
+          webauthn: Type.Optional(
+            Type.Object({
+              type: Type.String({ description: 'create, or request once the factor is proven.' }),
+              credential_options: Type.Object({ publicKey: Type.Object({}, { additionalProperties: true }) }),
+            }),
+          ),
+        }),
+        ...errorResponses(400, 401, 403, 404, 413, 422, 429),
+      },
+    },
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'factors')
+      const { channel, webauthn } = request.body ?? {}
+      const order = { factorId: request.params.factor_id, channel, webauthn, ip: ipOf(request) }
+      return challengeFactor(deps, request.log, caller, order)
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/factors/:factor_id/verify',
+    schema: {
+      operationId: 'verifyFactor',
+      tags: ['second factors'],
+      summary: 'Proves a second factor: the session is aal2 afterwards and has a new refresh token',
+      security,
+      params,
+      body: Type.Object({
+        challenge_id: Type.Optional(Field),
+        code: Type.Optional(Field),
+        webauthn: Type.Optional(Type.Unknown({ description: 'What the browser answered: type, credential_response.' })),
+        ...proofFields,
+      }),
+      response: { 200: VerifiedShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'factors')
+      const { challenge_id: challengeId, code, webauthn } = request.body
+      return verifyFactor(deps, request.log, caller, {
+        factorId: request.params.factor_id,
+        challengeId,
+        code,
+        webauthn,
+        ip: ipOf(request),
+        acceptLanguage: acceptLanguageOf(request),
+        proof: givenProof(request, deps.config, request.body),
+      })
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: '/factors/:factor_id',
+    schema: {
+      operationId: 'unenrollFactor',
+      tags: ['second factors'],
+      summary: 'Removes a second factor; a proven one needs a session of aal2',
+      security,
+      params,
+      body: ProofBody,
+      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 409, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      const order = { factorId: request.params.factor_id, acceptLanguage: acceptLanguageOf(request) }
+      return unenrollFactor(deps, request.log, caller, order, givenProof(request, deps.config, request.body))
+    },
+  })
+}

@@ -1,0 +1,35 @@
+import type { Kysely } from 'kysely'
+import { type Factor, findFactor } from '../../core/factors/factors.store.ts'
+import type { ActName } from '../../core/freshness/acts.ts'
+import { requireSecondFactor } from '../../core/freshness/require-fresh.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import type { User } from '../../core/users/users.store.ts'
+import type { DB } from '../../db/tables.ts'
+import { UUID } from '../../db/uuid.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+
+/** The user's factor of the path. Throws validation_failed or mfa_factor_not_found, both 404. */
+export async function requireFactor(db: Kysely<DB>, user: Pick<User, 'id'>, id: string): Promise<Factor> {
+  if (!UUID.test(id)) throw apiError('validation_failed', { status: 404, message: 'factor_id must be an UUID' })
+  const factor = await findFactor(db, user.id, id)
+  if (!factor) throw apiError('mfa_factor_not_found')
+  return factor
+}
+
+/**
+ * Proving a factor for the first time is adding it: a user with a proven one proves that first. Otherwise a caller who knows the
+ * password could prove one of their own, begun before the account's owner had any, and so be aal2.
+ */
+export function requireMayProve(
+  { config }: Pick<Deps, 'config'>,
+  user: User,
+  session: Pick<LiveCaller['session'], 'aal'>,
+  factor: Pick<Factor, 'status'>,
+): void {
+  requireSecondFactor(config, actsOfProof(factor), user, session)
+}
+
+/** What proving the factor adds: nothing, once it has been proven. */
+export const actsOfProof = ({ status }: Pick<Factor, 'status'>): ActName[] =>
+  status === 'verified' ? [] : ['proving a factor for the first time']

@@ -1,0 +1,84 @@
+import type { Transaction } from 'kysely'
+import { type Challenge, countAttempt } from '../../core/factors/challenges.store.ts'
+import { type Factor, spendStep } from '../../core/factors/factors.store.ts'
+import { hashPhoneCode, MAX_PHONE_ATTEMPTS } from '../../core/factors/phone-code.ts'
+import { openTotpSecret, stepOfCode } from '../../core/factors/totp.ts'
+import { isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import type { DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { secondFactorTry } from './second-factor-try.ts'
+import type { Verification } from './verify-factor.ts'
+import { webauthnProof } from './webauthn-proof.ts'
+
+/** Uses the proof up, with the user locked; false: somebody else was first. */
+export type Spend = (trx: Transaction<DB>) => Promise<boolean>
+
+/** How a proof of one kind is looked at. */
+export interface Proof {
+  /** Undefined: it is wrong. */
+  check(challenge: Challenge): Promise<Spend | undefined>
+  /** Runs the look at it, which resolves to whether it was right, counted where it could be a guess. */
+  counted(look: () => Promise<boolean>): Promise<boolean>
+  /** What the caller is told of a wrong one. */
+  refusal: string
+}
+
+/** What the request gives as proof of a factor. Throws validation_failed for what is none. */
+export function proofOf(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
+  switch (factor.factor_type) {
+    case 'totp':
+      return totpProof(deps, caller, factor, given)
+    case 'phone':
+      return phoneProof(deps, caller, factor, given)
+    case 'webauthn':
+      return webauthnProof(factor, given.webauthn)
+  }
+}
+
+function totpProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
+  const code = requireCode(given)
+  return {
+    refusal: 'Invalid TOTP code entered',
+    counted: guessed(deps, caller, factor, given),
+    async check() {
+      const step = await stepOfCode(requireSecret(deps, factor), code, deps.now())
+      return step === undefined ? undefined : (trx) => spendStep(trx, factor.id, step)
+    },
+  }
+}
+
+function requireSecret({ log, storageKey }: Deps, factor: Factor): string {
+  const secret = openTotpSecret(storageKey, factor.sealed_secret ?? '')
+  if (secret) return secret
+  log.error({ factorId: factor.id }, 'secret of a factor was stored under another AUTH_ENCRYPTION_KEY')
+  throw apiError('mfa_verification_failed', {
+    message: 'This factor cannot be checked any more, use another one or a recovery code',
+  })
+}
+
+/** The challenge itself is used up with the proof; a code dies after a few wrong tries. */
+function phoneProof(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {
+  const code = requireCode(given)
+  return {
+    refusal: 'Invalid MFA Phone code entered',
+    counted: guessed(deps, caller, factor, given),
+    async check({ id, code_hash: codeHash }) {
+      const isTry = codeHash !== null && (await countAttempt(deps.db, id, MAX_PHONE_ATTEMPTS))
+      const isRight = isTry && isSameHash(codeHash, hashPhoneCode(deps.codeKey, id, code))
+      return isRight ? async () => true : undefined
+    },
+  }
+}
+
+function requireCode({ code }: Verification): string {
+  if (!code) throw apiError('validation_failed', { message: 'Code needs to be non-empty' })
+  return code
+}
+
+/** A code has a million values: failed attempts cost a wait that doubles, as with passwords, counted apart from those. */
+const guessed =
+  ({ limits }: Deps, { session }: LiveCaller, factor: Factor, { proof }: Verification): Proof['counted'] =>
+  (look) =>
+    limits.passwordTry(secondFactorTry(`factor ${factor.id}`, session, proof.clientAddress), look)

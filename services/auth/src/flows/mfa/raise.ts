@@ -1,0 +1,29 @@
+// A session becomes aal2, by a factor or by a recovery code. The one rule: all of it happens in the transaction in which
+// the proof was spent, or nothing does.
+import type { Transaction } from 'kysely'
+import type { SecondMethod } from '../../core/factors/assurance.ts'
+import { endLowerSessions, raiseSession } from '../../core/sessions/raise-session.store.ts'
+import { findUserById, type User } from '../../core/users/users.store.ts'
+import type { DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+
+export interface RaisedSession {
+  session: NonNullable<Awaited<ReturnType<typeof raiseSession>>>
+  user: User
+}
+
+/** Raises the session and ends the user's lower ones; the refresh token of before is dead. User and session are locked. */
+export async function raise(
+  { now }: Pick<Deps, 'now'>,
+  trx: Transaction<DB>,
+  ids: { userId: string; sessionId: string; factorId: string | null },
+  method: SecondMethod,
+): Promise<RaisedSession> {
+  const session = await raiseSession(trx, { ...ids, method, now: now() })
+  if (!session) throw apiError('session_not_found')
+  await endLowerSessions(trx, ids.userId, session.id)
+  const user = await findUserById(trx, ids.userId)
+  if (!user) throw apiError('user_not_found')
+  return { session, user }
+}

@@ -1,0 +1,137 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { SessionShape } from '../../core/sessions/session-shape.ts'
+import type { Deps } from '../../deps.ts'
+import { limitKeyOf } from '../../http/client.ts'
+import { givenProof, ProofBody, proofFields } from '../../http/given-proof.ts'
+import { acceptLanguageOf } from '../../http/mail-context.ts'
+import { errorResponses, Field } from '../../http/shapes.ts'
+import { requireFactorUser } from './factors.routes.ts'
+import {
+  makeRecoveryCodeSet,
+  recoveryCodesLeft,
+  removeRecoveryCodes,
+  replaceRecoveryCodeSet,
+  useRecoveryCode,
+} from './recovery-codes.ts'
+
+const url = '/factors/recovery-codes'
+const security = [{ user: [] }]
+const tags = ['second factors']
+const Id = Type.String({ format: 'uuid' })
+const Kind = Type.Literal('recovery_code')
+const CodesShape = Type.Object(
+  {
+    id: Id,
+    type: Kind,
+    friendly_name: Type.String(),
+    total: Type.Integer(),
+    codes: Type.Array(Type.String(), { description: 'Recovery codes; shown once.' }),
+  },
+  { title: 'RecoveryCodes' },
+)
+
+/** Codes that each replace a lost second factor once; in the scope of requireUser. */
+export const recoveryCodesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const proofOf = (request: FastifyRequest, body: Parameters<typeof givenProof>[2]) =>
+    givenProof(request, deps.config, body)
+
+  app.route({
+    method: 'GET',
+    url,
+    schema: {
+      operationId: 'getRecoveryCodes',
+      tags,
+      summary: 'How many recovery codes are left',
+      security,
+      response: {
+        200: Type.Object({ id: Id, type: Kind, total: Type.Integer(), remaining: Type.Integer() }),
+        ...errorResponses(400, 401, 403, 404),
+      },
+    },
+    handler: (request) => recoveryCodesLeft(deps, requireFactorUser(request)),
+  })
+
+  app.route({
+    method: 'POST',
+    url,
+    schema: {
+      operationId: 'createRecoveryCodes',
+      tags,
+      summary: 'Makes recovery codes for a user who has none; needs a session of aal2',
+      security,
+      body: Type.Union([Type.Object({ friendly_name: Type.Optional(Field), ...proofFields }), Type.Null()]),
+      response: { 200: CodesShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'user')
+      const friendlyName = request.body?.friendly_name ?? ''
+      return makeRecoveryCodeSet(deps, request.log, caller, proofOf(request, request.body), friendlyName)
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: `${url}/regenerate`,
+    schema: {
+      operationId: 'regenerateRecoveryCodes',
+      tags,
+      summary: 'Replaces the recovery codes; their id and name stay. Needs a session of aal2',
+      security,
+      body: ProofBody,
+      response: { 200: CodesShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'user')
+      return replaceRecoveryCodeSet(deps, request.log, caller, proofOf(request, request.body))
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: `${url}/verify`,
+    schema: {
+      operationId: 'verifyRecoveryCode',
+      tags,
+      summary: 'Uses up a recovery code: the session is aal2 afterwards and has a new refresh token',
+      security,
+      body: Type.Object({
+        code: Type.Optional(
+          Type.String({
+            description: 'Recovery code; case, spaces and dashes are ignored.',
+            ...inDocument({ required: true }),
+          }),
+        ),
+      }),
+      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const caller = requireFactorUser(request)
+      await deps.limits.byAddress(request, 'factors')
+      return useRecoveryCode(deps, request.log, caller, {
+        code: request.body.code ?? '',
+        acceptLanguage: acceptLanguageOf(request),
+        clientAddress: limitKeyOf(request, deps.config),
+      })
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url,
+    schema: {
+      operationId: 'deleteRecoveryCodes',
+      tags,
+      summary: 'Removes the recovery codes; needs a session of aal2',
+      security,
+      body: ProofBody,
+      response: { 200: Type.Object({ id: Id }), ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+    },
+    handler: (request) =>
+      removeRecoveryCodes(deps, request.log, requireFactorUser(request), proofOf(request, request.body)),
+  })
+}

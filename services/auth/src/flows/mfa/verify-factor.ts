@@ -1,0 +1,134 @@
+import type { Transaction } from 'kysely'
+import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt.ts'
+import { SECOND_METHODS } from '../../core/factors/assurance.ts'
+import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '../../core/factors/challenges.store.ts'
+import { changeFactor, deleteUnverified, type Factor } from '../../core/factors/factors.store.ts'
+import { type GivenProof, requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
+import { notify } from '../../core/outbox/notify.ts'
+import { answerSession } from '../../core/sessions/answer-session.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import { withLockedCaller } from '../../core/sessions/locked-caller.ts'
+import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import { endTokens } from '../../core/users/end-tokens.ts'
+import type { DB } from '../../db/tables.ts'
+import { UUID } from '../../db/uuid.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { requireRoomToProve } from './factor-room.ts'
+import { requireVerifyEnabled } from './factor-switches.ts'
+import { actsOfProof, requireFactor, requireMayProve } from './find-factor.ts'
+import { proofOf } from './proof.ts'
+import { type RaisedSession, raise } from './raise.ts'
+import { giveFirstRecoveryCodes } from './recovery-codes.ts'
+
+export interface Verification {
+  factorId: string
+  challengeId: string | undefined
+  code: string | undefined
+  /** What a security key answered; its shape is checked where it is read. */
+  webauthn: unknown
+  ip: string | null
+  proof: GivenProof
+  acceptLanguage: string | undefined
+}
+
+/** With the codes, where this was the user's first proof of a factor. */
+export type VerifiedSession = SessionBody & { recovery_codes?: string[] }
+
+/** Proves a factor: the same session is aal2 afterwards (contract/auth-external.md 4.4). */
+export async function verifyFactor(
+  deps: Deps,
+  log: RefusalLog,
+  caller: LiveCaller,
+  given: Verification,
+): Promise<VerifiedSession> {
+  const factor = await requireFactor(deps.db, caller.user, given.factorId)
+  requireVerifyEnabled(deps.config.mfa, factor.factor_type)
+  const proof = proofOf(deps, caller, factor, given)
+  await deps.limits.factorTry(factor.id, caller.session.id)
+  requireMayProve(deps, caller.user, caller.session, factor)
+  const freshness = await requireFresh(deps, caller, actsOfProof(factor), given.proof)
+  const challenge = await requireOpenChallenge(deps, factor, given)
+  let verified: (RaisedSession & { recoveryCodes: string[] | undefined }) | undefined
+  // Only codes can be guessed. Each wrong one makes the next wait longer, in all replicas.
+  const isRight = await proof.counted(async () => {
+    const spend = await proof.check(challenge)
+    if (!spend) return false
+    verified = await withLockedCaller(deps, caller, async (trx, { user, session }) => {
+      const current = await requireFactor(trx, user, factor.id)
+      requireMayProve(deps, user, session, current)
+      await spendNonce(trx, user.id, freshness)
+      if (!(await spend(trx))) return undefined
+      if (!(await takeChallenge(trx, challenge.id, deps.now()))) throw addressMismatch()
+      return complete(deps, trx, log, { user, session, factor: current, challenge, given })
+    })
+    return verified !== undefined
+  })
+  if (!isRight || !verified) {
+    const refusal = apiError('mfa_verification_failed', { message: proof.refusal })
+    await recordRefusal(deps, log, { method: factor.factor_type, actor: caller.user }, refusal)
+    throw refusal
+  }
+  const { recoveryCodes } = verified
+  return {
+    ...(await answerSession(deps, verified.user, verified.session)),
+    ...(recoveryCodes ? { recovery_codes: recoveryCodes } : {}),
+  }
+}
+
+async function requireOpenChallenge(
+  { db, now }: Deps,
+  factor: Factor,
+  { challengeId = '', ip }: Verification,
+): Promise<Challenge> {
+  const challenge = UUID.test(challengeId) ? await findChallenge(db, factor.id, challengeId, ip) : undefined
+  if (!challenge) {
+    throw apiError('mfa_factor_not_found', {
+      status: 422,
+      message: 'MFA factor with the provided challenge ID not found',
+    })
+  }
+  if (challenge.verified_at || !challenge.is_from_here) throw addressMismatch()
+  if (challenge.expires_at > now()) return challenge
+  await deleteChallenge(db, challenge.id)
+  throw apiError('mfa_challenge_expired', {
+    message: `MFA challenge ${challenge.id} has expired, verify against another challenge or create a new challenge.`,
+  })
+}
+
+const addressMismatch = () => apiError('mfa_ip_address_mismatch')
+
+/** All that follows from a proof, in its transaction. */
+async function complete(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  done: {
+    user: LiveCaller['user']
+    session: { id: string }
+    factor: Factor
+    challenge: Challenge
+    given: Verification
+  },
+) {
+  const { user, session, factor, challenge, given } = done
+  const { acceptLanguage } = given
+  const isFirst = factor.status === 'unverified'
+  if (isFirst) {
+    // Again: several may have been begun while there was room for one.
+    requireRoomToProve(deps.config.mfa, user.factors ?? [])
+    await changeFactor(trx, factor, { status: 'verified' }, deps.now())
+    // Whoever asked for another address before had not proven as much as is needed from now on.
+    await endTokens(trx, user.id, 'changes', deps.now())
+    const details = { FactorType: factor.factor_type }
+    await notify(deps, trx, user, 'mfa_factor_enrolled_notification', details, { acceptLanguage })
+  }
+  await deleteUnverified(trx, user.id, factor.factor_type)
+  const traits = { factor_id: factor.id, factor_type: factor.factor_type, challenge_id: challenge.id }
+  await audit(deps, trx, log, { action: 'verification_attempted', actor: user, traits })
+  const recoveryCodes = isFirst ? await giveFirstRecoveryCodes(deps, trx, user) : undefined
+  const ids = { userId: user.id, sessionId: session.id, factorId: factor.id }
+  const raised = await raise(deps, trx, ids, SECOND_METHODS[factor.factor_type])
+  return { ...raised, recoveryCodes }
+}

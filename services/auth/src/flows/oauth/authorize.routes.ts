@@ -1,0 +1,89 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
+import { findUserIdByLinkHash } from '../../core/one-time-tokens/one-time-tokens.store.ts'
+import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { bindBrowser } from '../../http/attempt-cookie.ts'
+import { requestAudience } from '../../http/authenticate.ts'
+import { redirectTarget } from '../../http/redirect-target.ts'
+import { errorResponses, pkceFields, Redirect } from '../../http/shapes.ts'
+import { addressToBegin, beginSignIn, type SignInOrder } from './begin-sign-in.ts'
+
+/** Whatever else is in the query goes on to the provider: `prompt`, `login_hint`, `access_type` and the like. */
+export const AuthorizeQuery = Type.Object(
+  {
+    provider: Type.Optional(Type.String({ description: 'Name of the provider.', ...inDocument({ required: true }) })),
+    scopes: Type.Optional(Type.String({ description: 'Asked for beside the usual ones.' })),
+    redirect_to: Type.Optional(Type.String()),
+    ...pkceFields,
+    invite_token: Type.Optional(Type.String({ description: 'Token of the link an invited user got.' })),
+    skip_http_redirect: Type.Optional(Type.String(inDocument({ type: 'boolean' }))),
+  },
+  { additionalProperties: Type.String({ maxLength: 2048 }), maxProperties: 50 },
+)
+
+/** What is ours, and what would make another request of the one to the provider. */
+const NOT_PASSED_ON = new Set([
+  ...['provider', 'scopes', 'redirect_to', 'invite_token', 'skip_http_redirect'],
+  ...['client_id', 'client_secret', 'redirect_uri', 'response_type', 'response_mode', 'state', 'scope'],
+  ...['code_challenge', 'code_challenge_method', 'code_verifier', 'request', 'request_uri'],
+])
+
+/** GET /authorize: sends the browser to the provider. */
+export const authorizeRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: 'GET',
+    url: '/authorize',
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'beginExternalSignIn',
+      tags: ['external sign-in'],
+      summary: 'Sends the browser to a provider, which sends it back to /callback',
+      querystring: AuthorizeQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      response: { 302: Redirect, ...errorResponses(400, 404, 429) },
+    },
+    handler: async (request, reply) => {
+      await deps.limits.byAddress(request, 'authorize')
+      const order = readOrder(deps, request)
+      const { invite_token: inviteToken } = request.query
+      const inviteTokenHash = inviteToken ? hashLinkToken(inviteToken) : null
+      if (inviteTokenHash && !(await findUserIdByLinkHash(deps.db, inviteTokenHash, ['confirmation']))) {
+        throw apiError('user_not_found', { status: 404, message: 'User identified by token not found' })
+      }
+      const whole = { ...order, inviteTokenHash, linking: null }
+      if (!isWhereProviderAnswers(deps, request, order.provider))
+        return reply.redirect(addressToBegin(deps, whole), 302)
+      const begun = await beginSignIn(deps, whole, { countRequest: () => deps.limits.providerAsked(request) })
+      bindBrowser(request, reply, deps.attemptKey, begun)
+      return reply.redirect(begun.url, 302)
+    },
+  })
+}
+
+/** What GET /authorize and GET /user/identities/authorize have in common. */
+export function readOrder(
+  { config }: Pick<Deps, 'config'>,
+  request: FastifyRequest,
+): Omit<SignInOrder, 'inviteTokenHash' | 'linking'> {
+  const query = request.query as Record<string, string>
+  return {
+    provider: query.provider ?? '',
+    scopes: query.scopes ?? '',
+    parameters: Object.fromEntries(Object.entries(query).filter(([name]) => !NOT_PASSED_ON.has(name))),
+    redirectTo: redirectTarget(request, { siteUrl: config.siteUrl, allowList: config.redirectAllowList }),
+    audience: requestAudience(request, config.jwt),
+    pkce: parsePkce(query),
+  }
+}
+
+/** Whether a cookie set by the answer to this request comes back with the provider's answer. */
+function isWhereProviderAnswers({ providers }: Pick<Deps, 'providers'>, request: FastifyRequest, name: string) {
+  const { redirectUri } = providers.find(name).settings
+  const [forwarded = ''] = String(request.headers['x-forwarded-host'] ?? '').split(',', 1)
+  return URL.parse(`http://${forwarded.trim() || request.host}`)?.hostname === new URL(redirectUri).hostname
+}

@@ -1,0 +1,229 @@
+// Where providers send the browser back to. The one rule: whatever happens, the browser ends at the application, with a
+// session, a code or an error; until the attempt is known that is the site itself (contract/auth-external.md 2.3).
+
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { answerTimeoutBy, isPastDeadline } from '@services/common/deadline'
+import { inDocument } from '@services/common/documented'
+import { explainFailure } from '@services/common/error-handler'
+import { unseal } from '@services/common/sealed'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { primaryEmail } from '../../adapters/providers/clean-account.ts'
+import type { SignInSecrets } from '../../adapters/providers/sign-in-client.ts'
+import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
+import type { Linking } from '../../core/identities/link-identity.ts'
+import { withQuery } from '../../core/redirects/redirect-url.ts'
+import { UUID } from '../../db/uuid.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { bindBrowser, isBound, unbindBrowser } from '../../http/attempt-cookie.ts'
+import { BUTTON_PAGE_CSP } from '../../http/button-page.ts'
+import { clientOf } from '../../http/client.ts'
+import { errorAnswers } from '../../http/error-bodies.ts'
+import { acceptLanguageOf, mailContextOf } from '../../http/mail-context.ts'
+import { isProven, provePage } from '../../http/page-cookie.ts'
+import { isPrefetch } from '../../http/prefetch.ts'
+import { errorResponses, HtmlPage, Redirect } from '../../http/shapes.ts'
+import { type AddressToBegin, beginSignIn, isReachedByTls, readAddressToBegin } from './begin-sign-in.ts'
+import { errorParameters, failedRedirect, signedInRedirect, tokensForAddress } from './callback-redirect.ts'
+import { finishSignIn } from './finish-sign-in.ts'
+import { type FlowState, takeFlowState } from './flow-states.store.ts'
+import { linkingPage } from './linking-page.ts'
+
+/** Apple posts the user's name beside the code; nothing a provider sends is longer. */
+const MAX_FORM_BYTES = 64 * 1024
+
+/** Of what a provider, or whoever has its state, says; it is repeated twice in an address. */
+const MAX_TOLD = 500
+
+const CallbackQuery = Type.Object(
+  {
+    state: Type.Optional(Type.String()),
+    code: Type.Optional(Type.String()),
+    error: Type.Optional(Type.String()),
+    error_description: Type.Optional(Type.String()),
+    begin: Type.Optional(
+      Type.String({
+        description:
+          'Not from a provider: begins what was asked for elsewhere, and sends the browser there. Linking shows a page first, whose button posts `begin` and `page`.',
+      }),
+    ),
+    page: Type.Optional(Type.String({ description: 'Proof that the browser was shown that page.' })),
+  },
+  { additionalProperties: Type.String() },
+)
+const CallbackForm = Type.Object(CallbackQuery.properties, {
+  additionalProperties: Type.String(),
+  ...inDocument({ required: false }),
+})
+
+export const callbackRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config } = deps
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: MAX_FORM_BYTES },
+    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
+  )
+
+  async function arrive(request: FastifyRequest, reply: FastifyReply, callback: Record<string, string>) {
+    reply.header('referrer-policy', 'no-referrer')
+    let target: string | undefined
+    const failed = (error: unknown) => {
+      const parameters = errorParameters(explainFailure(error, request, errorAnswers))
+      return target
+        ? { location: failedRedirect(target, parameters), status: 302 }
+        : { location: withQuery(config.siteUrl, parameters), status: 303 }
+    }
+    const redirect = ({ location, status }: { location: string; status: number }) => reply.redirect(location, status)
+    answerTimeoutBy((timeout) => redirect(failed(timeout)))
+    try {
+      if (request.validationError) throw apiError('bad_oauth_callback', { message: 'OAuth callback is malformed' })
+      if (callback.begin !== undefined) {
+        const attempt = readAddressToBegin(deps, callback.begin)
+        target = targetOf(attempt.order)
+        await deps.limits.byAddress(request, 'authorize')
+        const { linking } = attempt.order
+        if (linking && request.method === 'GET') return await askBeforeLinking(request, reply, attempt, linking)
+        if (linking && !isButtonPressed(request, attempt, callback.page)) throw begunElsewhere()
+        const countRequest = () => deps.limits.providerAsked(request)
+        const begun = await beginSignIn(deps, attempt.order, { id: attempt.id, countRequest })
+        if (isPastDeadline()) return reply
+        bindBrowser(request, reply, deps.attemptKey, begun)
+        return redirect({ location: begun.url, status: 302 })
+      }
+      await deps.limits.byAddress(request, 'callback')
+      const state = await takeState(request, callback.state)
+      target = targetOf(state)
+      unbindBrowser(request, reply, state.id)
+      const answer = { location: await redeem(request, state, callback), status: 302 }
+      return isPastDeadline() ? reply : redirect(answer)
+    } catch (error) {
+      return isPastDeadline() ? reply : redirect(failed(error))
+    }
+  }
+
+  async function askBeforeLinking(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { id, order, begin }: AddressToBegin,
+    { userId }: Linking,
+  ) {
+    const { name } = deps.providers.find(order.provider)
+    const shown = { id, isSecure: isReachedByTls(deps, order.provider) }
+    const { stateLifetimeSeconds: lifetimeSeconds } = config.external
+    const { attemptKey: key, random } = deps
+    const proof = provePage(request, reply, { ...shown, key, lifetimeSeconds, random })
+    const fields = { begin, page: proof }
+    const page = await linkingPage(deps, { provider: name, userId, fields, acceptLanguage: acceptLanguageOf(request) })
+    if (isPastDeadline()) return reply
+    return reply.header('content-security-policy', BUTTON_PAGE_CSP).type('text/html; charset=utf-8').send(page)
+  }
+
+  /** The proof comes along with no form of others, and `Sec-Fetch-Site` tells apart other hosts of this site. */
+  const isButtonPressed = (request: FastifyRequest, { id, order }: AddressToBegin, proof = '') =>
+    ['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined) &&
+    isProven(request, deps.attemptKey, { id, isSecure: isReachedByTls(deps, order.provider) }, proof)
+
+  async function takeState(request: FastifyRequest, id: string | undefined): Promise<FlowState> {
+    if (!id) throw apiError('bad_oauth_callback')
+    if (!UUID.test(id)) throw apiError('bad_oauth_state', { message: 'OAuth state parameter is invalid' })
+    const isSameBrowser = isBound(request, deps.attemptKey, id)
+    const state = await takeFlowState(deps.db, id, { isSameBrowser }, deps.now())
+    if (state?.refusal === 'elsewhere') throw begunElsewhere()
+    if (state?.refusal === 'expired') throw apiError('bad_oauth_state', { message: 'OAuth state has expired' })
+    if (state?.refusal === 'used' && state.pkce) throw apiError('flow_state_already_used')
+    if (!state || state.refusal) throw apiError('bad_oauth_state')
+    return state
+  }
+
+  async function redeem(request: FastifyRequest, state: FlowState, callback: Record<string, string>): Promise<string> {
+    const target = targetOf(state)
+    if (callback.error) {
+      const error = callback.error.slice(0, MAX_TOLD)
+      const description = callback.error_description?.slice(0, MAX_TOLD)
+      return failedRedirect(target, { error, ...(description && { error_description: description }) })
+    }
+    const attempt = { method: state.provider, typed: '' }
+    return recordSignIn(deps, request.log, attempt, async () => {
+      const provider = findProvider(state.provider)
+      const secrets = unsealSecrets(state)
+      const signedIn = await provider.client.finish(callback, secrets, deps.now())
+      attempt.typed = primaryEmail(signedIn.account)?.email ?? ''
+      const finished = await finishSignIn(deps, request.log, {
+        state,
+        provider,
+        signedIn,
+        client: clientOf(request, config),
+        context: { ...mailContextOf(request, config), redirectTo: state.redirectTo },
+      })
+      if ('authCode' in finished) return withQuery(target, { code: finished.authCode })
+      const tokens = tokensForAddress(signedIn)
+      if (!tokens.provider_token || (signedIn.refreshToken && !tokens.provider_refresh_token)) {
+        const facts = { provider: provider.name, accessTokenLength: signedIn.accessToken.length }
+        request.log.warn(facts, "a provider's token is too long for an address and left out; PKCE gives it")
+      }
+      return signedInRedirect(target, finished.session, { provider: provider.name, tokens })
+    })
+  }
+
+  function unsealSecrets({ sealed }: FlowState): SignInSecrets {
+    try {
+      return unseal(deps.storageKey, sealed)
+    } catch (cause) {
+      throw apiError('bad_oauth_state', { cause: new Error('sealed under another AUTH_ENCRYPTION_KEY', { cause }) })
+    }
+  }
+
+  /** It may have been switched off while the browser was there. */
+  function findProvider(name: string) {
+    try {
+      return deps.providers.find(name)
+    } catch (cause) {
+      throw apiError('oauth_provider_not_supported', { message: (cause as Error).message })
+    }
+  }
+
+  const targetOf = ({ redirectTo }: { redirectTo: string }) => config.external.redirectUrl ?? redirectTo
+
+  app.route({
+    method: 'GET',
+    url: '/callback',
+    // The browser is sent on even then.
+    attachValidation: true,
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'finishExternalSignIn',
+      tags: ['external sign-in'],
+      summary: 'Where a provider sends the browser back to',
+      querystring: CallbackQuery,
+      response: { 200: HtmlPage, 204: Type.Null(), 302: Redirect, 303: Redirect, ...errorResponses(400) },
+    },
+    handler: async (request, reply) => {
+      if (isPrefetch(request)) return reply.code(204).send(null)
+      return arrive(request, reply, request.query as Record<string, string>)
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: '/callback',
+    // The browser is sent on even then.
+    attachValidation: true,
+    schema: {
+      operationId: 'finishExternalSignInByForm',
+      tags: ['external sign-in'],
+      summary: 'The same for providers that answer by a form',
+      consumes: ['application/x-www-form-urlencoded'],
+      body: CallbackForm,
+      response: { 302: Redirect, 303: Redirect, ...errorResponses(400, 413) },
+    },
+    handler: (request, reply) => arrive(request, reply, request.body as Record<string, string>),
+  })
+}
+
+/** The cause is for the operator whose proxy takes cookies away; the attempt stays good for the browser that has it. */
+const begunElsewhere = () =>
+  apiError('bad_oauth_state', {
+    message: 'This sign-in was begun in another browser',
+    cause: new Error('the browser brought no cookie of this attempt'),
+  })

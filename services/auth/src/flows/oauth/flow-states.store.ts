@@ -1,0 +1,90 @@
+import { deleteBatch } from '@services/common/database'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Linking } from '../../core/identities/link-identity.ts'
+import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
+import type { DB, FlowStatesTable } from '../../db/tables.ts'
+
+export interface FlowState {
+  /** The `state` the provider is given and gives back. */
+  id: string
+  provider: string
+  redirectTo: string
+  audience: string
+  pkce: Pkce | undefined
+  inviteTokenHash: Buffer | null
+  linking: Linking | null
+  sealed: string
+}
+
+/** Notes an attempt, bound to the browser that is given its cookie. False where one of this id was begun before. */
+export async function insertFlowState(db: Kysely<DB>, state: FlowState, now: Date, expiresAt: Date): Promise<boolean> {
+  const inserted = await db
+    .insertInto('flow_states')
+    .values({
+      id: state.id,
+      provider: state.provider,
+      redirect_to: state.redirectTo,
+      aud: state.audience,
+      code_challenge: state.pkce?.challenge ?? null,
+      code_challenge_method: state.pkce?.method ?? null,
+      invite_token_hash: state.inviteTokenHash,
+      linking_user_id: state.linking?.userId ?? null,
+      linking_session_id: state.linking?.sessionId ?? null,
+      browser_bound: true,
+      sealed: state.sealed,
+      expires_at: expiresAt,
+      created_at: now,
+    })
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/**
+ * Uses an attempt up: of callbacks at once one gets it, and none of another browser. The row tells the others why: it was
+ * used before, has expired or is another browser's; undefined where there was none.
+ */
+export async function takeFlowState(
+  db: Kysely<DB>,
+  id: string,
+  { isSameBrowser }: { isSameBrowser: boolean },
+  now: Date,
+) {
+  const taken = await db
+    .updateTable('flow_states')
+    .set({ used_at: now })
+    .where('id', '=', id)
+    .where('used_at', 'is', null)
+    .$if(!isSameBrowser, (query) => query.where('browser_bound', '=', false))
+    .returningAll()
+    .executeTakeFirst()
+  if (taken) return { ...fromRow(taken), refusal: taken.expires_at <= now ? ('expired' as const) : undefined }
+  const refused = await db.selectFrom('flow_states').selectAll().where('id', '=', id).executeTakeFirst()
+  const isElsewhere = refused?.browser_bound && !isSameBrowser
+  return refused && { ...fromRow(refused), refusal: isElsewhere ? ('elsewhere' as const) : ('used' as const) }
+}
+
+const fromRow = (row: Selectable<FlowStatesTable>): FlowState => ({
+  id: row.id,
+  provider: row.provider,
+  redirectTo: row.redirect_to,
+  audience: row.aud,
+  pkce:
+    row.code_challenge && row.code_challenge_method
+      ? { challenge: row.code_challenge, method: row.code_challenge_method }
+      : undefined,
+  inviteTokenHash: row.invite_token_hash,
+  linking: row.linking_user_id ? { userId: row.linking_user_id, sessionId: row.linking_session_id } : null,
+  sealed: row.sealed,
+})
+
+/** Housekeeping. */
+export const deleteExpiredFlowStates = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+  deleteBatch(db, 'flow_states', sql`expires_at < ${before}`, limit)
+
+/** Reports whether an attempt of this id was begun. */
+export async function isBegun(db: Kysely<DB>, id: string): Promise<boolean> {
+  const found = await db.selectFrom('flow_states').select('id').where('id', '=', id).executeTakeFirst()
+  return found !== undefined
+}

@@ -1,0 +1,105 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { ActName } from '../../core/freshness/acts.ts'
+import { requireFresh, requireSecondFactor, spendNonce } from '../../core/freshness/require-fresh.ts'
+import { unlinkIdentity } from '../../core/identities/unlink-identity.ts'
+import { deleteAuthCodes } from '../../core/one-time-tokens/auth-codes.store.ts'
+import { endSessionsOfIdentity } from '../../core/sessions/end-sessions.store.ts'
+import { withLockedCaller } from '../../core/sessions/locked-caller.ts'
+import { UUID } from '../../db/uuid.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { callerOf, requireLiveSession } from '../../http/authenticate.ts'
+import { givenProof, ProofBody } from '../../http/given-proof.ts'
+import { acceptLanguageOf } from '../../http/mail-context.ts'
+import { Empty, errorResponses, Redirect } from '../../http/shapes.ts'
+import { AuthorizeQuery, readOrder } from './authorize.routes.ts'
+import { addressToBegin } from './begin-sign-in.ts'
+
+const security = [{ user: [] }]
+const LINKING: ActName[] = ['linking an identity']
+const UNLINKING: ActName[] = ['unlinking an identity']
+
+/** Linking accounts at providers to one's own, and taking them off; in the scope of requireUser. */
+export const ownIdentitiesRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  // Before everything else that can be wrong with the request, but after who asks.
+  app.addHook('preValidation', async () => {
+    if (!deps.config.external.manualLinking) throw apiError('manual_linking_disabled')
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/user/identities/authorize',
+    schema: {
+      operationId: 'beginLinkingIdentity',
+      tags: ['external sign-in'],
+      summary: 'Sends the browser to a provider, whose account becomes one more of the user',
+      security,
+      querystring: AuthorizeQuery,
+      requestHeaders: ['X-JWT-AUD'],
+      response: {
+        200: Type.Object({
+          url: Type.String({
+            description:
+              "With skip_http_redirect=true. A page for the user's browser, whose button goes to the provider.",
+          }),
+        }),
+        302: Redirect,
+        ...errorResponses(400, 401, 403, 404, 429),
+      },
+    },
+    handler: async (request, reply) => {
+      const caller = requireLiveSession(request)
+      const { user, session } = caller
+      requireSecondFactor(deps.config, LINKING, user, session)
+      // A browser is sent here by its address alone, in which a password must not stand.
+      await requireFresh(deps, caller, LINKING, givenProof(request, deps.config, null))
+      await deps.limits.byAddress(request, 'authorize')
+      const linking = { userId: user.id, sessionId: session.id }
+      const order = { ...readOrder(deps, request), audience: user.aud, inviteTokenHash: null, linking }
+      // No navigation sends a token along: this is a script, whose browser has to come by itself to be bound.
+      const url = addressToBegin(deps, order)
+      if (request.query.skip_http_redirect === 'true') return { url }
+      return reply.redirect(url, 302)
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: '/user/identities/:identity_id',
+    schema: {
+      operationId: 'unlinkIdentity',
+      tags: ['external sign-in'],
+      summary: 'Takes an identity off the user',
+      security,
+      params: Type.Object({ identity_id: Type.String() }),
+      body: ProofBody,
+      requestHeaders: ['X-JWT-AUD'],
+      response: { 200: Empty, ...errorResponses(400, 401, 403, 404, 413, 422, 429) },
+    },
+    handler: async (request) => {
+      const { identity_id: identityId } = request.params
+      if (!UUID.test(identityId)) {
+        throw apiError('validation_failed', { status: 404, message: 'identity_id must be an UUID' })
+      }
+      const { user, audience } = callerOf(request)
+      const wanted = request.headers['x-jwt-aud'] || audience
+      if (wanted !== audience) throw apiError('unexpected_audience')
+      const caller = requireLiveSession(request)
+      requireSecondFactor(deps.config, UNLINKING, user, caller.session)
+      const freshness = await requireFresh(deps, caller, UNLINKING, givenProof(request, deps.config, request.body))
+      const order = { userId: user.id, identityId, acceptLanguage: acceptLanguageOf(request) }
+      await withLockedCaller(deps, caller, async (trx, now) => {
+        // Once more: the password may have taken its time, and the session been raised or ended meanwhile.
+        requireSecondFactor(deps.config, UNLINKING, now.user, now.session)
+        const identity = now.user.identities.find(({ id }) => id === identityId.toLowerCase())
+        await unlinkIdentity(deps, trx, request.log, order)
+        await spendNonce(trx, user.id, freshness)
+        if (!identity) return
+        await endSessionsOfIdentity(trx, { userId: user.id, identity, exceptId: caller.session.id })
+        await deleteAuthCodes(trx, user.id)
+      })
+      return {}
+    },
+  })
+}

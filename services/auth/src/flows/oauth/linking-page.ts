@@ -1,0 +1,45 @@
+import { ENGLISH } from '../../adapters/mail/built-in/words.en.ts'
+import { WORDS } from '../../adapters/mail/built-in/words.ts'
+import { pickLocale } from '../../adapters/mail/locale.ts'
+import { provenUser } from '../../core/users/proven-addresses.ts'
+import { findUserById } from '../../core/users/users.store.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { buttonPage } from '../../http/button-page.ts'
+
+interface LinkingRequest {
+  provider: string
+  userId: string
+  /** What the button posts. */
+  fields: { begin: string; page: string }
+  acceptLanguage: string | undefined
+}
+
+/**
+ * Returns the page before an account at a provider is linked. The script that asks for the linking cannot be recognised by a cookie
+ * here, so the address may have come from a stranger: it links nothing until its reader has seen whose account gets the identity.
+ */
+export async function linkingPage(
+  deps: Deps,
+  { provider, userId, fields, acceptLanguage }: LinkingRequest,
+): Promise<string> {
+  const found = await findUserById(deps.db, userId)
+  if (!found) throw apiError('user_not_found', { status: 422, message: 'Linking target user not found' })
+  const { mail, siteUrl } = deps.config
+  const locale = pickLocale(mail, { acceptLanguage })
+  const language = Object.hasOwn(WORDS, locale) ? locale : 'en'
+  const { linking: words } = WORDS[language] ?? ENGLISH
+  const { email, phone } = provenUser(found)
+  const address = email ?? phone
+  const account = address ? words.account.replace('{address}', () => address) : words.guest
+  const values: Record<string, string> = { provider, account, site: new URL(siteUrl).host || siteUrl }
+  return buttonPage({
+    language,
+    heading: words.heading,
+    // In one pass: an address may hold braces.
+    text: words.text.replaceAll(/\{(\w+)\}/g, (hole, name: string) => values[name] ?? hole),
+    button: words.button,
+    action: '?',
+    fields,
+  })
+}

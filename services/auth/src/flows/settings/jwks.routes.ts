@@ -1,0 +1,77 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { SigningKeys } from '../../core/keys/signing-keys.ts'
+import { errorResponses } from '../../http/shapes.ts'
+
+/** Verifiers may keep the set this long; a new key must be published at least as long before it signs. */
+const CACHE_SECONDS = 600
+
+interface JwksOptions {
+  keys: SigningKeys
+  config: { jwt: { issuer: string }; server: { externalUrl: string } }
+}
+
+const OpenidConfiguration = Type.Object(
+  {
+    issuer: Type.String({ description: '`iss` of access tokens.' }),
+    jwks_uri: Type.String(),
+    id_token_signing_alg_values_supported: Type.Array(Type.String(), {
+      description: 'Signature algorithms of tokens.',
+    }),
+    subject_types_supported: Type.Array(Type.String()),
+    claims_supported: Type.Array(Type.String()),
+  },
+  { title: 'OpenidConfiguration' },
+)
+
+export const jwksRoutes: FastifyPluginAsyncTypebox<JwksOptions> = async (app, { keys, config }) => {
+  app.addHook('onSend', async (_request, reply) => {
+    if (reply.statusCode === 200) reply.header('cache-control', `public, max-age=${CACHE_SECONDS}`)
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/.well-known/jwks.json',
+    schema: {
+      operationId: 'getJwks',
+      tags: ['service'],
+      summary: 'Public keys that access tokens are verified with; empty while only a shared secret is configured',
+      response: {
+        200: Type.Object({ keys: Type.Array(Type.Object({}, { additionalProperties: true })) }),
+        ...errorResponses(),
+      },
+    },
+    handler: async () => ({ keys: keys.publicJwks }),
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/.well-known/openid-configuration',
+    schema: {
+      operationId: 'getOpenidConfiguration',
+      tags: ['service'],
+      summary: 'Where verifiers of access tokens find issuer and keys (OpenID Connect Discovery)',
+      response: { 200: OpenidConfiguration, ...errorResponses() },
+    },
+    handler: async () => openidConfiguration(keys, config),
+  })
+}
+
+/**
+ * What is true of this service and enough for verifiers, which need `issuer` and `jwks_uri`: it signs users in for their own
+ * application and is no authorization server, so it names no endpoint of one. The keys are under the external URL, where
+ * the service is, not under the issuer, which an operator may have set to any name.
+ */
+function openidConfiguration(keys: SigningKeys, { jwt, server }: JwksOptions['config']) {
+  const published = keys.publicJwks.map(({ alg }) => String(alg))
+  return {
+    issuer: jwt.issuer,
+    jwks_uri: `${server.externalUrl}/.well-known/jwks.json`,
+    id_token_signing_alg_values_supported: [...new Set([keys.alg, ...published])],
+    subject_types_supported: ['public'],
+    claims_supported: CLAIMS,
+  }
+}
+
+/** Of access tokens, see core/sessions/access-token.ts. */
+const CLAIMS = ['iss', 'sub', 'aud', 'exp', 'iat', 'jti', 'role', 'email', 'phone', 'session_id', 'aal', 'amr']

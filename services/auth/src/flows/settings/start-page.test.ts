@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+import { expect } from 'vitest'
+import { test } from '../../../test/service.ts'
+
+const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+
+test('a browser at the base URL gets a page of three links that lead somewhere', async ({ service }) => {
+  const page = await service.app.inject({ url: '/', headers: BROWSER })
+  expect(page.statusCode).toBe(200)
+  expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
+  const links = [...page.body.matchAll(/<a href="([^"]+)"/g)].map(([, href]) => new URL(href as string))
+  expect(links.map(({ pathname }) => pathname)).toEqual(['/docs', '/settings', '/health'])
+  for (const { pathname } of links) expect((await service.app.inject(pathname)).statusCode).toBe(200)
+})
+
+test('the page runs no script, is styled by its own sheet only, and cannot be framed', async ({ service }) => {
+  const page = await service.app.inject({ url: '/', headers: BROWSER })
+  const [, css = ''] = /<style>([^<]*)<\/style>/.exec(page.body) ?? []
+  expect(page.body).not.toMatch(/<script| style=| on\w+=/)
+  expect(page.headers).toMatchObject({
+    'content-security-policy':
+      `default-src 'none'; style-src 'sha256-${createHash('sha256').update(css).digest('base64')}'; img-src data:; ` +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    vary: expect.stringContaining('accept'),
+  })
+})
+
+test.for([
+  { caller: 'curl', accept: '*/*' },
+  { caller: 'an application', accept: 'application/json' },
+  { caller: 'one that says nothing', accept: undefined },
+])('$caller at the base URL is told in JSON that nothing is there', async ({ accept }, { service }) => {
+  const answer = await service.app.inject({ url: '/', headers: accept ? { accept } : {} })
+  expect(answer.statusCode).toBe(404)
+  expect(answer.json()).toMatchObject({ code: 404, error_code: 'not_found' })
+})

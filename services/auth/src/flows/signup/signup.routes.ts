@@ -1,0 +1,85 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { parseChannel } from '../../adapters/sms/parse-channel.ts'
+import { parsePkce } from '../../core/one-time-tokens/pkce.ts'
+import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
+import { SessionShape } from '../../core/sessions/session-shape.ts'
+import { FreeForm } from '../../core/users/metadata.ts'
+import { toRegisteredBody, UserShape } from '../../core/users/user-shape.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { oneAddress, refuseBoth, requireProvider } from '../../http/address.ts'
+import { requestAudience } from '../../http/authenticate.ts'
+import { captchaFields } from '../../http/captcha.ts'
+import { clientOf, networkOf } from '../../http/client.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+import { ChannelField, errorResponses, Field, pkceFields, RedirectQuery } from '../../http/shapes.ts'
+import { signUp } from './signup.ts'
+import { signUpAnonymously } from './signup-anonymously.ts'
+
+const SignupBody = Type.Object({
+  email: Type.Optional(Field),
+  phone: Type.Optional(Field),
+  password: Type.Optional(Field),
+  data: Type.Optional(FreeForm),
+  channel: Type.Optional(ChannelField),
+  ...pkceFields,
+  ...captchaFields,
+})
+
+export const signupRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+  app.route({
+    method: 'POST',
+    url: '/signup',
+    schema: {
+      operationId: 'signUp',
+      tags: ['sign-up'],
+      summary: 'Registers a user by e-mail or phone and password; without an address, anonymously',
+      querystring: RedirectQuery,
+      body: SignupBody,
+      requestHeaders: ['X-JWT-AUD'],
+      response: {
+        200: Type.Union([SessionShape, UserShape]),
+        ...errorResponses(400, 413, 422, 429),
+      },
+    },
+    // Two shapes under one status: serialised as built, because a union would be matched against both at run time.
+    serializerCompiler: () => JSON.stringify,
+    handler: async (request) => {
+      await deps.captcha.check(request)
+      const { email = '', phone = '', password = '', data = {} } = request.body
+      const audience = requestAudience(request, config.jwt)
+      const client = clientOf(request, config)
+      if (email === '' && phone === '') {
+        if (!config.signup.anonymous) throw apiError('anonymous_provider_disabled')
+        await limits.byAddress(request, 'anonymous')
+        return signUpAnonymously(deps, { data, audience, client })
+      }
+      await limits.byAddress(request, 'signup')
+      if (config.signup.disabled) throw apiError('signup_disabled')
+      await requireStrongPassword(deps, password, email)
+      refuseBoth({ email, phone })
+      const channel = parseChannel(config.sms, phone === '' ? '' : request.body.channel)
+      if (phone !== '' && request.body.code_challenge) {
+        throw apiError('validation_failed', { message: 'PKCE not supported for phone signups' })
+      }
+      const pkce = parsePkce(request.body)
+      requireProvider(config, email === '' ? 'phone' : 'email')
+      const address = oneAddress({ email, phone })
+      const context = mailContextOf(request, config)
+      const result = await signUp(deps, request.log, {
+        address,
+        password,
+        data,
+        audience,
+        client,
+        context,
+        pkce,
+        network: networkOf(request, config),
+        smsChannel: channel,
+      })
+      return 'session' in result ? result.session : toRegisteredBody(result.user)
+    },
+  })
+}

@@ -1,0 +1,113 @@
+// Signing up by e-mail or phone and password. The one rule: the answer never tells whether an account existed; the only
+// exception is autoconfirm, where the specification wants an error. Confirmation: ../verify/.
+import { createHmac, type KeyObject } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import type { SmsChannel } from '../../adapters/sms/gateway.ts'
+import { type AuditLog, audit } from '../../core/audit/audit.ts'
+import {
+  type Account,
+  confirmed,
+  insertAccount,
+  newAccount,
+  refuseVanishedAccount,
+  withClaim,
+} from '../../core/identities/new-account.ts'
+import type { Pkce } from '../../core/one-time-tokens/pkce.ts'
+import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import { type Client, startSession } from '../../core/sessions/start-session.ts'
+import type { Address } from '../../core/users/address.ts'
+import { claimOf, noteClaim } from '../../core/users/claims.ts'
+import { requireModestMetadata } from '../../core/users/metadata.ts'
+import { findUserById, type LockedAccount, lockAndReadUser, type User } from '../../core/users/users.store.ts'
+import { sendConfirmation } from '../../core/verification-messages/confirmation.ts'
+import type { MailContext } from '../../core/verification-messages/link-mail.ts'
+import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
+import { gapKeyOf, withinGaps } from '../../core/verification-messages/send-gap.ts'
+import type { DB, Metadata } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { countSignUp } from '../../metrics.ts'
+
+export interface SignupInput {
+  address: Address
+  password: string
+  data: Metadata
+  audience: string
+  client: Client
+  context: MailContext
+  /** Network of the client, see ../http/client.ts. */
+  network: string
+  pkce?: Pkce | undefined
+  smsChannel?: SmsChannel | undefined
+}
+
+export type SignupResult = { session: SessionBody } | { user: User }
+
+/** The caller has checked that sign-ups are open, that the provider is on and that the password is strong. */
+export async function signUp(deps: Deps, log: AuditLog, input: SignupInput): Promise<SignupResult> {
+  requireModestMetadata(input.data)
+  // Hashed whether or not the account exists: the time would tell otherwise.
+  const passwordHash = await deps.passwords.hash(input.password, saltOf(deps.codeKey, input))
+  const account = newAccount(deps, input, passwordHash)
+  const { mail, sms } = deps.config
+  const autoconfirm = input.address.channel === 'email' ? mail.autoconfirm : sms.autoconfirm
+  return autoconfirm
+    ? signUpConfirmed(deps, log, confirmed(account), input)
+    : signUpUnconfirmed(deps, log, account, input)
+}
+
+async function signUpConfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
+  const { user: actor } = account
+  const traits = { provider: input.address.channel }
+  const session = await deps.db.transaction().execute(async (trx) => {
+    if ((await insertAccount(deps, trx, account)) !== actor.id) {
+      await audit(deps, trx, log, { action: 'user_repeated_signup', actor, traits })
+      return undefined
+    }
+    await audit(deps, trx, log, { action: 'user_signedup', actor, traits })
+    await audit(deps, trx, log, { action: 'login', actor, traits })
+    const created = (await findUserById(trx, actor.id)) as User
+    return startSession(deps, trx, created, 'password', input.client)
+  })
+  if (!session) throw apiError('user_already_exists')
+  countSignUp('password')
+  return { session }
+}
+
+async function signUpUnconfirmed(deps: Deps, log: AuditLog, account: Account, input: SignupInput) {
+  const { user, address } = account
+  const claim = claimOf(deps, { ...input, passwordHash: account.passwordHash })
+  // Before anything that may refuse: a refused request of the owner takes a stranger's password away all the same.
+  await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
+  const work = () =>
+    deps.db.transaction().execute(async (trx) => {
+      const holderId = await insertAccount(deps, trx, withClaim(account, await noteClaim(trx, claim)))
+      const holder = await lockHolder(trx, holderId)
+      const { isPending } = await sendConfirmation(deps, trx, holder, {
+        ...input,
+        isClaim: true,
+        choosesPassword: true,
+      })
+      const action = isPending ? 'user_confirmation_requested' : 'user_repeated_signup'
+      await audit(deps, trx, log, { action, actor: holder, traits: { provider: address.channel } })
+      return holderId === user.id
+    })
+  const isNew = await withinGaps(deps, [{ kind: gapKind(address), key: gapKeyOf(address, input) }], () =>
+    withMessagesCounted(deps, [address], work),
+  )
+  if (isNew) countSignUp('password')
+  // Built from the request alone: for an account that exists these ids are made up and name nothing.
+  return { user: { ...user, confirmation_sent_at: user.created_at } }
+}
+
+const gapKind = ({ channel }: Address) => (channel === 'email' ? 'confirmation' : 'sms')
+
+const lockHolder = async (trx: Transaction<DB>, id: string): Promise<LockedAccount> =>
+  (await lockAndReadUser(trx, id)) ?? refuseVanishedAccount()
+
+/** The same for each sign-up of an address, so that equal passwords have equal hashes; nobody without the key can tell it. */
+const saltOf = (codeKey: KeyObject, { address: { channel, value } }: SignupInput): Buffer =>
+  createHmac('sha256', codeKey).update(`sign-up\0${channel}\0${value}`).digest().subarray(0, SALT_BYTES)
+
+/** RFC 9106 3.1. */
+const SALT_BYTES = 16

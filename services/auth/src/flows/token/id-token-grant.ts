@@ -1,0 +1,60 @@
+import { badRequest } from '../../adapters/providers/id-token-refusal.ts'
+import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
+import { signInExternally } from '../../core/identities/external-sign-in.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import { type Client, startSession } from '../../core/sessions/start-session.ts'
+import type { MailContext } from '../../core/verification-messages/link-mail.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+
+export interface IdTokenGrantInput {
+  provider?: string | undefined
+  id_token?: string | undefined
+  access_token?: string | undefined
+  nonce?: string | undefined
+  client_id?: string | undefined
+  issuer?: string | undefined
+  /** Whose account the token's becomes one more of. */
+  linkingCaller: LiveCaller | undefined
+  audience: string
+  context: MailContext
+  client: Client
+}
+
+/**
+ * Signs in with an id_token that the application got from the provider itself, as native applications do
+ * (contract/auth-external.md 2.7). The account it names is treated like one shown at /callback.
+ */
+export async function signInWithIdToken(deps: Deps, log: AuditLog, input: IdTokenGrantInput): Promise<SessionBody> {
+  const { id_token: idToken, access_token: accessToken, nonce, linkingCaller, audience, context, client } = input
+  if (!idToken) throw badRequest('id_token required')
+  const provider = await findProvider(deps, idToken, input)
+  const account = await provider.idTokens.read({ idToken, accessToken, nonce, now: deps.now() })
+  const shown = {
+    provider,
+    account,
+    audience: linkingCaller?.user.aud ?? audience,
+    context,
+    linking: linkingCaller ? { userId: linkingCaller.user.id, sessionId: linkingCaller.session.id } : null,
+    inviteTokenHash: null,
+  }
+  return signInExternally(deps, log, shown, (trx, user, identityId) => {
+    const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: provider.name } })
+    return startSession(deps, trx, user, 'oauth', client, audited, { identityId })
+  })
+}
+
+/** By its name, before the token is looked at; or by the issuer of the token and the client it was made for. */
+async function findProvider({ providers, now }: Deps, idToken: string, input: IdTokenGrantInput) {
+  const { provider: name = '', client_id: clientId = '', issuer = '' } = input
+  if (name === '' && (clientId === '' || issuer === '')) {
+    throw badRequest('provider or client_id and issuer required')
+  }
+  const found = await providers.findByIdToken({ name, issuer, clientId, idToken, now: now() })
+  if (!found?.idTokens) {
+    const named = (name || issuer).slice(0, 100)
+    throw apiError('validation_failed', { message: `Custom OIDC provider "${named}" not allowed` })
+  }
+  return { ...found, idTokens: found.idTokens }
+}

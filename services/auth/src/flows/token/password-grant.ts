@@ -1,0 +1,73 @@
+import { ApiError } from '@services/common/errors'
+import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
+import { MAX_PASSWORD_BYTES } from '../../core/passwords/password-rules.ts'
+import { reportWeaknesses } from '../../core/passwords/require-strong-password.ts'
+import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import { type Client, startSession } from '../../core/sessions/start-session.ts'
+import type { Address } from '../../core/users/address.ts'
+import { isBanned } from '../../core/users/is-banned.ts'
+import { type FoundUser, findPasswordHash, findUserByAddress, replaceHash } from '../../core/users/users.store.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+
+export interface PasswordGrantInput {
+  address: Address
+  password: string
+  audience: string
+  client: Client
+  /** The client address a trusted proxy vouches for; misses are counted by it. */
+  clientAddress: string | undefined
+}
+
+/**
+ * Signs in by e-mail or phone and password. Unknown address, no password and wrong password cost the same time and give one
+ * answer; what else could be said of the account (banned, unconfirmed) is said only to who knows the password.
+ */
+export async function signInWithPassword(deps: Deps, log: AuditLog, input: PasswordGrantInput): Promise<SessionBody> {
+  const { channel, value } = input.address
+  const found = await findUserByAddress(deps.db, input.address, input.audience)
+  // A stored hash can only be of an accepted length, so an oversized password is hashed in a shortened form and fails.
+  const isOversized = Buffer.byteLength(input.password) > MAX_PASSWORD_BYTES
+  const storedHash = isOversized ? null : found?.password_hash
+  // By what was typed: whether two addresses are of one account is not to be told. By audience too, or a sign-up in another
+  // one would make misses be forgotten.
+  const tried = { identifier: `${input.audience}\0${value}`, address: input.clientAddress }
+  const right = await deps.limits.signInTry(tried, () =>
+    deps.passwords.verify(storedHash, input.password.slice(0, MAX_PASSWORD_BYTES)),
+  )
+  if (!found || !right) throw apiError('invalid_credentials')
+  const user = withoutHash(found)
+  const now = deps.now()
+  if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
+  if (!user[`${channel}_confirmed_at`]) throw apiError(`${channel}_not_confirmed`)
+
+  const hash = found.password_hash as string
+  const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits: { provider: channel } })
+  const start = (verifiedHash: string) =>
+    startSession(deps, deps.db, user, 'password', input.client, audited, { verifiedHash })
+  const [session, weakness] = await Promise.all([
+    start(hash).catch(async (refusal) => {
+      // Another sign-in may have replaced the hash by one of the same password.
+      const current = await findPasswordHash(deps.db, user.id)
+      if (current === hash || !(await deps.passwords.verify(current, input.password))) throw refusal
+      return start(current as string)
+    }),
+    reportWeaknesses(deps, input.password, user.email),
+  ])
+  await right.noteSignIn({ isProven: !found.isAssumed })
+  if (deps.passwords.needsRehash(hash, input.password)) await strengthenHash(deps, user.id, hash, input.password)
+  return weakness ? { ...session, weak_password: weakness } : session
+}
+
+/** Left to the next sign-in where too many hashes are waiting: this one has its session already. */
+async function strengthenHash({ db, passwords }: Deps, userId: string, hash: string, password: string): Promise<void> {
+  try {
+    await replaceHash(db, userId, hash, await passwords.hash(password))
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'over_capacity')) throw error
+  }
+}
+
+function withoutHash({ password_hash: _hash, isAssumed: _isAssumed, ...user }: FoundUser) {
+  return user
+}

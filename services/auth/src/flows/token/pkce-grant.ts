@@ -1,0 +1,75 @@
+import { unseal } from '@services/common/sealed'
+import { type AuditLog, pendingAudit } from '../../core/audit/audit.ts'
+import { findAuthCode, takeAuthCode } from '../../core/one-time-tokens/auth-codes.store.ts'
+import { hashLinkToken } from '../../core/one-time-tokens/one-time-token.ts'
+import { deleteOneTimeTokens } from '../../core/one-time-tokens/one-time-tokens.store.ts'
+import { isVerifierOf } from '../../core/one-time-tokens/pkce.ts'
+import type { ProviderTokens } from '../../core/one-time-tokens/provider-tokens.ts'
+import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import { type Client, startSession } from '../../core/sessions/start-session.ts'
+import { isBanned } from '../../core/users/is-banned.ts'
+import { findUserById, lockUser } from '../../core/users/users.store.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+
+interface Exchange {
+  authCode: string
+  codeVerifier: string
+  client: Client
+  /** The client address a trusted proxy vouches for. */
+  clientAddress: string | undefined
+}
+
+/**
+ * Exchanges the code a PKCE link redirected with, together with the verifier only the application has (RFC 7636 4.6).
+ * A wrong verifier leaves the code as it is; the right one uses it up.
+ */
+export async function exchangeAuthCode(
+  deps: Deps,
+  log: AuditLog,
+  { authCode, codeVerifier, client, clientAddress }: Exchange,
+): Promise<SessionBody> {
+  if (authCode === '' || codeVerifier === '') {
+    throw apiError('validation_failed', {
+      message: 'invalid request: both auth code and code verifier should be non-empty',
+    })
+  }
+  const codeHash = hashLinkToken(authCode)
+  const found = await findAuthCode(deps.db, codeHash)
+  if (!found) throw apiError('flow_state_not_found')
+  const now = deps.now()
+  if (found.expires_at <= now) throw apiError('flow_state_expired')
+  const pkce = { challenge: found.code_challenge, method: found.code_challenge_method }
+  if (!isVerifierOf(pkce, codeVerifier)) throw apiError('bad_code_verifier')
+  let proven: string | undefined
+  const signedIn = await deps.db.transaction().execute(async (trx) => {
+    // The user first, as everywhere: a change of password deletes codes while it holds the user.
+    const locked = await lockUser(trx, found.user_id)
+    if (!(await takeAuthCode(trx, codeHash))) throw apiError('flow_state_not_found')
+    const user = await findUserById(trx, found.user_id)
+    if (!user) throw apiError('flow_state_not_found')
+    if (isBanned(user, now)) throw apiError('user_banned', { status: 400 })
+    const tokens = found.provider_tokens ? unsealTokens(deps, found.provider_tokens) : undefined
+    const traits = { provider_type: tokens ? tokens.provider : 'email' }
+    const audited = pendingAudit(deps, log, { action: 'login', actor: user, traits })
+    const session = await startSession(deps, trx, user, found.authentication_method, client, audited, {
+      identityId: tokens?.identityId,
+    })
+    if (tokens) return { ...session, provider_token: tokens.accessToken, provider_refresh_token: tokens.refreshToken }
+    // The link that gave the code left the others good: its asker may have been a stranger.
+    await deleteOneTimeTokens(trx, user.id, ['confirmation', 'recovery'])
+    if (user.email_confirmed_at && !locked?.email_assumed) proven = `${user.aud}\0${user.email}`
+    return session
+  })
+  if (proven) await deps.limits.noteSignIn({ identifier: proven, address: clientAddress })
+  return signedIn
+}
+
+/** Whoever signs in once more has them; a session without them would surprise the application. */
+function unsealTokens({ storageKey }: Deps, sealed: string): ProviderTokens {
+  try {
+    return unseal(storageKey, sealed)
+  } catch (cause) {
+    throw apiError('flow_state_not_found', { cause: new Error('sealed under another AUTH_ENCRYPTION_KEY', { cause }) })
+  }
+}

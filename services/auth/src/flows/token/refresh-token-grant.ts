@@ -1,0 +1,83 @@
+import { type AuditLog, audit, logAudit } from '../../core/audit/audit.ts'
+import { answerSession } from '../../core/sessions/answer-session.ts'
+import { endReusedSession } from '../../core/sessions/end-sessions.store.ts'
+import { judgeRefusal } from '../../core/sessions/refresh-rotation.ts'
+import { parseRefreshToken, type RefreshToken } from '../../core/sessions/refresh-token.ts'
+import { whyEnded } from '../../core/sessions/session-limits.ts'
+import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import { findSessionWithUser, recoverSession } from '../../core/sessions/sessions.store.ts'
+import type { Client } from '../../core/sessions/start-session.ts'
+import { endTokens } from '../../core/users/end-tokens.ts'
+import { isBanned } from '../../core/users/is-banned.ts'
+import { lockUser } from '../../core/users/users.store.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { countReuseDetected } from '../../metrics.ts'
+
+/** A session that keeps moving between refusal and look-up is under fire from elsewhere; then the caller may retry. */
+const MAX_RACES = 5
+
+/** Exchanges a refresh token for its successor; the rule is in core/sessions/refresh-rotation.ts. */
+export async function refreshSession(deps: Deps, log: AuditLog, text: string, client: Client): Promise<SessionBody> {
+  const token = parseRefreshToken(deps.refreshTokenKey, text)
+  if (text === '') throw apiError('validation_failed', { message: 'refresh_token required' })
+  if (!token) throw apiError('refresh_token_not_found')
+  for (let race = 0; race < MAX_RACES; race++) {
+    const session = await deps.rotateSession({
+      sessionId: token.sessionId,
+      counter: token.counter,
+      userAgent: client.userAgent,
+      ip: client.ip,
+      auditId: deps.config.auditInDatabase ? deps.newRowId() : null,
+    })
+    if (session) {
+      logAudit(log, { action: 'token_refreshed', actor: session.user })
+      return answerSession(deps, session.user, session)
+    }
+    await refuse(deps, log, token)
+  }
+  throw apiError('service_unavailable', { retryAfterSeconds: 1 })
+}
+
+/** Finds out why the rotation refused and throws it; returns only when the session moved in between, or was moved on. */
+async function refuse(deps: Deps, log: AuditLog, token: RefreshToken): Promise<void> {
+  const now = deps.now()
+  const session = await findSessionWithUser(deps.db, token.sessionId, deps.config.sessions)
+  if (!session) throw apiError('refresh_token_not_found')
+  if (isBanned(session, now)) throw apiError('user_banned', { status: 400 })
+  const verdict = judgeRefusal(token.counter, session.refresh_counter)
+  // A token ahead was made by a refresh that the row knows nothing of, nor when it was. The time box counts from the sign-in.
+  const seen = verdict === 'ahead' ? { ...session, refreshed_at: now } : session
+  const end = whyEnded(seen, deps.config.sessions, now)
+  if (end === 'inactive') {
+    throw apiError('session_expired', { message: 'The session has expired after inactivity, sign in again' })
+  }
+  if (end === 'replaced') {
+    throw apiError('session_expired', { message: 'The session has ended with a newer sign-in, sign in again' })
+  }
+  if (end) throw apiError('session_expired')
+  if (verdict === 'raced') return
+  const actor = { ...session, id: session.user_id }
+  const traits = { session_id: token.sessionId }
+  if (verdict === 'ahead') {
+    // The next attempt finds the token current, or one behind where a request at once was first, and judges it as any other.
+    await deps.db.transaction().execute(async (trx) => {
+      if (!(await recoverSession(trx, token.sessionId, token.counter, now))) return
+      await audit(deps, trx, log, { action: 'token_recovered', actor, traits })
+    })
+    return
+  }
+  if (deps.config.sessions.rotation) {
+    // Committed although the request fails: whoever holds the other copy of the token must lose the session too.
+    const hasEnded = await deps.db.transaction().execute(async (trx) => {
+      await lockUser(trx, session.user_id)
+      if (!(await endReusedSession(trx, deps.config.sessions, token.sessionId, token.counter))) return false
+      // Nor come back by an address of theirs that still waits for its code.
+      await endTokens(trx, session.user_id, 'changes', now)
+      await audit(deps, trx, log, { action: 'token_reuse_detected', actor, traits })
+      return true
+    })
+    if (hasEnded) countReuseDetected()
+  }
+  throw apiError('refresh_token_already_used')
+}

@@ -1,0 +1,122 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { counted } from '@services/common/instruments'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { recordSignIn } from '../../core/audit/sign-in-attempt.ts'
+import { requireFresh, requireSecondFactor } from '../../core/freshness/require-fresh.ts'
+import type { LiveCaller } from '../../core/sessions/caller.ts'
+import { SessionShape } from '../../core/sessions/session-shape.ts'
+import { normalisePhone } from '../../core/users/phone-number.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { refuseBoth, requireProvider } from '../../http/address.ts'
+import { authenticate, requestAudience } from '../../http/authenticate.ts'
+import { captchaFields } from '../../http/captcha.ts'
+import { clientOf, limitKeyOf } from '../../http/client.ts'
+import { givenProof } from '../../http/given-proof.ts'
+import { mailContextOf } from '../../http/mail-context.ts'
+import { choiceOf, errorResponses, Field } from '../../http/shapes.ts'
+import { countRefresh } from '../../metrics.ts'
+import { signInWithIdToken } from './id-token-grant.ts'
+import { signInWithPassword } from './password-grant.ts'
+import { exchangeAuthCode } from './pkce-grant.ts'
+import { refreshSession } from './refresh-token-grant.ts'
+
+const GRANTS = ['password', 'refresh_token', 'pkce', 'id_token']
+
+/** What is exchanged here was got past a captcha, or past another service's sign-in. */
+const CAPTCHA_EXEMPT = ['refresh_token', 'pkce', 'id_token']
+
+export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config, limits } = deps
+
+  async function requireLinkingCaller(request: FastifyRequest): Promise<LiveCaller> {
+    const caller = await authenticate(request, deps)
+    const { user, session } = caller
+    if (!config.external.manualLinking) throw apiError('manual_linking_disabled')
+    if (!session) throw apiError('session_not_found')
+    const linking = { ...caller, session }
+    requireSecondFactor(config, ['linking an identity'], user, session)
+    // `nonce` is the id_token's here.
+    await requireFresh(deps, linking, ['linking an identity'], givenProof(request, config, null))
+    return linking
+  }
+
+  app.route({
+    method: 'POST',
+    url: '/token',
+    schema: {
+      operationId: 'signIn',
+      tags: ['sign-in'],
+      summary: 'Signs in with a password or the id_token of a provider, or exchanges a refresh token or a code',
+      querystring: Type.Object({
+        grant_type: Type.Optional(choiceOf(GRANTS, { required: true })),
+      }),
+      body: Type.Object({
+        email: Type.Optional(Field),
+        phone: Type.Optional(Field),
+        password: Type.Optional(Field),
+        refresh_token: Type.Optional(Field),
+        auth_code: Type.Optional(Field),
+        code_verifier: Type.Optional(Field),
+        provider: Type.Optional(Field),
+        id_token: Type.Optional(Field),
+        access_token: Type.Optional(Field),
+        nonce: Type.Optional(Field),
+        client_id: Type.Optional(Field),
+        issuer: Type.Optional(Field),
+        link_identity: Type.Optional(
+          Type.Boolean({ description: 'The account of the token becomes one more of the caller.' }),
+        ),
+        ...captchaFields,
+      }),
+      requestHeaders: ['X-JWT-AUD'],
+      response: { 200: SessionShape, ...errorResponses(400, 401, 403, 404, 413, 422, 429, 502) },
+    },
+    // Before the body is looked at: clients ask with bodies of other grants.
+    preValidation: async (request) => {
+      if (!CAPTCHA_EXEMPT.includes(request.query.grant_type ?? '')) await deps.captcha.check(request)
+      // Sign-in by a wallet does not exist yet; clients know this answer as the one of a server that has it off.
+      if (request.query.grant_type === 'web3') throw apiError('web3_provider_disabled')
+      if (!GRANTS.includes(request.query.grant_type ?? '')) {
+        throw apiError('invalid_credentials', { message: 'unsupported_grant_type' })
+      }
+    },
+    handler: async (request) => {
+      const { email = '', phone = '', password = '', refresh_token: refreshToken = '' } = request.body
+      await limits.byAddress(request, 'token')
+      const client = clientOf(request, config)
+      const clientAddress = limitKeyOf(request, config)
+      if (request.query.grant_type === 'refresh_token') {
+        return counted(countRefresh, () => refreshSession(deps, request.log, refreshToken, client))
+      }
+      if (request.query.grant_type === 'pkce') {
+        const { auth_code: authCode = '', code_verifier: codeVerifier = '' } = request.body
+        return recordSignIn(deps, request.log, { method: 'pkce', typed: '' }, () =>
+          exchangeAuthCode(deps, request.log, { authCode, codeVerifier, client, clientAddress }),
+        )
+      }
+      if (request.query.grant_type === 'id_token') {
+        return recordSignIn(deps, request.log, { method: 'id_token', typed: '' }, async () =>
+          signInWithIdToken(deps, request.log, {
+            ...request.body,
+            linkingCaller: request.body.link_identity ? await requireLinkingCaller(request) : undefined,
+            audience: requestAudience(request, config.jwt),
+            context: mailContextOf(request, config),
+            client,
+          }),
+        )
+      }
+      refuseBoth({ email, phone })
+      const channel = phone === '' ? 'email' : 'phone'
+      requireProvider(config, channel, 422)
+      if (email === '' && phone === '') throw apiError('validation_failed', { message: 'missing email or phone' })
+      // Not checked, only written as it is stored: a malformed address is an unknown one.
+      const address = { channel, value: channel === 'email' ? email.toLowerCase() : normalisePhone(phone) } as const
+      const audience = requestAudience(request, config.jwt)
+      return recordSignIn(deps, request.log, { method: 'password', typed: address.value }, () =>
+        signInWithPassword(deps, request.log, { address, password, audience, client, clientAddress }),
+      )
+    },
+  })
+}

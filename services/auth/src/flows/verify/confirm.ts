@@ -1,0 +1,231 @@
+import type { Transaction } from 'kysely'
+import { type AuditAction, type AuditLog, audit } from '../../core/audit/audit.ts'
+import { endEntries } from '../../core/identities/end-entries.ts'
+import {
+  deleteProviderIdentities,
+  putProvenIdentity,
+  setIdentityEmailVerified,
+} from '../../core/identities/identities.store.ts'
+import type { TakenToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
+import { notify, notifyPhoneChange } from '../../core/outbox/notify.ts'
+import type { Address } from '../../core/users/address.ts'
+import {
+  applyEmailChange,
+  applyPhoneChange,
+  confirmAddress,
+  noteFirstConfirmation,
+  refuseTakenEmail,
+  refuseTakenPhone,
+} from '../../core/users/addresses.store.ts'
+import { hasProviderIdentity } from '../../core/users/claims.store.ts'
+import { applyClaim } from '../../core/users/claims.ts'
+import { displaceHolder } from '../../core/users/displace-holder.ts'
+import { endTokens } from '../../core/users/end-tokens.ts'
+import { isBanned } from '../../core/users/is-banned.ts'
+import { refreshProviders } from '../../core/users/metadata.store.ts'
+import { findUserById, type LockedUser, setPassword, type User } from '../../core/users/users.store.ts'
+import { needsBothAddresses } from '../../core/verification-messages/address-change.ts'
+import type { DB, Metadata, TokenPurpose } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { takeOver } from './take-over.ts'
+
+export interface Redemption {
+  user: LockedUser
+  token: TakenToken
+  /** As the caller named it. */
+  type: string
+  /** Of the password given with the confirmation. */
+  passwordHash: string | undefined
+  /** Of the request, for mails that tell of the change. */
+  acceptLanguage: string | undefined
+}
+
+interface Effect {
+  action: AuditAction
+  traits?: Metadata
+  /** Whose account the proof is for, where it is not the one the token was sent for. */
+  userId?: string
+}
+
+type Apply = (deps: Deps, trx: Transaction<DB>, redemption: Redemption, log: AuditLog) => Promise<Effect | undefined>
+
+/**
+ * What using a token changes, by its purpose. Returns the user as they are now; undefined when the other address of an
+ * e-mail change has to agree too. A token that has done its work takes all others of its user with it, and changes of
+ * address that still wait for theirs.
+ */
+export async function confirm(
+  deps: Deps,
+  trx: Transaction<DB>,
+  log: AuditLog,
+  redemption: Redemption,
+): Promise<User | undefined> {
+  const { user } = redemption
+  const effect = await (isBanned(user, deps.now()) ? leaveBanned : EFFECTS[redemption.token.purpose])(
+    deps,
+    trx,
+    redemption,
+    log,
+  )
+  if (!effect) return undefined
+  const { userId = user.id, ...event } = effect
+  await endTokens(trx, user.id, 'all', deps.now())
+  await refreshProviders(trx, userId, deps.now())
+  const confirmed = (await findUserById(trx, userId)) as User
+  await audit(deps, trx, log, { ...event, actor: confirmed })
+  return confirmed
+}
+
+/**
+ * Whether the token proves an address that waits for its proof. A ban of the account is its registrant's then, and keeps the owner
+ * of the address from nothing. One that a setting confirmed has been in use, and its user may be who asks: the ban holds, as where
+ * an admin gave the address.
+ */
+export function provesUnproven(user: LockedUser, { purpose, relates_to }: TakenToken): boolean {
+  const channel = CHANNELS[purpose]
+  if (!channel || user[channel] !== relates_to || user[`is_${channel}_vouched`]) return false
+  return !user[`${channel}_confirmed_at`]
+}
+
+/** Whose address a link or code proves that was sent to the address an account has. */
+const CHANNELS: Partial<Record<TokenPurpose, Address['channel']>> = {
+  confirmation: 'email',
+  recovery: 'email',
+  phone_confirmation: 'phone',
+}
+
+const leaveBanned: Apply = async (deps, trx, { user, token, passwordHash }, log) => {
+  const channel = CHANNELS[token.purpose]
+  if (!channel) throw apiError('user_banned')
+  const userId = await takeOver(deps, trx, log, user, { channel, value: token.relates_to })
+  if (passwordHash) await setPassword(trx, userId, passwordHash, deps.now())
+  return { action: 'login', traits: { provider: channel }, userId }
+}
+
+const EFFECTS: Record<TokenPurpose, Apply> = {
+  confirmation: async (deps, trx, redemption) => {
+    const { user, token, type, passwordHash } = redemption
+    const now = deps.now()
+    requireOwnAddress(user.email, token)
+    const hasPassword = await settleClaim(deps, trx, redemption)
+    if (!hasPassword && user.invited_at && type === 'signup' && !passwordHash) {
+      throw apiError('validation_failed', { message: 'Invited users must specify a password in the signup type' })
+    }
+    if (!hasPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
+    await confirmAddress(trx, user.id, 'email', now)
+    await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
+    return { action: 'user_signedup', traits: { provider: 'email' } }
+  },
+
+  recovery: async (deps, trx, redemption, log) => {
+    const { user, token } = redemption
+    requireOwnAddress(user.email, token)
+    const login = { action: 'login', traits: { provider: 'email' } } as const
+    if (user.email_assumed) {
+      const address = { channel: 'email', value: token.relates_to } as const
+      return { ...login, userId: await takeOver(deps, trx, log, user, address) }
+    }
+    if (user.email_confirmed_at) return login
+    await settleClaim(deps, trx, redemption)
+    await confirmAddress(trx, user.id, 'email', deps.now())
+    await setIdentityEmailVerified(trx, user.id, token.relates_to, deps.now())
+    return { action: 'user_signedup', traits: { provider: 'email' } }
+  },
+
+  email_change_current: changeEmail,
+  email_change_new: changeEmail,
+
+  phone_confirmation: async (deps, trx, redemption, log) => {
+    const { user, token } = redemption
+    requireOwnAddress(user.phone, token)
+    const traits = { provider: 'phone' }
+    if (user.phone_assumed) {
+      const address = { channel: 'phone', value: token.relates_to } as const
+      return { action: 'login', traits, userId: await takeOver(deps, trx, log, user, address) }
+    }
+    if (user.phone_confirmed_at) return { action: 'login', traits }
+    await settleClaim(deps, trx, redemption)
+    await confirmAddress(trx, user.id, 'phone', deps.now())
+    const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: user.phone ?? '' } as const
+    await putProvenIdentity(trx, { ...identity, now: deps.now() })
+    return { action: 'user_signedup', traits }
+  },
+
+  phone_change: async (deps, trx, { user, token, acceptLanguage }, log) => {
+    const phone = token.relates_to
+    if (user.phone_change !== phone) throw apiError('otp_expired')
+    const before = (await findUserById(trx, user.id)) as User
+    await displaceHolder(deps, trx, log, before, { channel: 'phone', value: phone })
+    await refuseTakenPhone(trx, phone, before.aud, user.id)
+    await applyPhoneChange(trx, user.id, phone, 'proven', deps.now())
+    const identity = { id: deps.newId(), userId: user.id, provider: 'phone', address: phone } as const
+    const isNew = await putProvenIdentity(trx, { ...identity, now: deps.now() })
+    await notifyPhoneChange(deps, trx, before, phone, isNew, acceptLanguage)
+    return { action: 'user_modified' }
+  },
+
+  // Used up where the password is changed (../account/), never here.
+  reauthentication: async () => {
+    throw apiError('otp_expired')
+  },
+}
+
+/** The first of two addresses only notes that it agrees; the last one makes the change. */
+async function changeEmail(
+  deps: Deps,
+  trx: Transaction<DB>,
+  { user, token, acceptLanguage }: Redemption,
+  log: AuditLog,
+): Promise<Effect | undefined> {
+  const email = user.email_change
+  if (!email) throw apiError('otp_expired')
+  requireOwnAddress(token.purpose === 'email_change_new' ? email : user.email, token)
+  const now = deps.now()
+  if (needsBothAddresses(deps, user) && (await noteFirstConfirmation(trx, user.id, now))) return undefined
+  const before = (await findUserById(trx, user.id)) as User
+  await displaceHolder(deps, trx, log, before, { channel: 'email', value: email })
+  await refuseTakenEmail(trx, email, before.aud, user.id)
+  await applyEmailChange(trx, user.id, email, 'proven', now)
+  await putProvenIdentity(trx, { id: deps.newId(), userId: user.id, provider: 'email', address: email, now })
+  if (before.email && before.email_confirmed_at && before.email !== email) {
+    await notify(
+      deps,
+      trx,
+      { ...before, email },
+      'email_changed_notification',
+      { OldEmail: before.email },
+      // A thief needs no more than a session and a mailbox of their own, or a scanner that opens the link to the old address:
+      // its owner hears of the change in any case. An assumed address may be anybody's.
+      { acceptLanguage, to: before.email, always: !user.email_assumed },
+    )
+  }
+  return { action: 'user_modified' }
+}
+
+/** An admin may have given the account another address since: what was proven is not what it has now. */
+function requireOwnAddress(address: string | null, token: TakenToken): void {
+  if (address !== token.relates_to) throw apiError('otp_expired')
+}
+
+/**
+ * Gives an account that has proven no address until now what is left of the claims to it, in place of what it was registered
+ * with; whether it has a password then. An account at a provider that was only told the address may be anybody's: it stays
+ * where its own sign-in sent the token, and goes with all that it was a way to where another request did.
+ */
+async function settleClaim(deps: Deps, trx: Transaction<DB>, { user, token }: Redemption): Promise<boolean> {
+  const isFirstProof = !user.email_confirmed_at && !user.phone_confirmed_at
+  // A request that a limit refused has left its claim too, and an invitation is an admin's word: neither is the provider's.
+  const isDisputed = token.sets_password || user.claim !== null || user.invited_at !== null
+  if (isFirstProof && isDisputed) await forgetProviders(deps, trx, user.id, token.relates_to)
+  const { claim } = user
+  if (!isFirstProof || !claim || (await hasProviderIdentity(trx, user.id))) return user.password_hash !== null
+  await applyClaim(trx, user, claim, deps.now())
+  return claim.password_hash !== null
+}
+
+async function forgetProviders(deps: Deps, trx: Transaction<DB>, userId: string, address: string): Promise<void> {
+  if (!(await deleteProviderIdentities(trx, userId))) return
+  await endEntries(trx, userId)
+  await putProvenIdentity(trx, { id: deps.newId(), userId, provider: 'email', address, now: deps.now() })
+}

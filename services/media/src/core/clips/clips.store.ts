@@ -1,0 +1,215 @@
+import { jsonb } from '@services/common/database'
+import type { Kysely, Selectable, Transaction } from 'kysely'
+import type { Attribution } from '../../db/attribution.ts'
+import type { MediaInfo } from '../../db/media-info.ts'
+import type { DB, ExtraKind, SourceState } from '../../db/tables.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { type ClipFields, tagKey } from './clip-fields.ts'
+
+export interface NewClip {
+  id: string
+  tokenId: string | null
+  sourceId: string
+  title: string | null
+  tags: string[]
+  nsfw: boolean
+  attribution: Attribution | null
+  sourceKind: 'upload' | 'import'
+  sourceUrl: string | null
+  deleteTokenHash: Buffer | null
+  expiresAt: Date | null
+  now: Date
+}
+
+/** False when the id is taken. */
+export async function insertClip(trx: Transaction<DB>, clip: NewClip): Promise<boolean> {
+  const inserted = await trx
+    .insertInto('clips')
+    .values({
+      id: clip.id,
+      token_id: clip.tokenId,
+      source_id: clip.sourceId,
+      title: clip.title,
+      tags: clip.tags,
+      tag_keys: clip.tags.map(tagKey),
+      nsfw: clip.nsfw,
+      attribution: clip.attribution && jsonb(clip.attribution),
+      source_kind: clip.sourceKind,
+      source_url: clip.sourceUrl,
+      delete_token_hash: clip.deleteTokenHash,
+      expires_at: clip.expiresAt,
+      created_at: clip.now,
+    })
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/** A clip with what its source says about it. */
+export interface Clip {
+  id: string
+  tokenId: string | null
+  sourceId: string
+  title: string | null
+  tags: string[]
+  nsfw: boolean
+  attribution: Attribution | null
+  sourceKind: 'upload' | 'import'
+  sourceUrl: string | null
+  createdAt: Date
+  /** Of a clip that nobody owns. */
+  expiresAt: Date | null
+  state: SourceState
+  progress: number
+  errorCode: ErrorCode | null
+  /** Of the source, in hex. */
+  sha256: string
+  bytes: number
+  info: MediaInfo
+  hasAudio: boolean
+  /** A thumbhash. */
+  placeholder: Buffer | null
+  extras: readonly ExtraKind[]
+}
+
+/** What a clip is made of, for a query of clips and their sources. */
+export const CLIP_COLUMNS = [
+  'clips.id',
+  'clips.token_id',
+  'clips.source_id',
+  'clips.title',
+  'clips.tags',
+  'clips.nsfw',
+  'clips.attribution',
+  'clips.source_kind',
+  'clips.source_url',
+  'clips.created_at',
+  'clips.expires_at',
+  'sources.state',
+  'sources.progress',
+  'sources.error_code',
+  'sources.sha256',
+  'sources.bytes',
+  'sources.info',
+  'sources.has_audio',
+  'sources.placeholder',
+  'sources.extras',
+] as const
+
+type ClipRow = Pick<
+  Selectable<DB['clips']>,
+  | 'id'
+  | 'token_id'
+  | 'source_id'
+  | 'title'
+  | 'tags'
+  | 'nsfw'
+  | 'attribution'
+  | 'source_kind'
+  | 'source_url'
+  | 'created_at'
+  | 'expires_at'
+> &
+  Pick<
+    Selectable<DB['sources']>,
+    'state' | 'progress' | 'error_code' | 'sha256' | 'bytes' | 'info' | 'has_audio' | 'placeholder' | 'extras'
+  >
+
+export const toClip = (row: ClipRow & { source_id: string }): Clip => ({
+  id: row.id,
+  tokenId: row.token_id,
+  sourceId: row.source_id,
+  title: row.title,
+  tags: row.tags,
+  nsfw: row.nsfw,
+  attribution: row.attribution,
+  sourceKind: row.source_kind,
+  sourceUrl: row.source_url,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  state: row.state,
+  progress: row.progress,
+  errorCode: row.error_code,
+  sha256: row.sha256.toString('hex'),
+  bytes: row.bytes,
+  info: row.info,
+  hasAudio: row.has_audio,
+  placeholder: row.placeholder,
+  extras: row.extras,
+})
+
+export type FoundClip = Clip | { id: string; tokenId: string | null; state: 'deleted' }
+
+export async function findClip(db: Kysely<DB>, id: string): Promise<FoundClip | undefined> {
+  const row = await db
+    .selectFrom('clips')
+    .leftJoin('sources', 'sources.id', 'clips.source_id')
+    .select(CLIP_COLUMNS)
+    .where('clips.id', '=', id)
+    .executeTakeFirst()
+  if (!row) return undefined
+  if (row.source_id === null) return { id: row.id, tokenId: row.token_id, state: 'deleted' }
+  // The foreign key says that a clip with a source has one.
+  return toClip(row as ClipRow & { source_id: string })
+}
+
+/** Changes what is given and nothing else. False when the clip was deleted. */
+export async function updateClip(db: Kysely<DB>, id: string, changes: Partial<ClipFields>): Promise<boolean> {
+  const { attribution, tags, ...plain } = changes
+  const updated = await db
+    .updateTable('clips')
+    .set({
+      ...plain,
+      ...(tags && { tags, tag_keys: tags.map(tagKey) }),
+      ...(attribution !== undefined && { attribution: attribution && jsonb(attribution) }),
+    })
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .returning('id')
+    .executeTakeFirst()
+  return updated !== undefined
+}
+
+/** Until the transaction ends nobody else can change or delete it. Undefined when it is deleted. */
+export async function lockClip(trx: Transaction<DB>, id: string): Promise<{ source_id: string | null } | undefined> {
+  return trx
+    .selectFrom('clips')
+    .select('source_id')
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Leaves a tombstone without what the owner wrote. The source it had; undefined when it was deleted before. */
+export async function buryClip(trx: Transaction<DB>, id: string, now: Date): Promise<string | undefined> {
+  const clip = await lockClip(trx, id)
+  if (!clip) return undefined
+  await trx
+    .updateTable('clips')
+    .set({
+      deleted_at: now,
+      source_id: null,
+      title: null,
+      tags: [],
+      tag_keys: [],
+      attribution: null,
+      source_url: null,
+    })
+    .where('id', '=', id)
+    .execute()
+  return clip.source_id ?? undefined
+}
+
+/** Takes a clip away that nobody was told about. */
+export async function eraseClip(trx: Transaction<DB>, id: string): Promise<string | undefined> {
+  const erased = await trx.deleteFrom('clips').where('id', '=', id).returning('source_id').executeTakeFirst()
+  return erased?.source_id ?? undefined
+}
+
+/** The hash that the delete token of a clip must have, also of one that is deleted. */
+export async function findDeleteTokenHash(db: Kysely<DB>, id: string): Promise<Buffer | undefined> {
+  const found = await db.selectFrom('clips').select('delete_token_hash').where('id', '=', id).executeTakeFirst()
+  return found?.delete_token_hash ?? undefined
+}

@@ -1,0 +1,13 @@
+import type { Kysely } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { isClipId } from './clip-id.ts'
+import { type Clip, findClip } from './clips.store.ts'
+
+/** The clip behind a public address. Throws not_found, and gone when it was deleted. */
+export async function findPublicClip(db: Kysely<DB>, id: string): Promise<Clip> {
+  const clip = isClipId(id) ? await findClip(db, id) : undefined
+  if (!clip) throw apiError('not_found')
+  if (clip.state === 'deleted') throw apiError('gone')
+  return clip
+}

@@ -1,0 +1,120 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import { type DB, EXTRA_KINDS, RENDITION_KINDS, type RenditionKind } from '../../db/tables.ts'
+import type { BlobName } from '../../store/blobs/blob-storage.ts'
+
+/** One of the files of a clip; the hash in hex. */
+export interface ClipFile {
+  kind: RenditionKind
+  bytes: number
+  width: number
+  height: number
+  sha256: string
+}
+
+export async function insertRenditions(
+  trx: Transaction<DB>,
+  sourceId: string,
+  renditions: readonly ClipFile[],
+): Promise<void> {
+  const rows = renditions.map((rendition) => ({
+    ...rendition,
+    source_id: sourceId,
+    sha256: Buffer.from(rendition.sha256, 'hex'),
+  }))
+  await trx.insertInto('renditions').values(rows).execute()
+  const bytes = renditions.reduce((sum, rendition) => sum + rendition.bytes, 0)
+  await trx
+    .updateTable('sources')
+    .set({ rendition_bytes: sql`rendition_bytes + ${bytes}` })
+    .where('id', '=', sourceId)
+    .execute()
+}
+
+/** The files of a source by kind. */
+export async function findRenditions(
+  db: Kysely<DB>,
+  sourceId: string,
+): Promise<Partial<Record<RenditionKind, Omit<ClipFile, 'kind'>>>> {
+  const rows = await db.selectFrom('renditions').selectAll().where('source_id', '=', sourceId).execute()
+  return Object.fromEntries(
+    rows.map(({ kind, sha256, bytes, width, height }) => [
+      kind,
+      { sha256: sha256.toString('hex'), bytes, width, height },
+    ]),
+  )
+}
+
+/** Those of `kinds`, or all. The names of the files they were, whose references are now to be dropped. */
+export async function deleteRenditions(
+  trx: Transaction<DB>,
+  sourceId: string,
+  kinds: readonly RenditionKind[] = RENDITION_KINDS,
+): Promise<BlobName[]> {
+  const deleted = await trx
+    .deleteFrom('renditions')
+    .where('source_id', '=', sourceId)
+    .where('kind', 'in', kinds)
+    .returning(['sha256', 'kind'])
+    .execute()
+  return deleted.map(({ sha256, kind }) => ({ sha256: sha256.toString('hex'), extension: kind }))
+}
+
+/** The same of what was made beside the four files; the source can have such files made anew. */
+export async function deleteExtras(trx: Transaction<DB>, sourceId: string): Promise<BlobName[]> {
+  const bytes = trx
+    .selectFrom('renditions')
+    .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql<number>`0`).as('bytes'))
+    .where('source_id', '=', sourceId)
+    .where('kind', 'in', EXTRA_KINDS)
+  // The source first, as everybody locks it who takes files from it.
+  await trx
+    .updateTable('sources')
+    .set({ extras: [], rendition_bytes: sql`rendition_bytes - (${bytes})` })
+    .where('id', '=', sourceId)
+    .execute()
+  return deleteRenditions(trx, sourceId, EXTRA_KINDS)
+}
+
+export type FoundFile =
+  | { state: 'ready'; sha256: string; bytes: number; readyAt: Date; title: string | null }
+  | { state: 'processing'; progress: number }
+  | { state: 'failed' }
+  | { state: 'deleted' }
+
+/** What to answer for one file of a clip; undefined when there is no such clip, or no such file of it. */
+export async function findFile(db: Kysely<DB>, id: string, kind: RenditionKind): Promise<FoundFile | undefined> {
+  const row = await db
+    .selectFrom('clips')
+    .leftJoin('sources', 'sources.id', 'clips.source_id')
+    .leftJoin('renditions', (join) =>
+      join.onRef('renditions.source_id', '=', 'clips.source_id').on('renditions.kind', '=', kind),
+    )
+    .select(['clips.title', 'sources.state', 'sources.progress', 'sources.finished_at'])
+    .select(['renditions.sha256', 'renditions.bytes'])
+    .where('clips.id', '=', id)
+    .executeTakeFirst()
+  if (!row) return undefined
+  if (row.state === null) return { state: 'deleted' }
+  if (!row.sha256 && isExtra(kind)) return undefined
+  if (row.state === 'failed') return { state: 'failed' }
+  if (row.state === 'processing') return { state: 'processing', progress: row.progress ?? 0 }
+  if (!row.sha256 || row.bytes === null || !row.finished_at) throw new Error(`clip ${id} is ready without its ${kind}`)
+  const { title, bytes, finished_at: readyAt } = row
+  return { state: 'ready', sha256: row.sha256.toString('hex'), bytes, readyAt, title }
+}
+
+export const isExtra = (kind: string): boolean => EXTRA_KINDS.some((extra) => extra === kind)
+
+/** For a query of the renditions of a source. */
+export const FILE_COLUMNS = [
+  'kind',
+  'bytes',
+  'width',
+  'height',
+  sql<string>`encode(sha256, 'hex')`.as('sha256'),
+] as const
+
+/** The files that are there. */
+export async function listFiles(db: Kysely<DB>, sourceId: string): Promise<ClipFile[]> {
+  return db.selectFrom('renditions').select(FILE_COLUMNS).where('source_id', '=', sourceId).orderBy('kind').execute()
+}

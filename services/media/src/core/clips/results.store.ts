@@ -1,0 +1,20 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import type { Source } from './sources.store.ts'
+
+/** Part of the transaction that decides the source: heard when, and only if, that commits. */
+export async function announce(trx: Transaction<DB>, channel: string, sourceId: string): Promise<void> {
+  await sql`select pg_notify(${channel}, ${sourceId})`.execute(trx)
+}
+
+/** State and failure of `ids`; one that was deleted is not there. */
+export async function findOutcomes(
+  db: Kysely<DB>,
+  ids: readonly string[],
+): Promise<Pick<Source, 'id' | 'state' | 'error_code' | 'error_details'>[]> {
+  return db
+    .selectFrom('sources')
+    .select(['id', 'state', 'error_code', 'error_details'])
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .execute()
+}

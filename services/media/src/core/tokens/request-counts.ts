@@ -1,0 +1,50 @@
+import type { Logger } from '@services/common/logger'
+import { outsideTrace } from '@services/common/tracing'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import { addRequests, type CountedRequests, dayOf } from './usage.store.ts'
+
+/** Counts the calls of tokens in memory and writes them down from time to time: a call costs no statement. */
+export interface RequestCounts {
+  count(tokenId: string): void
+  /** Writes down what was counted; what cannot be written is kept for the next time. */
+  write(): Promise<void>
+  close(): Promise<void>
+}
+
+/** What a killed process loses. */
+const WRITE_EVERY_MS = 10_000
+
+export function createRequestCounts({ db, log, now }: { db: Kysely<DB>; log: Logger; now: () => Date }): RequestCounts {
+  let counted = new Map<string, CountedRequests>()
+  let timer: NodeJS.Timeout | undefined
+
+  const add = (tokenId: string, day: string, requests: number) => {
+    const key = `${tokenId} ${day}`
+    const entry = counted.get(key) ?? { tokenId, day, requests: 0 }
+    entry.requests += requests
+    counted.set(key, entry)
+    // An idle service writes nothing.
+    timer ??= outsideTrace(() => setTimeout(() => void write(), WRITE_EVERY_MS).unref())
+  }
+  const write = async () => {
+    clearTimeout(timer)
+    timer = undefined
+    // In one order everywhere, so that two processes never wait for each other's rows.
+    const entries = [...counted.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry)
+    counted = new Map()
+    if (entries.length === 0) return
+    await addRequests(db, entries).catch((err) => {
+      log.warn({ err }, 'calls of tokens could not be written down, will be tried again')
+      for (const { tokenId, day, requests } of entries) add(tokenId, day, requests)
+    })
+  }
+  return {
+    count: (tokenId) => add(tokenId, dayOf(now()), 1),
+    write,
+    close: async () => {
+      await write()
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,147 @@
+import { jsonb } from '@services/common/database'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { DB, Scope, TokenLimits } from '../../db/tables.ts'
+
+export type ApiToken = Omit<Selectable<DB['api_tokens']>, 'hash'>
+
+const COLUMNS = [
+  'id',
+  'name',
+  'prefix',
+  'scopes',
+  'limits',
+  'is_bootstrap',
+  'created_at',
+  'last_used_at',
+  'expires_at',
+  'revoked_at',
+] as const
+
+export interface NewToken {
+  id: string
+  name: string
+  prefix: string
+  hash: Buffer
+  scopes: Scope[]
+  limits: TokenLimits
+  expiresAt: Date | null
+  now: Date
+}
+
+export async function insertToken(db: Kysely<DB>, token: NewToken): Promise<ApiToken> {
+  return db
+    .insertInto('api_tokens')
+    .values({
+      id: token.id,
+      name: token.name,
+      prefix: token.prefix,
+      hash: token.hash,
+      scopes: token.scopes,
+      limits: jsonb(token.limits),
+      created_at: token.now,
+      expires_at: token.expiresAt,
+    })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
+/** The token of this hash if it is good at this moment; unknown, expired and revoked are one answer. */
+export async function findLiveToken(db: Kysely<DB>, hash: Buffer, now: Date): Promise<ApiToken | undefined> {
+  return db
+    .selectFrom('api_tokens')
+    .select(COLUMNS)
+    .where('hash', '=', hash)
+    .where('revoked_at', 'is', null)
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+    .executeTakeFirst()
+}
+
+/** Limits of its own; empty also when there is no such token. */
+export async function findTokenLimits(db: Kysely<DB>, id: string): Promise<TokenLimits> {
+  const found = await db.selectFrom('api_tokens').select('limits').where('id', '=', id).executeTakeFirst()
+  return found?.limits ?? {}
+}
+
+/** Written only when the last note is older than `staleBefore`: a busy token must not be a busy row. */
+export async function noteTokenUse(db: Kysely<DB>, id: string, now: Date, staleBefore: Date): Promise<void> {
+  await db
+    .updateTable('api_tokens')
+    .set({ last_used_at: now })
+    .where('id', '=', id)
+    .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', staleBefore)]))
+    .execute()
+}
+
+export async function listTokens(db: Kysely<DB>): Promise<ApiToken[]> {
+  return db.selectFrom('api_tokens').select(COLUMNS).orderBy('created_at').orderBy('id').execute()
+}
+
+export interface TokenChanges {
+  name?: string
+  scopes?: Scope[]
+  limits?: TokenLimits
+  expiresAt?: Date | null
+}
+
+/** Changes what is given. Undefined when there is no such token or it is revoked. */
+export async function updateToken(db: Kysely<DB>, id: string, changes: TokenChanges): Promise<ApiToken | undefined> {
+  const { name, scopes, limits, expiresAt } = changes
+  return db
+    .updateTable('api_tokens')
+    .set({
+      ...(name !== undefined && { name }),
+      ...(scopes && { scopes }),
+      ...(limits && { limits: jsonb(limits) }),
+      ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .returning(COLUMNS)
+    .executeTakeFirst()
+}
+
+/** By id. Undefined when there is no such token or it was revoked before. */
+export async function revokeToken(db: Kysely<DB>, id: string, now: Date): Promise<ApiToken | undefined> {
+  return db
+    .updateTable('api_tokens')
+    .set({ revoked_at: now })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .returning(COLUMNS)
+    .executeTakeFirst()
+}
+
+/**
+ * Makes exactly this one the bootstrap token: another one of an earlier start ends, that is, expires. Replicas may do it
+ * at once. One that was revoked stays so, however often it is configured again.
+ */
+export async function putBootstrapToken(
+  db: Kysely<DB>,
+  token: { id: string; prefix: string; hash: Buffer; scopes: Scope[]; now: Date } | undefined,
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('api_tokens')
+    .set({ expires_at: now })
+    .where('is_bootstrap', '=', true)
+    .where('expires_at', 'is', null)
+    .$if(token !== undefined, (query) => query.where('hash', '!=', (token as { hash: Buffer }).hash))
+    .execute()
+  if (!token) return
+  await db
+    .insertInto('api_tokens')
+    .values({
+      id: token.id,
+      name: 'bootstrap',
+      prefix: token.prefix,
+      hash: token.hash,
+      scopes: token.scopes,
+      limits: sql`'{}'::jsonb`,
+      is_bootstrap: true,
+      created_at: now,
+    })
+    .onConflict((conflict) =>
+      conflict.column('hash').doUpdateSet({ expires_at: null }).where('api_tokens.is_bootstrap', '=', true),
+    )
+    .execute()
+}

@@ -1,0 +1,144 @@
+import { deleteBatch } from '@services/common/database'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+
+/** The day of UTC that a moment belongs to, as in 2026-11-21. */
+export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
+
+/**
+ * One clip more today, of a source of so many bytes; the bytes of the day with it. The row stays locked: who comes next for
+ * the same token waits, and sees what was added.
+ */
+export async function noteClip(
+  trx: Transaction<DB>,
+  { tokenId, day, bytes }: { tokenId: string; day: string; bytes: number },
+): Promise<number> {
+  const noted = await trx
+    .insertInto('token_days')
+    .values({ token_id: tokenId, day, clips: 1, bytes })
+    .onConflict((conflict) =>
+      conflict.columns(['token_id', 'day']).doUpdateSet((column) => ({
+        clips: sql`${column.ref('token_days.clips')} + 1`,
+        bytes: sql`${column.ref('token_days.bytes')} + excluded.bytes`,
+      })),
+    )
+    .returning('bytes')
+    .executeTakeFirstOrThrow()
+  return noted.bytes
+}
+
+/** Calls of a token on a day, to be added to those that are written down. */
+export interface CountedRequests {
+  tokenId: string
+  day: string
+  requests: number
+}
+
+export async function addRequests(db: Kysely<DB>, counted: readonly CountedRequests[]): Promise<void> {
+  await db
+    .insertInto('token_days')
+    .values(counted.map(({ tokenId, day, requests }) => ({ token_id: tokenId, day, requests })))
+    .onConflict((conflict) =>
+      conflict.columns(['token_id', 'day']).doUpdateSet((column) => ({
+        requests: sql`${column.ref('token_days.requests')} + excluded.requests`,
+      })),
+    )
+    .execute()
+}
+
+export async function bytesOfDay(db: Kysely<DB>, tokenId: string, day: string): Promise<number> {
+  const found = await db
+    .selectFrom('token_days')
+    .select('bytes')
+    .where('token_id', '=', tokenId)
+    .where('day', '=', day)
+    .executeTakeFirst()
+  return found?.bytes ?? 0
+}
+
+interface Stored {
+  clips: number
+  bytes: number
+  /** The most that files which are being made may add; a quota counts them too. */
+  reserved_bytes: number
+}
+
+/**
+ * The bytes that a token keeps: the source and the files of each of its clips. Files that several clips share count for each
+ * of them, so that nobody's usage depends on what others do. `reserved` is the most that files which
+ * are being made may add. Sums that triggers keep (migrations 0008 and 0009): clips are many.
+ */
+export async function storedBytes(db: Kysely<DB>, tokenId: string): Promise<{ used: number; reserved: number }> {
+  const found = await db
+    .selectFrom('token_storage')
+    .select(['bytes as used', 'reserved_bytes as reserved'])
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst()
+  return found ?? { used: 0, reserved: 0 }
+}
+
+interface Done {
+  requests: number
+  clips: number
+  bytes: number
+}
+
+export interface TokenUsage {
+  id: string
+  name: string
+  stored: Stored
+  today: Done
+  last_30_days: Done
+}
+
+const DAY_MS = 86_400_000
+
+/** Of one token or of all, in the order they were made. Calls of the last seconds may not be written down yet. */
+export async function listUsage(db: Kysely<DB>, id: string | undefined, now: Date): Promise<TokenUsage[]> {
+  const today = dayOf(now)
+  const monthAgo = dayOf(new Date(now.getTime() - 29 * DAY_MS))
+  const rows = await db
+    .selectFrom('api_tokens')
+    .leftJoinLateral(
+      (column) =>
+        column
+          .selectFrom('token_days')
+          .select([
+            sumOf('requests', sql`day = ${today}`).as('requests_today'),
+            sumOf('clips', sql`day = ${today}`).as('clips_today'),
+            sumOf('bytes', sql`day = ${today}`).as('bytes_today'),
+            sumOf('requests', sql`true`).as('requests'),
+            sumOf('clips', sql`true`).as('clips'),
+            sumOf('bytes', sql`true`).as('bytes'),
+          ])
+          .whereRef('token_days.token_id', '=', 'api_tokens.id')
+          .where('day', '>=', monthAgo)
+          .as('days'),
+      (join) => join.onTrue(),
+    )
+    .leftJoin('token_storage', 'token_storage.token_id', 'api_tokens.id')
+    .select(['id', 'name', 'requests_today', 'clips_today', 'bytes_today', 'requests', 'days.clips', 'days.bytes'])
+    .select(['token_storage.clips as stored_clips', 'token_storage.bytes as stored_bytes', 'reserved_bytes'])
+    .$if(id !== undefined, (query) => query.where('id', '=', id as string))
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    stored: {
+      clips: row.stored_clips ?? 0,
+      bytes: row.stored_bytes ?? 0,
+      reserved_bytes: row.reserved_bytes ?? 0,
+    },
+    today: { requests: row.requests_today ?? 0, clips: row.clips_today ?? 0, bytes: row.bytes_today ?? 0 },
+    last_30_days: { requests: row.requests ?? 0, clips: row.clips ?? 0, bytes: row.bytes ?? 0 },
+  }))
+}
+
+const sumOf = (name: keyof Done, condition: RawBuilder<unknown>) =>
+  sql<number>`coalesce(sum(${sql.ref(name)}) filter (where ${condition}), 0)::bigint`
+
+/** Housekeeping. */
+export const deleteDaysBefore = (db: Kysely<DB>, day: string, limit: number): Promise<number> =>
+  deleteBatch(db, 'token_days', sql`day < ${day}`, limit)

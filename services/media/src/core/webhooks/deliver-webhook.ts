@@ -1,0 +1,193 @@
+// One attempt to tell a receiver: the queue's work. The one rule: a receiver costs only its own events any time. It has few
+// places at once, and while it does not answer it is left alone. What finds no place waits without a job: who leaves one calls
+// the next, and housekeeping who was forgotten. When it is tried again: retry-plan.ts.
+import { ApiError } from '@services/common/errors'
+import { outsideTrace } from '@services/common/tracing'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { countDelivery } from '../../metrics.ts'
+import {
+  type AttemptResult,
+  beginAttempt,
+  endDelivery,
+  findAttempt,
+  postponeDelivery,
+  takeDue,
+  takeOverdue,
+} from './deliveries.store.ts'
+import { DISABLE_AFTER_MS, pauseAfter, waitAfter } from './retry-plan.ts'
+import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
+import { unsealSecret } from './webhook-secret.ts'
+import { noteFailure, noteSuccess } from './webhooks.store.ts'
+
+type DeliveryDeps = Pick<Deps, 'db' | 'queue' | 'remote' | 'config' | 'now' | 'log' | 'patience' | 'receivers'>
+type Attempt = NonNullable<Awaited<ReturnType<typeof findAttempt>>>
+
+/** Longer than an attempt may take: one that is not heard of by then was lost with its process. */
+const LOST_AFTER_MS = 300_000
+
+/** Of one receiver in one process; of one that fails, one. */
+const AT_ONCE = 2
+
+/** After a pause: not all at once. */
+const [SHORTEST_WAIT_MS, LONGEST_WAIT_MS] = [1_000, 10_000]
+
+/** Who was called has begun by then; else the next who leaves a place calls again. */
+const CALLED_FOR_MS = 60_000
+
+export async function deliverWebhook(deps: DeliveryDeps, job: { data: WebhookJob }): Promise<void> {
+  const { receivers } = deps
+  const attempt = await findAttempt(deps.db, job.data)
+  if (!attempt) return
+  const { receiver } = attempt
+  const now = deps.now()
+  if (receiver.disabled_at || now > attempt.give_up_at) {
+    const error = receiver.disabled_at ? 'disabled' : 'given_up'
+    await deps.db.transaction().execute((trx) => endDelivery(trx, attempt.id, 'failed', { ...lastOf(attempt), error }))
+    countDelivery('failed')
+    return callNext(deps, receiver.id, { places: 1 })
+  }
+  const pauseMs = (receiver.paused_until?.getTime() ?? 0) - now.getTime()
+  if (pauseMs > 0) return postpone(deps, attempt, pauseMs + between(SHORTEST_WAIT_MS, LONGEST_WAIT_MS))
+  const places = receiver.failures > 0 ? 1 : AT_ONCE
+  if (receivers.busyAt(receiver.id) >= places) {
+    await postponeDelivery(deps.db, attempt.id, now)
+    // Whoever was there may have left meanwhile, and seen nobody who waits.
+    if (receivers.busyAt(receiver.id) < places) await callNext(deps, receiver.id, { places: 1 })
+    return
+  }
+  const leave = receivers.enter(receiver.id)
+  let next: Next = { places: AT_ONCE }
+  try {
+    const until = new Date(now.getTime() + LOST_AFTER_MS)
+    if (await beginAttempt(deps.db, attempt, { now, until })) next = await attemptOnce(deps, attempt)
+  } finally {
+    leave()
+  }
+  await callNext(deps, receiver.id, { ...next, places: next.places - receivers.busyAt(receiver.id) })
+}
+
+/** For how many there is a place, and when. */
+interface Next {
+  places: number
+  waitMs?: number
+}
+
+async function callNext(
+  { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
+  receiverId: string,
+  { places, waitMs = 0 }: Next,
+): Promise<void> {
+  if (places <= 0) return
+  const moment = now()
+  const until = new Date(moment.getTime() + waitMs + CALLED_FOR_MS)
+  await db.transaction().execute(async (trx) => {
+    const next = await takeDue(trx, receiverId, { now: moment, until, limit: places })
+    for (const { id, attempts } of next) {
+      // Another event, of another request.
+      await outsideTrace(() => sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs))
+    }
+  })
+}
+
+/** Housekeeping: attempts whose jobs are lost are sent for again; how many they were. */
+export async function rescueDeliveries(
+  { db, queue, now }: Pick<Deps, 'db' | 'queue' | 'now'>,
+  limit: number,
+): Promise<number> {
+  const moment = now()
+  const before = new Date(moment.getTime() - LOST_AFTER_MS)
+  return db.transaction().execute(async (trx) => {
+    const overdue = await takeOverdue(trx, { before, now: moment, limit })
+    for (const { id, attempts } of overdue) await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, 0)
+    return overdue.length
+  })
+}
+
+/** Who may come next. */
+async function attemptOnce(deps: DeliveryDeps, attempt: Attempt): Promise<Next> {
+  const result = await send(deps, attempt)
+  const { id, receiver } = attempt
+  if (result.error === null) {
+    await deps.db.transaction().execute(async (trx) => {
+      // In the order of a deletion: see `lockWebhook`.
+      await noteSuccess(trx, receiver.id)
+      await endDelivery(trx, id, 'delivered', result)
+    })
+    countDelivery('delivered')
+    return { places: AT_ONCE }
+  }
+  const now = deps.now()
+  const waitMs = waitAfter(attempt.attempts + 1 - attempt.attempts_before)
+  const isOver = now.getTime() + waitMs > attempt.give_up_at.getTime()
+  const disabledAt = shouldDisable(attempt, result, now) ? now : null
+  // A receiver that says no at once costs nobody anything, and may say yes to the next event.
+  const pauseMs = result.status === null ? pauseAfter(receiver.failures + 1) : 0
+  const pausedUntil = pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null
+  await deps.db.transaction().execute(async (trx) => {
+    await noteFailure(trx, receiver.id, { now, pausedUntil, disabledAt })
+    if (isOver || disabledAt) return endDelivery(trx, id, 'failed', result)
+    await postponeDelivery(trx, id, new Date(now.getTime() + waitMs), result)
+    return sendJob(deps.queue, trx, { deliveryId: id, attempt: attempt.attempts + 1 }, waitMs)
+  })
+  countDelivery(isOver || disabledAt ? 'failed' : 'retried')
+  const facts = { webhookId: receiver.id, deliveryId: id, ...result }
+  if (disabledAt) deps.log.warn(facts, 'webhook switched off: its receiver is gone or has failed for days')
+  else if (isOver) deps.log.warn(facts, 'event given up: its receiver failed for a day')
+  else deps.log.info(facts, 'event could not be delivered, will be tried again')
+  return { places: 1, waitMs: pauseMs }
+}
+
+/** 410 is a receiver's way to say that nobody is there any more. */
+function shouldDisable({ receiver }: Attempt, { status }: AttemptResult, now: Date): boolean {
+  const since = receiver.failing_since?.getTime() ?? now.getTime()
+  return status === 410 || now.getTime() - since > DISABLE_AFTER_MS
+}
+
+/** What came of it; never throws for what the receiver does. */
+async function send(deps: DeliveryDeps, { id, payload, receiver }: Attempt): Promise<AttemptResult> {
+  try {
+    const { status } = await deps.remote.post(receiver.url, {
+      ...(await signed(deps, receiver.secret, { id, body: JSON.stringify(payload) })),
+      totalMs: deps.patience.webhookAnswerMs,
+    })
+    if (status >= 200 && status < 300) return { status, error: null }
+    return { status, error: status >= 300 && status < 400 ? 'redirect' : 'status' }
+  } catch (err) {
+    if (!(err instanceof ApiError)) {
+      deps.log.error({ err, webhookId: receiver.id }, 'event could not be sent')
+      return { status: null, error: 'internal' }
+    }
+    return { status: null, error: String(err.details?.upstream ?? 'forbidden_address') }
+  }
+}
+
+/** The same id at each attempt, so that a receiver can tell what it knows already. */
+async function signed({ config, now }: DeliveryDeps, stored: string, { id, body }: { id: string; body: string }) {
+  const { Webhook } = await import('standardwebhooks')
+  const messageId = `msg_${id}`
+  const timestamp = now()
+  const signature = new Webhook(unsealSecret(config.encryptionKey, stored)).sign(messageId, timestamp, body)
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': messageId,
+    'webhook-timestamp': String(Math.floor(timestamp.getTime() / 1000)),
+    'webhook-signature': signature,
+  }
+  return { body, headers }
+}
+
+async function postpone({ db, queue, now }: DeliveryDeps, { id, attempts }: Attempt, waitMs: number): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await postponeDelivery(trx, id, new Date(now().getTime() + waitMs))
+    await sendJob(queue, trx, { deliveryId: id, attempt: attempts }, waitMs)
+  })
+}
+
+const sendJob = (queue: Deps['queue'], trx: Transaction<DB>, job: WebhookJob, waitMs: number) =>
+  queue.send(trx, WEBHOOK_QUEUE.name, job, { afterSeconds: Math.ceil(waitMs / 1000) })
+
+const lastOf = ({ last_status: status, last_error: error }: Attempt): AttemptResult => ({ status, error })
+
+const between = (from: number, to: number) => from + Math.random() * (to - from)

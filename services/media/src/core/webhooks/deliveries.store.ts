@@ -1,0 +1,218 @@
+import { deleteBatch, jsonb } from '@services/common/database'
+import { type Expression, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { DB, WebhookEvent } from '../../db/tables.ts'
+import { CLIP_COLUMNS, type Clip, toClip } from '../clips/clips.store.ts'
+
+export type Delivery = Selectable<DB['webhook_deliveries']>
+
+/** Webhooks that are told of an event, by the clips of a source it concerns. */
+export async function findListeners(
+  trx: Transaction<DB>,
+  clips: { sourceId: string } | { clipId: string },
+  event: WebhookEvent,
+  now: Date,
+): Promise<{ webhookId: string; clip: Clip }[]> {
+  const rows = await trx
+    .selectFrom('clips')
+    .innerJoin('sources', 'sources.id', 'clips.source_id')
+    .innerJoin('webhooks', 'webhooks.token_id', 'clips.token_id')
+    .innerJoin('api_tokens', 'api_tokens.id', 'clips.token_id')
+    .select(CLIP_COLUMNS)
+    .select('webhooks.id as webhook_id')
+    .$if('sourceId' in clips, (query) => query.where('clips.source_id', '=', (clips as { sourceId: string }).sourceId))
+    .$if('clipId' in clips, (query) => query.where('clips.id', '=', (clips as { clipId: string }).clipId))
+    .where('clips.deleted_at', 'is', null)
+    .where('webhooks.disabled_at', 'is', null)
+    .where('webhooks.events', '@>', sql<WebhookEvent[]>`array[${event}::text]`)
+    .where('api_tokens.revoked_at', 'is', null)
+    .where((where) => where.or([where('api_tokens.expires_at', 'is', null), where('api_tokens.expires_at', '>', now)]))
+    // One that is being deleted is waited for, and left out: a delivery for it would fail what it tells of.
+    .forKeyShare('webhooks')
+    .execute()
+  return rows.map(({ webhook_id, ...row }) => ({
+    webhookId: webhook_id,
+    clip: toClip({ ...row, source_id: row.source_id as string }),
+  }))
+}
+
+export interface NewDelivery {
+  id: string
+  webhookId: string
+  type: WebhookEvent
+  payload: object
+  now: Date
+  giveUpAt: Date
+}
+
+export async function insertDeliveries(trx: Transaction<DB>, deliveries: readonly NewDelivery[]): Promise<void> {
+  const rows = deliveries.map(({ id, webhookId, type, payload, now, giveUpAt }) => ({
+    id,
+    webhook_id: webhookId,
+    type,
+    payload: jsonb(payload),
+    state: 'pending' as const,
+    next_attempt_at: now,
+    give_up_at: giveUpAt,
+    created_at: now,
+  }))
+  await trx.insertInto('webhook_deliveries').values(rows).execute()
+}
+
+/** A delivery with its receiver, if it waits for this very attempt. */
+export async function findAttempt(
+  db: Kysely<DB>,
+  { deliveryId, attempt }: { deliveryId: string; attempt: number },
+): Promise<(Delivery & { receiver: Selectable<DB['webhooks']> }) | undefined> {
+  const delivery = await db
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('id', '=', deliveryId)
+    .where('attempts', '=', attempt)
+    .where('state', '=', 'pending')
+    .executeTakeFirst()
+  const receiver =
+    delivery && (await db.selectFrom('webhooks').selectAll().where('id', '=', delivery.webhook_id).executeTakeFirst())
+  return receiver && { ...delivery, receiver }
+}
+
+/** Begins the attempt; false when somebody else did. Not heard of by `until`, it counts as lost. */
+export async function beginAttempt(
+  db: Kysely<DB>,
+  { id, attempts }: Pick<Delivery, 'id' | 'attempts'>,
+  { now, until }: { now: Date; until: Date },
+): Promise<boolean> {
+  const begun = await db
+    .updateTable('webhook_deliveries')
+    .set({ attempts: attempts + 1, last_attempt_at: now, next_attempt_at: until })
+    .where('id', '=', id)
+    .where('attempts', '=', attempts)
+    .where('state', '=', 'pending')
+    .returning('id')
+    .executeTakeFirst()
+  return begun !== undefined
+}
+
+export interface AttemptResult {
+  status: number | null
+  error: string | null
+}
+
+/** `delivered`, or `failed` for good. */
+export async function endDelivery(
+  trx: Transaction<DB>,
+  id: string,
+  state: 'delivered' | 'failed',
+  { status, error }: AttemptResult,
+): Promise<void> {
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({ state, next_attempt_at: null, last_status: status, last_error: error })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Without `result` nothing was tried. */
+export async function postponeDelivery(
+  trx: Kysely<DB>,
+  id: string,
+  until: Date,
+  result?: AttemptResult,
+): Promise<void> {
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({ next_attempt_at: until, ...(result && { last_status: result.status, last_error: result.error }) })
+    .where('id', '=', id)
+    .where('state', '=', 'pending')
+    .execute()
+}
+
+/**
+ * The next of a webhook, in the order they came, whose time has come and which nobody attempts. Taken: nobody else takes them
+ * before `until`.
+ */
+export async function takeDue(
+  trx: Transaction<DB>,
+  webhookId: string,
+  { now, until, limit }: { now: Date; until: Date; limit: number },
+): Promise<Pick<Delivery, 'id' | 'attempts'>[]> {
+  const due = trx
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('webhook_id', '=', webhookId)
+    .where(sql<boolean>`state = 'pending'`)
+    .where('next_attempt_at', '<=', now)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+  return takeUntil(trx, due, until)
+}
+
+/** Sent once more from the beginning, whatever became of it. Undefined when there is none. */
+export async function restartDelivery(
+  trx: Transaction<DB>,
+  { id, webhookId }: { id: string; webhookId: string },
+  { now, giveUpAt }: { now: Date; giveUpAt: Date },
+): Promise<Delivery | undefined> {
+  return trx
+    .updateTable('webhook_deliveries')
+    .set({ state: 'pending', next_attempt_at: now, give_up_at: giveUpAt, attempts_before: sql`attempts` })
+    .where('id', '=', id)
+    .where('webhook_id', '=', webhookId)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Newest first. */
+export async function listDeliveries(
+  db: Kysely<DB>,
+  webhookId: string,
+  { after, limit }: { after: { createdAt: Date; id: string } | undefined; limit: number },
+): Promise<Delivery[]> {
+  let query = db
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('webhook_id', '=', webhookId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (after) {
+    query = query.where((column) =>
+      column(column.refTuple('created_at', 'id'), '<', column.tuple(after.createdAt, after.id)),
+    )
+  }
+  return query.execute()
+}
+
+/**
+ * The array makes PostgreSQL run the query once. As `in (…)` it may be joined by a nested loop that runs it for each row: what was
+ * updated already is passed over then, and more rows are taken than its limit allows.
+ */
+const takeUntil = (trx: Transaction<DB>, ids: Expression<{ id: string }>, until: Date) =>
+  trx
+    .updateTable('webhook_deliveries')
+    .set({ next_attempt_at: until })
+    .where(sql<boolean>`id = any (array(${ids}))`)
+    .returning(['id', 'attempts'])
+    .execute()
+
+/** Housekeeping: those that should have been tried before `before`. Taken: `now` is their next turn. */
+export async function takeOverdue(
+  trx: Transaction<DB>,
+  { before, now, limit }: { before: Date; now: Date; limit: number },
+): Promise<Pick<Delivery, 'id' | 'attempts'>[]> {
+  const overdue = trx
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where(sql<boolean>`state = 'pending'`)
+    .where('next_attempt_at', '<', before)
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+  return takeUntil(trx, overdue, now)
+}
+
+/** Housekeeping. */
+export const deleteDeliveriesBefore = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+  deleteBatch(db, 'webhook_deliveries', sql`created_at < ${before} and state <> 'pending'`, limit)

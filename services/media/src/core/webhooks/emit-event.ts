@@ -1,0 +1,46 @@
+// What webhooks are told: written in the transaction of what happened, so that nothing is told that did not happen and
+// nothing is kept back that did. How it gets there: deliver-webhook.ts.
+import type { Transaction } from 'kysely'
+import type { DB, WebhookEvent } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { errorCatalogue } from '../../errors.ts'
+import type { Clip } from '../clips/clips.store.ts'
+import { toResult } from '../clips/result.ts'
+import { findListeners, insertDeliveries } from './deliveries.store.ts'
+import { TRY_FOR_MS } from './retry-plan.ts'
+import { WEBHOOK_QUEUE, type WebhookJob } from './webhook-queue.ts'
+
+/** Without a queue, as a command has none, housekeeping sees within minutes that nobody was sent. */
+export type EmitDeps = Pick<Deps, 'newId' | 'now' | 'config'> & { queue?: Deps['queue'] }
+
+/** Tells the owners of one clip, or of all clips of a source. Before a deletion, which leaves nothing to tell of. */
+export async function emitEvent(
+  deps: EmitDeps,
+  trx: Transaction<DB>,
+  event: WebhookEvent,
+  clips: { sourceId: string } | { clipId: string },
+): Promise<void> {
+  const now = deps.now()
+  const listeners = await findListeners(trx, clips, event, now)
+  if (listeners.length === 0) return
+  const deliveries = listeners.map(({ webhookId, clip }) => ({
+    id: deps.newId(),
+    webhookId,
+    type: event,
+    payload: { type: event, timestamp: now.toISOString(), data: describe(deps, event, clip) },
+    now,
+    giveUpAt: new Date(now.getTime() + TRY_FOR_MS),
+  }))
+  await insertDeliveries(trx, deliveries)
+  for (const { id } of deliveries) {
+    await deps.queue?.send(trx, WEBHOOK_QUEUE.name, { deliveryId: id, attempt: 0 } satisfies WebhookJob)
+  }
+}
+
+function describe({ config }: EmitDeps, event: WebhookEvent, clip: Clip): object {
+  const { id, errorCode } = clip
+  if (event === 'media.deleted') return { id, state: 'deleted' }
+  if (event === 'media.ready') return { id, state: 'ready', ...toResult(clip, config.site) }
+  const code = errorCode ?? 'internal'
+  return { id, state: 'failed', failure: { code, message: errorCatalogue[code].message } }
+}

@@ -1,0 +1,124 @@
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { DB, WebhookEvent } from '../../db/tables.ts'
+
+export type Webhook = Omit<Selectable<DB['webhooks']>, 'secret'>
+
+const COLUMNS = [
+  'id',
+  'token_id',
+  'url',
+  'events',
+  'created_at',
+  'failures',
+  'failing_since',
+  'paused_until',
+  'disabled_at',
+] as const
+
+export interface NewWebhook {
+  id: string
+  tokenId: string
+  url: string
+  events: WebhookEvent[]
+  secret: string
+  now: Date
+}
+
+/** Undefined when the token has `most` of them. */
+export async function insertWebhook(
+  trx: Transaction<DB>,
+  webhook: NewWebhook,
+  { most }: { most: number },
+): Promise<Webhook | undefined> {
+  // Others of this token wait, so that none of them counts too few.
+  await trx.selectFrom('api_tokens').select('id').where('id', '=', webhook.tokenId).forNoKeyUpdate().execute()
+  const { count } = await trx
+    .selectFrom('webhooks')
+    .select((column) => column.fn.countAll<number>().as('count'))
+    .where('token_id', '=', webhook.tokenId)
+    .executeTakeFirstOrThrow()
+  if (count >= most) return undefined
+  return trx
+    .insertInto('webhooks')
+    .values({
+      id: webhook.id,
+      token_id: webhook.tokenId,
+      url: webhook.url,
+      events: webhook.events,
+      secret: webhook.secret,
+      created_at: webhook.now,
+    })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
+export async function listWebhooks(db: Kysely<DB>, tokenId: string): Promise<Webhook[]> {
+  return db
+    .selectFrom('webhooks')
+    .select(COLUMNS)
+    .where('token_id', '=', tokenId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+}
+
+export async function hasWebhook(db: Kysely<DB>, { id, tokenId }: { id: string; tokenId: string }): Promise<boolean> {
+  const found = await db
+    .selectFrom('webhooks')
+    .select('id')
+    .where('id', '=', id)
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/**
+ * Locks the webhook, or says that it is gone. Whoever changes a webhook and its deliveries in one transaction begins with the
+ * webhook, as a deletion does: two of them never wait for each other.
+ */
+export async function lockWebhook(trx: Transaction<DB>, id: string): Promise<boolean> {
+  const locked = await trx.selectFrom('webhooks').select('id').where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+  return locked !== undefined
+}
+
+/** With its deliveries. False when there is none. */
+export async function deleteWebhook(
+  db: Kysely<DB>,
+  { id, tokenId }: { id: string; tokenId: string },
+): Promise<boolean> {
+  const deleted = await db
+    .deleteFrom('webhooks')
+    .where('id', '=', id)
+    .where('token_id', '=', tokenId)
+    .returning('id')
+    .executeTakeFirst()
+  return deleted !== undefined
+}
+
+/** A receiver works again: what it failed before is forgotten. */
+export async function noteSuccess(trx: Transaction<DB>, id: string): Promise<void> {
+  await trx
+    .updateTable('webhooks')
+    .set({ failures: 0, failing_since: null, paused_until: null, disabled_at: null })
+    .where('id', '=', id)
+    .where((where) => where.or([where('failures', '>', 0), where('disabled_at', 'is not', null)]))
+    .execute()
+}
+
+/** One failure more; none of its events is tried before `pausedUntil`, and none at all from `disabledAt` on. */
+export async function noteFailure(
+  trx: Transaction<DB>,
+  id: string,
+  { now, pausedUntil, disabledAt }: { now: Date; pausedUntil: Date | null; disabledAt: Date | null },
+): Promise<void> {
+  await trx
+    .updateTable('webhooks')
+    .set({
+      failures: sql`failures + 1`,
+      failing_since: sql`coalesce(failing_since, ${now})`,
+      paused_until: pausedUntil,
+      ...(disabledAt && { disabled_at: disabledAt }),
+    })
+    .where('id', '=', id)
+    .execute()
+}

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import { CommandFailure, command, printResult } from '@services/common/cli'
+import { withDatabase } from '@services/common/database'
+import { TABLES } from '../../db/tables.ts'
+import { openBlobs, resultsChannelOf } from '../../deps.ts'
+import { startUp } from '../../start.ts'
+import { StorageUnavailable } from '../../store/blobs/storage-unavailable.ts'
+import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding, type Totals } from './check-blobs.ts'
+
+/** What `--json` lists; the rest is counted. */
+const MOST_LISTED = 1_000
+
+/** More of the one list missing in the other than this, and than half of it: then it is likely that they are not of one installation. */
+const FEW = 10
+
+/** Like `diff`: 0 and 1 are taken by what all commands do. */
+const SOMETHING_FOUND = 3
+
+const blobsCheck = command({
+  name: 'blobs check',
+  summary: 'compare stored files with the database',
+  options: {
+    deep: { meaning: 'read every file and compare its hash' },
+    fix: { meaning: 'clean up what was found; clips whose file is lost fail' },
+    'accept-losses': { meaning: 'with --fix, also where most files or most rows would go' },
+  },
+  details: `It may run beside the service. Files and uploads younger than an hour are never cleaned up.
+Exit code 0: nothing was found, or all of it was fixed; ${SOMETHING_FOUND}: something was found.`,
+  run: async ({ options, json }) => {
+    const { deep = false, fix = false } = options
+    await onStore(async (deps) => {
+      // Without a look at the contents, which is what takes long.
+      if (fix && !options['accept-losses']) refuseStrangers(await survey(deps, { deep: false, fix: false }))
+      const onFinding = json ? undefined : (finding: Finding) => process.stdout.write(`${toLine(finding)}\n`)
+      const result = await survey(deps, { deep, fix }, onFinding)
+      const { findings, left, ...counts } = result
+      printResult(json, { ...counts, findings }, toSummary(result))
+      if (left > 0) process.exitCode = SOMETHING_FOUND
+    })
+  },
+})
+
+export const blobCommands = [blobsCheck]
+
+type Counts = Partial<Record<Finding['kind'], number>>
+
+interface Survey extends Totals {
+  found: Counts
+  fixed: Counts
+  /** The first of them. */
+  findings: Finding[]
+  /** How many were found and not fixed. */
+  left: number
+}
+
+async function survey(
+  deps: CheckDeps,
+  options: { deep: boolean; fix: boolean },
+  onFinding: (finding: Finding) => void = () => {},
+): Promise<Survey> {
+  const found: Counts = {}
+  const fixed: Counts = {}
+  const findings: Finding[] = []
+  let left = 0
+  const report = (finding: Finding) => {
+    found[finding.kind] = (found[finding.kind] ?? 0) + 1
+    if (finding.fixed) fixed[finding.kind] = (fixed[finding.kind] ?? 0) + 1
+    else left++
+    if (findings.length < MOST_LISTED) findings.push(finding)
+    onFinding(finding)
+  }
+  const totals = await checkBlobs(deps, { ...options, report })
+  return { ...totals, found, fixed, findings, left }
+}
+
+/** A directory that is not mounted, the bucket of another installation, yesterday's database: nothing to clean up by. */
+function refuseStrangers({ files, rows, found }: Survey): void {
+  const { blob_without_row: orphans = 0, row_without_blob: lost = 0 } = found
+  const isMost = (count: number, all: number) => count > FEW && count > all / 2
+  if (!isMost(orphans, files) && !isMost(lost, rows)) return
+  throw new CommandFailure(
+    `${orphans} of ${files} files have no row and ${lost} of ${rows} rows have no file: are these store and database of one installation?\nNothing was changed. --accept-losses cleans up all the same.`,
+  )
+}
+
+async function onStore(work: (deps: CheckDeps) => Promise<void>): Promise<void> {
+  const { config, log } = startUp({ toStderr: true })
+  const blobs = await openBlobs(config.storage, log)
+  try {
+    await withDatabase({ ...config.database, applicationName: 'media blobs check', log, tables: TABLES }, (db) =>
+      work({ db, blobs, config, newId: randomUUID, now: () => new Date(), resultsChannel: resultsChannelOf(config) }),
+    )
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw new CommandFailure(`the storage does not answer: ${error.message}`)
+    throw error
+  } finally {
+    await blobs.close()
+  }
+}
+
+function toLine({ kind, file, token, actual, expected, fixed }: Finding): string {
+  const numbers = actual === undefined ? '' : expected === undefined ? `${actual}` : `${actual}, not ${expected}`
+  return [kind, file ?? token ?? '', numbers, fixed ? 'fixed' : ''].filter(Boolean).join('  ')
+}
+
+function toSummary({ files, bytes, rows, found, fixed }: Survey): string {
+  const counts = FINDING_KINDS.filter((kind) => found[kind]).map(
+    (kind) => `${found[kind]} ${kind}${fixed[kind] ? ` (${fixed[kind]} fixed)` : ''}`,
+  )
+  return `${files} files of ${bytes} bytes, ${rows} rows: ${counts.join(', ') || 'nothing wrong'}`
+}

@@ -1,0 +1,82 @@
+import type { Transaction } from 'kysely'
+import { deleteExtras, deleteRenditions, isExtra } from '../../core/clips/renditions.store.ts'
+import { isOriginal, markLost } from '../../core/clips/sources.store.ts'
+import { type EmitDeps, emitEvent } from '../../core/webhooks/emit-event.ts'
+import type { DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { failSource } from '../../make/jobs/fail-source.ts'
+import type { BlobName, StoredBlob } from '../../store/blobs/blob-storage.ts'
+import { dropReference, inLockOrder } from '../../store/blobs/blobs.store.ts'
+import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
+import { listSourcesOf, lockBlobRow } from './check-blobs.store.ts'
+
+type GiveUpDeps = Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps
+
+/** So many sources are listed at a time. */
+const BATCH = 100
+
+/**
+ * For a file that is lost, or not what its name says (`stored` is what was seen of it): its clips fail, say so for a week and
+ * are gone, and the same bytes sent again are made again instead of being shared. Of a file made beside the four, clips forget
+ * that they had such files. False when the file changed meanwhile.
+ */
+export async function giveUpFile(
+  deps: GiveUpDeps,
+  name: BlobName,
+  stored: Omit<StoredBlob, 'name'> | undefined,
+): Promise<boolean> {
+  if (!(await removeWrongFile(deps, name, stored))) return false
+  for (let ids = await listSourcesOf(deps.db, name, BATCH); ids.length > 0; ) {
+    for (const id of ids) if (!(await giveUpSource(deps, id, name))) return false
+    ids = await listSourcesOf(deps.db, name, BATCH)
+  }
+  await deleteIfUnreferenced(deps, name)
+  return true
+}
+
+/** Whoever is about to refer to it finds it missing from now on, and stores it again. */
+async function removeWrongFile(
+  { db, blobs }: GiveUpDeps,
+  name: BlobName,
+  stored: Omit<StoredBlob, 'name'> | undefined,
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    await lockBlobRow(trx, name)
+    const found = await blobs.stat(name)
+    if (found?.bytes !== stored?.bytes || found?.storedAt.getTime() !== stored?.storedAt.getTime()) return false
+    await blobs.delete(name)
+    return true
+  })
+}
+
+async function giveUpSource(deps: GiveUpDeps, id: string, lost: BlobName): Promise<boolean> {
+  if (isOriginal(lost)) {
+    await failSource(deps, id, { code: 'internal', details: undefined })
+    return true
+  }
+  const now = deps.now()
+  try {
+    await deps.db.transaction().execute(async (trx) => {
+      const isWhole = isExtra(lost.extension)
+      const gone = isWhole ? await deleteExtras(trx, id) : await failReady(trx, id, now)
+      for (const name of inLockOrder(gone)) await dropReference(trx, name, now)
+      if (await deps.blobs.stat(lost)) throw new ChangedMeanwhile()
+      if (!isWhole) await emitEvent(deps, trx, 'media.failed', { sourceId: id })
+    })
+    return true
+  } catch (error) {
+    if (error instanceof ChangedMeanwhile) return false
+    throw error
+  }
+}
+
+/** The names of its files. */
+async function failReady(trx: Transaction<DB>, id: string, now: Date): Promise<BlobName[]> {
+  if (!(await markLost(trx, id, now))) throw new ChangedMeanwhile()
+  return deleteRenditions(trx, id)
+}
+
+/** The source was deleted, or somebody brought the file back: nothing is given up. */
+class ChangedMeanwhile extends Error {
+  override readonly name = 'ChangedMeanwhile'
+}

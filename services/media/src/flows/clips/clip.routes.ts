@@ -1,0 +1,147 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { withoutNulls } from '@services/common/json-body'
+import type { Kysely } from 'kysely'
+import { Type } from 'typebox'
+import { type ClipFields, cleanFields, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
+import { isClipId } from '../../core/clips/clip-id.ts'
+import { type Clip, findClip, findDeleteTokenHash, updateClip } from '../../core/clips/clips.store.ts'
+import { deleteClip } from '../../core/clips/remove-clip.ts'
+import { listFiles } from '../../core/clips/renditions.store.ts'
+import { hashToken } from '../../core/tokens/api-token.ts'
+import type { ApiToken } from '../../core/tokens/tokens.store.ts'
+import type { DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
+import { DetailsShape, toDetails } from '../../http/clip-details.ts'
+import { AttributionInput, counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+
+const Params = Type.Object({ id: Type.String() })
+
+const orNull = <Shape extends Parameters<typeof Type.Union>[0][number]>(shape: Shape) =>
+  Type.Optional(Type.Union([shape, Type.Null()]))
+
+/** Null removes; what is not there stays as it is. */
+const PatchBody = Type.Object({
+  title: orNull(Type.String()),
+  tags: orNull(Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS })),
+  nsfw: orNull(Type.Boolean()),
+  attribution: orNull(AttributionInput),
+})
+
+/** GET, PATCH and DELETE /media/{id}: for the token that added the clip, and for admins. */
+export const clipRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { site } = deps.config
+  const describe = async (clip: Clip) => {
+    const files = clip.state === 'ready' ? await listFiles(deps.db, clip.sourceId) : []
+    return { success: toDetails(clip, files, site) }
+  }
+
+  await app.register(async (scope) => {
+    requireToken(scope, deps, { scope: 'read' })
+    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
+    scope.get<{ Params: { id: string } }>(
+      '/media/:id',
+      {
+        schema: {
+          operationId: 'getMedia',
+          tags: ['media'],
+          summary: 'State, progress and details of a clip',
+          security: TOKEN_SECURITY,
+          params: Params,
+          response: {
+            200: counted(Type.Object({ success: DetailsShape })),
+            ...errorResponses(401, 403, 404, 410, 429),
+          },
+        },
+      },
+      async (request) => describe(await findOwnClip(deps.db, tokenOf(request), request.params.id)),
+    )
+  })
+
+  await app.register(async (scope) => {
+    requireToken(scope, deps, { scope: 'write' })
+    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
+    scope.patch<{ Params: { id: string }; Body: Type.Static<typeof PatchBody> }>(
+      '/media/:id',
+      {
+        schema: {
+          operationId: 'updateMedia',
+          tags: ['media'],
+          summary: 'Changes title, tags, nsfw or attribution',
+          security: TOKEN_SECURITY,
+          params: Params,
+          body: PatchBody,
+          response: {
+            200: counted(Type.Object({ success: DetailsShape })),
+            ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 422, 429),
+          },
+        },
+        preValidation: async ({ body }) => {
+          const changes = body as { attribution?: unknown } | null
+          if (changes?.attribution)
+            changes.attribution = withoutNulls(changes.attribution) as typeof changes.attribution
+        },
+      },
+      async (request) => {
+        const { id } = await findOwnClip(deps.db, tokenOf(request), request.params.id)
+        const changes = readChanges(request.body)
+        if (Object.keys(changes).length > 0 && !(await updateClip(deps.db, id, changes))) throw apiError('gone')
+        return describe(await findOwnClip(deps.db, tokenOf(request), id))
+      },
+    )
+  })
+
+  await app.register(async (scope) => {
+    requireToken(scope, deps, { scope: 'delete', anonymous: ({ headers }) => headers['x-delete-token'] !== undefined })
+    scope.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
+    scope.delete<{ Params: { id: string }; Headers: { 'x-delete-token'?: string } }>(
+      '/media/:id',
+      {
+        schema: {
+          operationId: 'deleteMedia',
+          tags: ['media'],
+          summary: 'Deletes a clip for good',
+          security: [...TOKEN_SECURITY, { deleteToken: [] }],
+          params: Params,
+          headers: Type.Object({
+            'x-delete-token': Type.Optional(
+              Type.String({ description: 'In place of a token: of a clip that was uploaded without one.' }),
+            ),
+          }),
+          response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 410, 413, 415, 429) },
+        },
+      },
+      async (request, reply) => {
+        const { id } = request.params
+        if (request.apiToken) await findOwnClip(deps.db, request.apiToken, id)
+        else await requireDeleteToken(deps.db, id, request.headers['x-delete-token'] ?? '')
+        const isDeleted = await deleteClip(deps, id)
+        deps.knownFiles.forget(id)
+        if (!isDeleted) throw apiError('gone')
+        return reply.code(204).send()
+      },
+    )
+  })
+}
+
+/** Somebody else's clip is not found: ids are public, what is known about them is not. */
+export async function findOwnClip(db: Kysely<DB>, token: ApiToken, id: string): Promise<Clip> {
+  const clip = isClipId(id) ? await findClip(db, id) : undefined
+  if (!clip || !(clip.tokenId === token.id || allows(token, 'admin'))) throw apiError('not_found')
+  if (clip.state === 'deleted') throw apiError('gone')
+  return clip
+}
+
+/** No clip, one with an owner and a wrong token are one answer. */
+async function requireDeleteToken(db: Kysely<DB>, id: string, presented: string): Promise<void> {
+  const hash = isClipId(id) ? await findDeleteTokenHash(db, id) : undefined
+  if (!hash || !timingSafeEqual(hash, hashToken(presented))) throw apiError('not_found')
+}
+
+/** Under the rules of an import. */
+function readChanges(body: Type.Static<typeof PatchBody>): Partial<ClipFields> {
+  const cleaned = cleanFields(withoutNulls(body) as Parameters<typeof cleanFields>[0], 'attribution.')
+  return Object.fromEntries(Object.entries(cleaned).filter(([name]) => Object.hasOwn(body, name)))
+}

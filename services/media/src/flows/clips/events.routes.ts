@@ -1,0 +1,79 @@
+import { Readable } from 'node:stream'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { createClipWatch } from '../../core/clips/clip-watch.ts'
+import { createSlots } from '../../core/clips/slots.ts'
+import type { Deps } from '../../deps.ts'
+import { requireToken, tokenOf } from '../../http/authenticate.ts'
+import { clientGone } from '../../http/client-gone.ts'
+import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { findOwnClip } from './clip.routes.ts'
+import { streamStates } from './event-stream.ts'
+
+/** Each holds a connection for as long as its clip is being made. */
+const STREAMS = { atOnce: 500, waiting: 0, waitMs: 0, perKey: { atOnce: 16, waiting: 0 } }
+
+/** A token may have been revoked meanwhile; who still wants to know asks again. */
+const LONGEST_MS = 3_600_000
+
+const EventStream = Type.Unsafe<Readable>({
+  description: 'Events `processing`, `ready`, `failed`, `deleted`; data is JSON: state, progress, failure.',
+  content: { 'text/event-stream': { schema: Type.String() } },
+})
+
+/** GET /media/{id}/events: for the token that added the clip, and for admins. */
+export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const watch = createClipWatch(deps)
+  const streams = createSlots(STREAMS)
+  const closing = new AbortController()
+  app.addHook('preClose', async () => closing.abort())
+
+  requireToken(app, deps, { scope: 'read' })
+  app.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
+  app.get<{ Params: { id: string } }>(
+    '/media/:id/events',
+    {
+      // Of a stream HEAD would have to wait for the end.
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'watchMedia',
+        tags: ['media'],
+        summary: 'State and progress as server-sent events, until the clip is ready, failed or deleted',
+        security: TOKEN_SECURITY,
+        params: Type.Object({ id: Type.String() }),
+        headers: Type.Object({
+          'last-event-id': Type.Optional(Type.String({ description: 'After the last event there are no more: 204.' })),
+        }),
+        response: {
+          200: counted(EventStream),
+          204: counted(Type.Null()),
+          ...errorResponses(401, 403, 404, 410, 429),
+        },
+      },
+    },
+    async (request, reply) => {
+      const token = tokenOf(request)
+      const clip = await findOwnClip(deps.db, token, request.params.id)
+      // EventSource asks again after every end; this is how it is told not to.
+      if (clip.state !== 'processing' && request.headers['last-event-id'] === clip.state) return reply.code(204).send()
+      streams.refuseWhenFull(token.id)
+      const ended = new AbortController()
+      const signal = AbortSignal.any([clientGone(reply), deps.stopping, closing.signal, ended.signal])
+      const subscribe = (tell: Parameters<typeof watch.watch>[1]) => {
+        const unsubscribe = watch.watch(clip.id, tell)
+        // What is decided is told at once.
+        void deps.results.wait(clip.sourceId, signal).then((decision) => decision && watch.look(clip.id))
+        return unsubscribe
+      }
+      const stream = Readable.from(streamStates(clip, { subscribe, signal, heartbeatMs: deps.patience.heartbeatMs }))
+      void streams.run(() => new Promise<void>((resolve) => stream.once('close', resolve)), { key: token.id })
+      const timer = setTimeout(() => ended.abort(), LONGEST_MS)
+      stream.once('close', () => {
+        clearTimeout(timer)
+        ended.abort()
+      })
+      // Proxies that collect answers would keep the news to themselves.
+      return reply.headers({ 'x-accel-buffering': 'no' }).type('text/event-stream; charset=utf-8').send(stream)
+    },
+  )
+}

@@ -1,0 +1,45 @@
+import type { ByteRange } from '../../store/blobs/blob-storage.ts'
+
+/** Each part costs a read of its own; players and resumed downloads ask for two or three. */
+const MOST_RANGES = 16
+
+/** A gap that costs less to send than the lines before another part (RFC 9110 15.3.7.2). */
+const SMALL_GAP = 128
+
+/**
+ * What a `Range` header asks of a file of `bytes` bytes (RFC 9110 section 14): its parts in the order of the file, no two
+ * of them touching, so that together they are never more than the file. Undefined: send everything, which is also the
+ * answer to what is not understood and to very many ranges.
+ */
+export function parseRanges(header: string | undefined, bytes: number): ByteRange[] | 'unsatisfiable' | undefined {
+  const list = /^bytes=(.*)$/i.exec(header ?? '')?.[1]?.split(',') ?? []
+  const specs = list.map((spec) => spec.trim()).filter(Boolean)
+  if (specs.length === 0 || specs.length > MOST_RANGES) return undefined
+  const ranges = specs.map((spec) => parseRange(spec, bytes))
+  if (ranges.includes('invalid')) return undefined
+  const satisfiable = ranges.filter((range) => typeof range === 'object')
+  return satisfiable.length === 0 ? 'unsatisfiable' : joinNear(satisfiable)
+}
+
+function parseRange(spec: string, bytes: number): ByteRange | 'unsatisfiable' | 'invalid' {
+  const [, first, last] = /^(\d*)\s*-\s*(\d*)$/.exec(spec) ?? []
+  if (first === undefined || last === undefined || (first === '' && last === '')) return 'invalid'
+  if (first === '') {
+    const length = Math.min(Number(last), bytes)
+    return length === 0 ? 'unsatisfiable' : { start: bytes - length, end: bytes - 1 }
+  }
+  const start = Number(first)
+  const end = last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1)
+  if (last !== '' && Number(last) < start) return 'invalid'
+  return start >= bytes ? 'unsatisfiable' : { start, end }
+}
+
+function joinNear(ranges: readonly ByteRange[]): ByteRange[] {
+  const joined: ByteRange[] = []
+  for (const range of ranges.toSorted((a, b) => a.start - b.start)) {
+    const before = joined.at(-1)
+    if (before && range.start <= before.end + SMALL_GAP) before.end = Math.max(before.end, range.end)
+    else joined.push({ ...range })
+  }
+  return joined
+}

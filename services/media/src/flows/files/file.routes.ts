@@ -1,0 +1,206 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument, withHeaders } from '@services/common/documented'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { isClipId } from '../../core/clips/clip-id.ts'
+import type { FoundFile } from '../../core/clips/renditions.store.ts'
+import type { RenditionKind } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { errorResponses } from '../../http/shapes.ts'
+import { type BlobName, type ByteRange, blobKey } from '../../store/blobs/blob-storage.ts'
+import { parseRanges } from './byte-range.ts'
+import { openRange, openRanges } from './open-ranges.ts'
+import { isNotModified, mayContinue, mayProceed } from './preconditions.ts'
+import { saveAs } from './save-as.ts'
+
+/** By the ending of an address. */
+const FILES: Record<string, { kind: RenditionKind; type: string }> = {
+  gif: { kind: 'gif', type: 'image/gif' },
+  jpg: { kind: 'jpg', type: 'image/jpeg' },
+  mp4: { kind: 'mp4', type: 'video/mp4' },
+  webm: { kind: 'webm', type: 'video/webm' },
+  'av1.mp4': { kind: 'av1', type: 'video/mp4' },
+  webp: { kind: 'webp', type: 'image/webp' },
+}
+
+const binary = { schema: Type.Unsafe({ type: 'string', format: 'binary' }) }
+const contentOf = (types: string[]) => Object.fromEntries(types.map((type) => [type, binary]))
+const TYPES = [...new Set(Object.values(FILES).map(({ type }) => type))]
+const FileBytes = Type.Unsafe<unknown>({ content: contentOf(TYPES) })
+/** Several ranges come in parts. */
+const FilePart = Type.Unsafe<unknown>({ content: contentOf([...TYPES, 'multipart/byteranges']) })
+const ProcessingShape = Type.Object(
+  { state: Type.Literal('processing'), progress: Type.Number({ description: 'Progress from 0 to 1.' }) },
+  { title: 'Processing' },
+)
+const FILE_HEADERS = ['ETag', 'Last-Modified', 'Accept-Ranges', 'Content-Disposition']
+
+/** A clip of a few seconds is made in about that time. */
+const PROCESSING_RETRY_SECONDS = 2
+
+/**
+ * Nothing is loaded but, by the document that a browser builds around a file whose address is opened, that file and the
+ * document's own styles. No source of scripts is allowed and the origin is nobody's; `allow-scripts` is for the browser's
+ * controls, whose buttons Chromium does not let work without it. The README tells CDNs to send the same.
+ */
+const FILE_POLICY =
+  "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts"
+
+/**
+ * GET and HEAD /f/{id}.{kind}: the files, for any site to use. They are our own bytes, yet a browser is told to trust
+ * nothing in them (contract/media.md 4.8). What is ready never changes, hence `immutable`.
+ */
+export const fileRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/f/:id.:kind',
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'getFile',
+      tags: ['files'],
+      summary: 'One of the four files: gif, jpg, mp4, webm; av1.mp4 and webp where they were made',
+      params: Type.Object({
+        id: Type.String(),
+        kind: Type.String(inDocument({ title: 'FileKind', enum: Object.keys(FILES) })),
+      }),
+      querystring: Type.Object({
+        download: Type.Optional(
+          Type.String({
+            description: '`1` saves instead of showing, under the title of the clip.',
+            ...inDocument({ enum: ['1'] }),
+          }),
+        ),
+      }),
+      requestHeaders: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
+      response: {
+        200: withHeaders(FileBytes, ...FILE_HEADERS),
+        202: withHeaders(ProcessingShape, 'Retry-After'),
+        206: withHeaders(FilePart, 'Content-Range', ...FILE_HEADERS),
+        302: withHeaders(Type.Null(), 'Location'),
+        304: withHeaders(Type.Null(), ...FILE_HEADERS),
+        ...errorResponses(404, 410, 412, 416, 429),
+      },
+    },
+    handler: async (request, reply) => {
+      // The router divides at the last dot, we at the first: `av1.mp4` is one ending.
+      const [, id = '', ending = ''] = /^([^.]*)\.(.*)$/.exec(`${request.params.id}.${request.params.kind}`) ?? []
+      const found = Object.hasOwn(FILES, ending) ? FILES[ending] : undefined
+      if (!isClipId(id) || !found) throw apiError('not_found')
+      const file = await deps.knownFiles.find(id, found.kind)
+      if (!file || file.state === 'failed') throw apiError('not_found')
+      if (file.state === 'deleted') throw apiError('gone')
+      if (file.state === 'processing') {
+        return reply
+          .code(202)
+          .header('retry-after', PROCESSING_RETRY_SECONDS)
+          .send({ state: 'processing', progress: file.progress })
+      }
+      return sendFile(deps, request, reply, { id, ending, ...found, file, download: request.query.download === '1' })
+    },
+  })
+}
+
+interface Wanted {
+  id: string
+  ending: string
+  kind: RenditionKind
+  type: string
+  file: FoundFile & { state: 'ready' }
+  download: boolean
+}
+
+async function sendFile(deps: Deps, { headers, method }: FastifyRequest, reply: FastifyReply, wanted: Wanted) {
+  const { file } = wanted
+  const { accelPrefix, site } = deps.config
+  if (accelPrefix) return letServerSend(reply, wanted, `${accelPrefix}/${blobKey(nameOf(wanted))}`)
+  // Nobody else knows how to name what is saved. The clip may be gone tomorrow: the redirect is not for keeping.
+  if (site.filesRedirectUrl && !wanted.download) {
+    return reply
+      .header('cross-origin-resource-policy', 'cross-origin')
+      .redirect(`${site.filesRedirectUrl}/${blobKey(nameOf(wanted))}`, 302)
+  }
+  const validators = { etag: `"${file.sha256}"`, lastModified: file.readyAt }
+  if (!mayProceed(headers, validators)) throw apiError('precondition_failed')
+  if (isNotModified(headers, validators)) {
+    describeFile(reply, wanted)
+    return reply.code(304).send()
+  }
+  const asked = method === 'GET' && mayContinue(headers, validators) ? headers.range : undefined
+  const ranges = parseRanges(asked, file.bytes)
+  if (ranges === 'unsatisfiable') {
+    reply.header('content-range', `bytes */${file.bytes}`)
+    throw apiError('range_not_satisfiable', { details: { bytes: file.bytes } })
+  }
+  if (method === 'HEAD') return describeWithout(deps, reply, wanted)
+  return ranges && ranges.length > 1
+    ? sendParts(deps, reply, { ...wanted, ranges })
+    : sendPart(deps, reply, { ...wanted, range: ranges?.[0] })
+}
+
+/** The web server in front has ranges, conditions and an ETag of its own; ours would not fit to them. */
+function letServerSend(reply: FastifyReply, wanted: Wanted, path: string) {
+  describeFile(reply, wanted)
+  for (const name of ['etag', 'last-modified', 'accept-ranges']) reply.removeHeader(name)
+  return reply.header('x-accel-redirect', path).send()
+}
+
+/** HEAD says what GET would say, and therefore looks too. */
+async function describeWithout({ blobs }: Deps, reply: FastifyReply, wanted: Wanted) {
+  const { file } = wanted
+  if ((await blobs.stat(nameOf(wanted)))?.bytes !== file.bytes) throw notInStore(wanted)
+  describeFile(reply, wanted)
+  return reply.header('content-length', file.bytes).send()
+}
+
+// Opened first: what is said of the file, above all that it may be kept for ever, must not be said of a failure.
+
+async function sendPart({ blobs }: Deps, reply: FastifyReply, { range, ...wanted }: Wanted & { range?: ByteRange }) {
+  const { bytes } = wanted.file
+  // All of it is a range too: a store that has less than we are about to announce says so before we do.
+  const { start, end } = range ?? { start: 0, end: bytes - 1 }
+  const part = await openRange(blobs, nameOf(wanted), { start, end })
+  if (!part) throw notInStore(wanted)
+  describeFile(reply, wanted)
+  if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${bytes}`)
+  return reply.header('content-length', part.length).send(part.body)
+}
+
+async function sendParts(
+  { blobs, newId }: Deps,
+  reply: FastifyReply,
+  { ranges, ...wanted }: Wanted & { ranges: ByteRange[] },
+) {
+  const { bytes } = wanted.file
+  const boundary = newId()
+  const parts = await openRanges(blobs, nameOf(wanted), { ranges, bytes, type: wanted.type, boundary })
+  if (!parts) throw notInStore(wanted)
+  describeFile(reply, wanted)
+  return reply
+    .code(206)
+    .headers({ 'content-type': `multipart/byteranges; boundary=${boundary}`, 'content-length': parts.length })
+    .send(parts.body)
+}
+
+const nameOf = ({ kind, file }: Wanted): BlobName => ({ sha256: file.sha256, extension: kind })
+
+const notInStore = ({ id, kind }: Wanted) => new Error(`the ${kind} of clip ${id} is not in the store`)
+
+function describeFile(reply: FastifyReply, { id, ending, type, file, download }: Wanted) {
+  // The bytes are for ever, the title they are saved under is not.
+  const save = () => ({
+    'cache-control': 'public, no-cache',
+    'content-disposition': saveAs(file.title ?? id, { id, ending }),
+  })
+  reply.headers({
+    'content-type': type,
+    'cache-control': 'public, max-age=31536000, immutable',
+    etag: `"${file.sha256}"`,
+    'last-modified': file.readyAt.toUTCString(),
+    'accept-ranges': 'bytes',
+    'content-disposition': `inline; filename="${id}.${ending}"`,
+    ...(download && save()),
+    'content-security-policy': FILE_POLICY,
+    'cross-origin-resource-policy': 'cross-origin',
+  })
+}

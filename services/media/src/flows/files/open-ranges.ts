@@ -1,0 +1,54 @@
+import { Readable } from 'node:stream'
+import { type BlobName, type BlobStorage, type ByteRange, SMALL_PART } from '../../store/blobs/blob-storage.ts'
+
+/** What to send, and how long it is. */
+export interface OpenedRange {
+  body: Readable | Buffer
+  length: number
+}
+
+/** Undefined when the file is not in the store; one that is shorter than it was throws. */
+export async function openRange(
+  blobs: BlobStorage,
+  name: BlobName,
+  range: ByteRange,
+): Promise<OpenedRange | undefined> {
+  const length = range.end - range.start + 1
+  const read = (length <= SMALL_PART && blobs.readPart) || blobs.open
+  const body = await read(name, range)
+  return body && { body, length }
+}
+
+/**
+ * The parts in the form of multipart/byteranges (RFC 9110 14.6), read one after another. The first is opened at once: what
+ * is not there must be said before the answer begins.
+ */
+export async function openRanges(
+  blobs: BlobStorage,
+  name: BlobName,
+  { ranges, bytes, type, boundary }: { ranges: readonly ByteRange[]; bytes: number; type: string; boundary: string },
+): Promise<OpenedRange | undefined> {
+  const [firstRange, ...others] = ranges
+  const first = firstRange && (await openRange(blobs, name, firstRange))
+  if (!first) return undefined
+  const heads = ranges.map(({ start, end }) =>
+    Buffer.from(`\r\n--${boundary}\r\ncontent-type: ${type}\r\ncontent-range: bytes ${start}-${end}/${bytes}\r\n\r\n`),
+  )
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  async function* write() {
+    for (const [index, head] of heads.entries()) {
+      yield head
+      const range = others[index - 1]
+      const part = range ? await openRange(blobs, name, range) : first
+      if (!part) throw new Error('a stored file has gone while it was read')
+      if (Buffer.isBuffer(part.body)) yield part.body
+      else yield* part.body
+    }
+    yield tail
+  }
+  const length = [...heads, tail].reduce((sum, { length }) => sum + length, 0)
+  const body = Readable.from(write(), { objectMode: false })
+  // A client that leaves before the first byte: the generator has not begun, and nobody else would close the file.
+  body.once('close', () => Buffer.isBuffer(first.body) || first.body.destroy())
+  return { body, length: length + ranges.reduce((sum, { start, end }) => sum + end - start + 1, 0) }
+}

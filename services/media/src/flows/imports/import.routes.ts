@@ -1,0 +1,83 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
+import { withoutNulls } from '@services/common/json-body'
+import { Type } from 'typebox'
+import { cleanFields, cleanUrl, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
+import type { Deps } from '../../deps.ts'
+import { checkAllowance } from '../../http/allowance-headers.ts'
+import { answerClip } from '../../http/answer-clip.ts'
+import { requireToken, tokenOf } from '../../http/authenticate.ts'
+import { clientGone } from '../../http/client-gone.ts'
+import { ResultOrDetailsShape } from '../../http/clip-details.ts'
+import { keyedRequest } from '../../http/idempotency-key.ts'
+import {
+  ADDED_HEADERS,
+  AddHeaders,
+  AddQuery,
+  AttributionInput,
+  counted,
+  errorResponses,
+  TOKEN_SECURITY,
+} from '../../http/shapes.ts'
+import { type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
+import { acceptOnce, rememberFailure } from '../../ingest/accept/accept-once.ts'
+import { importClip } from './import-clip.ts'
+
+/** Members that are null are taken as not given. */
+const ImportBody = Type.Object({
+  source: Type.String({ description: 'Address of a gif, mp4 or webm, or of a page that shows one.' }),
+  title: Type.Optional(Type.String(inDocument({ type: ['string', 'null'] }))),
+  tags: Type.Optional(
+    Type.Array(Type.String(), { maxItems: MAX_TAG_TEXTS, ...inDocument({ type: ['array', 'null'] }) }),
+  ),
+  nsfw: Type.Optional(Type.Boolean(inDocument({ type: ['boolean', 'null'] }))),
+  attribution: Type.Optional(Type.Object(AttributionInput.properties, inDocument({ type: ['object', 'null'] }))),
+})
+
+export const importRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  requireToken(app, deps, { scope: 'write' })
+  app.route({
+    method: 'POST',
+    url: '/media/import',
+    schema: {
+      operationId: 'importMedia',
+      tags: ['media'],
+      summary: 'Adds the clip at an address, or on the page there; answers when its copies are ready',
+      security: TOKEN_SECURITY,
+      headers: AddHeaders,
+      querystring: AddQuery,
+      body: ImportBody,
+      response: {
+        201: counted(Type.Object({ success: ResultOrDetailsShape }), 'Idempotency-Replayed', ...ADDED_HEADERS),
+        ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 424, 429, 504, 507),
+      },
+    },
+    onRequest: (request, reply) => deps.limits.count(request, reply, 'import'),
+    preValidation: async (request) => {
+      const body = withoutNulls(request.body) as Record<string, unknown>
+      if (body.attribution) body.attribution = withoutNulls(body.attribution)
+      request.body = body as typeof request.body
+    },
+    handler: async (request, reply) => {
+      const startedAt = Date.now()
+      const { source, ...fields } = request.body
+      const url = cleanUrl('source', source)
+      const given = { nsfw: fields.nsfw !== undefined }
+      const input = { url, fields: cleanFields(fields, 'attribution.'), given, tokenId: tokenOf(request).id }
+      const gone = clientGone(reply)
+      const keyed = keyedRequest(request, 'import', { content: url, fields: input.fields })
+      const accept = async (alongside?: NewClipInput['alongside']) => {
+        await refuseWhenBusy(deps, input.tokenId)
+        await checkAllowance(deps, request, reply, { atLeastBytes: 1 })
+        return importClip(deps, { ...input, startedAt, clientGone: gone, ...(alongside && { alongside }) })
+      }
+      const { clip, isReplay } = await deps.limits.unlessSentAway(request, reply, 'import', () =>
+        acceptOnce(deps, keyed, accept, gone),
+      )
+      if (isReplay) reply.header('idempotency-replayed', 'true')
+      return rememberFailure(deps, keyed, clip, () =>
+        answerClip(deps, request, reply, { clip, startedAt, clientGone: gone }),
+      )
+    },
+  })
+}

@@ -1,0 +1,93 @@
+/**
+ * Owns what people, crawlers and other sites see of a clip: its page, the embed player, oEmbed and the iframe snippet.
+ * The rule: pure functions from a ClipView to text; everything a user wrote goes through `html`. No inline scripts.
+ * Where to look next: clip-view.ts (the input), head-tags.ts (cards and previews), player.ts (shared with embed-page.ts).
+ */
+
+import { type ClipView, formatSeconds, titleOf } from '../../core/clips/clip-view.ts'
+import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
+import { creditOf } from './credit.ts'
+import { htmlDocument } from './document.ts'
+import { headTags } from './head-tags.ts'
+import { type Html, html } from './html.ts'
+import { pagePolicy } from './page-policy.ts'
+import { readScript } from './page-script.ts'
+import { placeholderCss } from './placeholder.ts'
+import { player, refreshTag } from './player.ts'
+import { clipPageCss } from './styles.ts'
+
+/** What the page's buttons do: assets/clip.js. */
+export const CLIP_SCRIPT = readScript('clip.js')
+
+/** The Content-Security-Policy that goes with `clipPage`; its script is at `{site}clip.js`. */
+export const clipPagePolicy = (clip: ClipView): string => policyOf(clip, `${clip.siteUrl}clip.js`)
+
+const policyOf = pagePolicy({ css: clipPageCss, frameAncestors: "'none'" })
+
+/** The HTML document at /gif/{id}, in every state of the clip. */
+export const clipPage = (clip: ClipView): string =>
+  htmlDocument({
+    title: `${titleOf(clip)} · ${clip.siteName}`,
+    siteUrl: clip.siteUrl,
+    head: html`${refreshTag(clip)}${headTags(clip)}${clip.state === 'ready' && script(clip)}`,
+    styles: [clipPageCss, placeholderCss(clip)],
+    body: html`<header><a href="${clip.siteUrl}">${clip.siteName}</a></header>
+<main>
+<article class="clip">
+<div class="stage">
+${player(clip, embedSize(clip))}
+</div>
+<div class="about">
+<h1 dir="auto">${titleOf(clip)}</h1>
+<p class="facts">${facts(clip)}</p>
+${tagList(clip)}${clip.state === 'ready' && share(clip)}${clip.state === 'failed' && onward(clip)}
+</div>
+</article>
+</main>`,
+  })
+
+function facts(clip: ClipView): Html {
+  const date = html`<time datetime="${clip.createdAt.toISOString()}">${dateFormat.format(clip.createdAt)}</time>`
+  const shape = html`<span>${clip.width} × ${clip.height}</span><span>${formatSeconds(clip)}</span>`
+  return html`${credit(clip)}${date}${shape}${clip.hasAudio && html`<span>With sound</span>`}`
+}
+
+/** Users choose the address: no vote for it in search engines, and no handle on our window. */
+function credit({ attribution }: ClipView): Html | false {
+  if (!attribution) return false
+  const { label, url } = creditOf(attribution)
+  if (!url) return html`<span dir="auto">${label}</span>`
+  return html`<a class="credit" href="${url}" rel="nofollow ugc noopener" dir="auto">${label}</a>`
+}
+
+function tagList({ tags }: ClipView): Html | false {
+  return tags.length > 0 && html`<ul class="tags">${tags.map((tag) => html`<li dir="auto">${tag}</li>`)}</ul>\n`
+}
+
+const script = ({ siteUrl }: ClipView): Html =>
+  html`<script src="${new URL(CLIP_SCRIPT.path.slice(1), siteUrl).href}" defer></script>\n`
+
+const onward = ({ siteUrl }: ClipView): Html => html`<a class="onward" href="${siteUrl}">Add another clip</a>`
+
+const FILES = [
+  ['gif', 'GIF'],
+  ['mp4', 'MP4'],
+  ['webm', 'WebM'],
+  ['jpg', 'JPG'],
+] as const
+
+/** The service names what is saved after the clip; `download` would not, as the files may be on another host. */
+function share(clip: ClipView): Html {
+  const files = FILES.map(
+    ([kind, name]) => html`<a href="${clip.urls[kind]}?download=1" aria-label="Save as ${name}">${name}</a>`,
+  )
+  return html`<nav class="formats" aria-label="Files"><span>Save as</span>${files}</nav>
+<div class="copies"><button type="button" data-copy="${clip.urls.page}" hidden>Copy link</button><button type="button" data-copy="${embedSnippet(clip)}" hidden>Copy embed code</button></div>
+<p class="unseen" role="status"></p>
+<details class="embed">
+<summary>Embed</summary>
+<textarea readonly rows="4" aria-label="Embed code" spellcheck="false">${embedSnippet(clip)}</textarea>
+</details>`
+}
+
+const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' })

@@ -1,0 +1,48 @@
+import type { Attribution } from '../../db/attribution.ts'
+
+export interface Credit {
+  label: string
+  /** http(s) only; absent when there is nothing safe to link to. */
+  url?: string
+}
+
+interface SocialSite {
+  name: string
+  profile: (user: string) => string
+  handle: (user: string) => string
+}
+
+const SOCIAL_SITES: Record<string, SocialSite> = {
+  twitter: { name: 'Twitter', profile: (user) => `https://x.com/${user}`, handle: (user) => `@${user}` },
+  reddit: { name: 'Reddit', profile: (user) => `https://www.reddit.com/user/${user}`, handle: (user) => `u/${user}` },
+  instagram: {
+    name: 'Instagram',
+    profile: (user) => `https://www.instagram.com/${user}/`,
+    handle: (user) => `@${user}`,
+  },
+}
+
+/**
+ * Who made the clip and where that leads (contract/media.md 2.5). The label of a custom link is always the host it leads
+ * to, so that it cannot pretend to be another site.
+ */
+export function creditOf({ site, user, url }: Attribution): Credit {
+  const social = Object.hasOwn(SOCIAL_SITES, site) ? SOCIAL_SITES[site] : undefined
+  if (social && user) {
+    return {
+      label: `${social.handle(user)} on ${social.name}`,
+      url: social.profile(encodeURIComponent(user.toWellFormed())),
+    }
+  }
+  if (social) return { label: social.name, url: webUrl(url)?.href }
+  const link = webUrl(url) ?? webUrl(site)
+  if (!link) return { label: user ? `${user} on ${site}` : site }
+  const host = link.host.replace(/^www\./, '')
+  return { label: user ? `${user} on ${host}` : host, url: link.href }
+}
+
+/** Stored addresses were checked on the way in; a link that runs script is worth a second look. */
+function webUrl(text: string | undefined): URL | undefined {
+  const url = URL.parse(text ?? '')
+  return url && ['http:', 'https:'].includes(url.protocol) ? url : undefined
+}

@@ -1,0 +1,48 @@
+import type { ErrorCatalogue } from '@services/common/errors'
+import type { Config } from '../../config.ts'
+import { htmlDocument } from './document.ts'
+import { html } from './html.ts'
+import { textPolicy } from './page-policy.ts'
+import { siteHeader } from './site-header.ts'
+import { sitePageCss } from './styles.ts'
+
+/** Where `reference` of an error leads, with the code as the fragment; under the address of the API's documentation. */
+export const ERRORS_PATH = '/docs/errors'
+
+type Site = Pick<Config['site'], 'name' | 'baseUrl'>
+
+const css = `${sitePageCss}
+dl { margin: 1rem 0 0 }
+dt { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; padding-top: .75rem; border-top: 1px solid var(--line); font-weight: 600; scroll-margin-top: 1rem }
+dt span { color: var(--quiet); font-weight: 400 }
+dt:target code { padding: .125rem .375rem; border-radius: 6px; background: var(--accent); color: var(--card) }
+dd { margin: 0 0 .75rem; color: var(--quiet); overflow-wrap: anywhere }
+`
+
+/** The Content-Security-Policy that goes with `errorsPage`. */
+export const errorsPagePolicy = ({ baseUrl }: Site): string =>
+  textPolicy({ css, frameAncestors: "'none'" })(`${baseUrl}/`)
+
+/** Every code with its status and text. Nothing is loaded and nothing runs. */
+export function errorsPage(site: Site, catalogue: ErrorCatalogue): string {
+  const rows = Object.entries(catalogue).map(
+    ([code, { status, message }]) =>
+      html`<dt id="${code}"><code>${code}</code><span>${status}</span></dt>\n<dd>${message}</dd>\n`,
+  )
+  return htmlDocument({
+    title: `Errors · ${site.name}`,
+    siteUrl: `${site.baseUrl}/`,
+    styles: [css],
+    body: html`${siteHeader(site)}
+<main>
+<article>
+<div class="about">
+<h1>Errors</h1>
+<p class="hint">Every code that <code>error.code</code> of an answer can have, with its HTTP status.</p>
+<dl>
+${rows}</dl>
+</div>
+</article>
+</main>`,
+  })
+}

@@ -1,0 +1,105 @@
+import { type ClipView, describe, titleOf } from '../../core/clips/clip-view.ts'
+import { embedSize } from '../../core/clips/embed-snippet.ts'
+import { type Html, html, jsonLd } from './html.ts'
+
+/**
+ * What crawlers, chats and players read from the page's head (contract/media.md 2.17). Until the files exist nothing
+ * points at them: a chat would keep the broken preview for days. Of a sensitive clip only words are there.
+ */
+export function headTags(clip: ClipView): Html {
+  const isHidden = clip.nsfw || clip.state !== 'ready'
+  return html`<link rel="canonical" href="${clip.urls.page}">
+<meta name="description" content="${describe(clip)}">
+${isHidden && html`<meta name="robots" content="noindex">\n`}${clip.nsfw && html`<meta name="rating" content="adult">\n`}${oembedLinks(clip)}
+${openGraph(clip)}
+${isPreviewed(clip) ? html`${playerCard(clip)}\n${videoObject(clip)}\n` : clip.state === 'ready' && textCard(clip)}`
+}
+
+/** Previews would show a sensitive clip to people past its gate, and files that do not exist yet as broken ones. */
+const isPreviewed = ({ state, nsfw }: ClipView) => state === 'ready' && !nsfw
+
+/** The address holds the page and the format and nothing else, as oembed.com section 4 wants it. */
+function oembedLinks(clip: ClipView): Html {
+  const address = (format: string) =>
+    `${clip.oembedEndpoint}?url=${encodeURIComponent(clip.urls.page)}&format=${format}`
+  return html`<link rel="alternate" type="application/json+oembed" href="${address('json')}" title="${titleOf(clip)}">
+<link rel="alternate" type="text/xml+oembed" href="${address('xml')}" title="${titleOf(clip)}">`
+}
+
+/** Order matters: a structured property (`og:video:width`) belongs to the last root tag before it (ogp.me). */
+function openGraph(clip: ClipView): Html {
+  const { urls, width, height } = clip
+  const size = { width, height }
+  const properties: [string, string | number][] = [
+    ['og:type', 'video.other'],
+    ['og:site_name', clip.siteName],
+    ['og:title', titleOf(clip)],
+    ['og:description', describe(clip)],
+    ['og:url', urls.page],
+  ]
+  if (isPreviewed(clip)) {
+    properties.push(
+      ...media('og:image', urls.jpg, { type: 'image/jpeg', ...size, alt: titleOf(clip) }),
+      // The file itself: chats do not play a page.
+      ...media('og:video', urls.mp4, { type: 'video/mp4', ...size }),
+      ...media('og:video', urls.webm, { type: 'video/webm', ...size }),
+      ['video:duration', Math.max(1, Math.round(clip.durationSeconds))],
+      ['video:release_date', clip.createdAt.toISOString()],
+      ...clip.tags.map((tag): [string, string] => ['video:tag', tag]),
+    )
+  }
+  return html`${properties.map(([name, value]) => html`<meta property="${name}" content="${value}">\n`)}`
+}
+
+/** Without `og:image:url`, which is the root by another name: readers that collect both pair the wrong types. */
+function media(root: string, url: string, rest: Record<string, string | number>): [string, string | number][] {
+  const secure: [string, string][] = url.startsWith('https:') ? [[`${root}:secure_url`, url]] : []
+  const details = Object.entries(rest).map(([name, value]): [string, string | number] => [`${root}:${name}`, value])
+  return [[root, url], ...secure, ...details]
+}
+
+/** `player` and no second card: a `summary_large_image` beside it stops some chats from playing the video. */
+function playerCard(clip: ClipView): Html {
+  const player = embedSize(clip)
+  return namedTags([
+    ['twitter:card', 'player'],
+    ['twitter:title', titleOf(clip)],
+    ['twitter:description', describe(clip)],
+    ['twitter:image', clip.urls.jpg],
+    ['twitter:player', clip.urls.embed],
+    ['twitter:player:width', player.width],
+    ['twitter:player:height', player.height],
+    ['twitter:player:stream', clip.urls.mp4],
+    ['twitter:player:stream:content_type', 'video/mp4'],
+  ])
+}
+
+/** Without a picture, and without the player, which is never shown without one. */
+const textCard = (clip: ClipView): Html =>
+  namedTags([
+    ['twitter:card', 'summary'],
+    ['twitter:title', titleOf(clip)],
+    ['twitter:description', describe(clip)],
+  ])
+
+const namedTags = (tags: [string, string | number][]): Html =>
+  html`${tags.map(([name, value]) => html`<meta name="${name}" content="${value}">\n`)}`
+
+/** https://schema.org/VideoObject, in the form search engines ask for. */
+function videoObject(clip: ClipView): Html {
+  return jsonLd({
+    '@context': 'https://schema.org',
+    '@type': 'VideoObject',
+    name: titleOf(clip),
+    description: describe(clip),
+    thumbnailUrl: [clip.urls.jpg],
+    uploadDate: clip.createdAt.toISOString(),
+    duration: `PT${Math.round(clip.durationSeconds * 1000) / 1000}S`,
+    contentUrl: clip.urls.mp4,
+    embedUrl: clip.urls.embed,
+    width: clip.width,
+    height: clip.height,
+    keywords: clip.tags.length > 0 ? clip.tags.join(', ') : undefined,
+    isFamilyFriendly: true,
+  })
+}

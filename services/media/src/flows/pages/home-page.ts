@@ -1,0 +1,107 @@
+import type { Config } from '../../config.ts'
+import { htmlDocument } from './document.ts'
+import { homePageCss } from './home-styles.ts'
+import { html, raw } from './html.ts'
+import { iconUrl } from './icon.ts'
+import { contentPolicy, styleSource } from './page-policy.ts'
+import { readScript } from './page-script.ts'
+import { siteHeader } from './site-header.ts'
+
+/** What the page's script does: assets/home.js, plain JavaScript as browsers read it. */
+export const HOME_SCRIPT = readScript('home.js')
+
+type Site = Pick<Config['site'], 'name' | 'baseUrl' | 'filesBaseUrl' | 'filesRedirectUrl'>
+
+const style = styleSource(homePageCss)
+
+/** The Content-Security-Policy that goes with `homePage`: our style, our script, calls to this service, files to look at. */
+export const homePagePolicy = ({ baseUrl, filesBaseUrl, filesRedirectUrl }: Site): string =>
+  contentPolicy({
+    styles: [style],
+    files: [filesBaseUrl, filesRedirectUrl],
+    icon: iconUrl(`${baseUrl}/`),
+    script: `${baseUrl}/home.js`,
+    connect: "'self'",
+    frameAncestors: "'none'",
+  })
+
+/** The bare address: to try the service by hand. Without scripts it says how to do so from a command line. */
+export function homePage(
+  site: Site,
+  { maxBytes, maxSeconds, needsToken }: { maxBytes: number; maxSeconds: number; needsToken: boolean },
+): string {
+  const megabytes = Math.floor(maxBytes / 1024 ** 2)
+  const seconds = maxSeconds === 1 ? '1 second' : `${maxSeconds} seconds`
+  const limits = `GIF, MP4 or WebM, up to ${seconds}${megabytes > 0 ? ` and ${megabytes} MB` : ''}`
+  return htmlDocument({
+    title: `Add a clip · ${site.name}`,
+    siteUrl: `${site.baseUrl}/`,
+    noindex: true,
+    head: html`<script src="${site.baseUrl}${HOME_SCRIPT.path}" defer></script>\n`,
+    styles: [homePageCss],
+    body: html`${siteHeader(site)}
+<main>
+<noscript><article class="about"><h1>Add a clip</h1>
+<p>This page needs JavaScript. Without it, clips are added from a command line:</p>
+<pre><code>curl -F file=@clip.mp4 -F title=Hello -H 'Token: mh_…' ${site.baseUrl}/media/upload
+curl --json '{"source":"https://example.com/clip.mp4"}' -H 'Token: mh_…' ${site.baseUrl}/media/import</code></pre>
+<p><a href="docs">The API’s documentation</a></p></article></noscript>
+<article id="add" class="about" hidden>
+<h1>Add a clip</h1>
+<p class="hint">${limits}. It becomes a page with an embed and four files.</p>
+<form id="form" novalidate data-max-bytes="${maxBytes}" data-needs-token="${String(needsToken)}">
+<div class="field">
+<label for="token">Token${!needsToken && html` <span class="optional">optional</span>`}</label>
+<input id="token" type="password" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="mh_…"${needsToken && raw(' required')} aria-describedby="token-hint token-error">
+<p class="hint" id="token-hint">The operator of this service gives you one: <code>tokens create</code> makes it, and <code>dev</code> prints one when it starts.</p>
+<p class="error" id="token-error" hidden></p>
+<label class="check"><input id="keep" type="checkbox"> Keep it until this tab is closed</label>
+</div>
+<div class="field">
+<div id="drop" class="drop">
+<input id="file" type="file" accept="image/gif,video/mp4,video/webm,.gif,.mp4,.webm" aria-describedby="file-hint file-error">
+<label for="file"><strong id="file-name">Choose a file</strong><span id="file-hint">or drop it here</span></label>
+<button id="clear" type="button" class="quiet" hidden>Remove</button>
+</div>
+<p class="error" id="file-error" hidden></p>
+</div>
+<div class="field">
+<label for="source">or the address of one</label>
+<input id="source" type="url" inputmode="url" autocomplete="off" placeholder="https://" aria-describedby="source-error">
+<p class="error" id="source-error" hidden></p>
+</div>
+<details id="more">
+<summary>Title, tags and more</summary>
+<div class="field"><label for="title">Title</label><input id="title" autocomplete="off" aria-describedby="title-error"><p class="error" id="title-error" hidden></p></div>
+<div class="field"><label for="tags">Tags <span class="optional">with commas between</span></label><input id="tags" autocomplete="off" autocapitalize="off" aria-describedby="tags-error"><p class="error" id="tags-error" hidden></p></div>
+<label class="check"><input id="nsfw" type="checkbox"> Not safe for work</label>
+<fieldset>
+<legend>Attribution</legend>
+<div class="field"><label for="attribution_site">Site <span class="optional">twitter, reddit, instagram or an address</span></label><input id="attribution_site" list="sites" autocomplete="off" autocapitalize="off" aria-describedby="attribution_site-error"><datalist id="sites"><option value="twitter"><option value="reddit"><option value="instagram"></datalist><p class="error" id="attribution_site-error" hidden></p></div>
+<div class="field"><label for="attribution_user">User</label><input id="attribution_user" autocomplete="off" autocapitalize="off" aria-describedby="attribution_user-error"><p class="error" id="attribution_user-error" hidden></p></div>
+<div class="field"><label for="attribution_url">Address of the post</label><input id="attribution_url" type="url" inputmode="url" autocomplete="off" aria-describedby="attribution_url-error"><p class="error" id="attribution_url-error" hidden></p></div>
+</fieldset>
+</details>
+<p class="error problem" id="problem" role="alert" tabindex="-1" hidden></p>
+<button id="send" class="primary">Add the clip</button>
+</form>
+<section id="work" aria-label="Progress" hidden>
+<p id="step" class="step" tabindex="-1"></p>
+<progress id="bar" max="100" aria-labelledby="step"></progress>
+<p class="row"><span id="detail" class="hint"></span><button id="cancel" type="button" class="quiet">Cancel</button></p>
+</section>
+</article>
+<article id="done" aria-labelledby="done-title" hidden>
+<div class="stage"><video id="preview" controls loop muted playsinline aria-label="Preview"></video></div>
+<div class="about">
+<h1 id="done-title" tabindex="-1">The clip is ready</h1>
+<p class="facts" id="facts"></p>
+<ul id="links" class="links"></ul>
+<div class="field"><label for="embed">Embed code</label><textarea id="embed" readonly rows="4" spellcheck="false"></textarea><button type="button" class="quiet" data-copy="embed">Copy the embed code</button></div>
+<button id="another" type="button" class="primary">Add another</button>
+</div>
+</article>
+<p id="live" class="unseen" role="status" aria-live="polite"></p>
+</main>`,
+  })
+}

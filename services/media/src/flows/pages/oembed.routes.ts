@@ -1,0 +1,114 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument, withHeaders } from '@services/common/documented'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Config } from '../../config.ts'
+import { findPublicClip } from '../../core/clips/find-public-clip.ts'
+import { toView } from '../../core/clips/result.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { isKnown } from '../../http/etag.ts'
+import { errorResponses } from '../../http/shapes.ts'
+import { OEMBED_CONTENT_TYPE, oembed, oembedXml, parseOembedQuery } from './oembed.ts'
+
+const said = (description: string, members: Parameters<typeof inDocument>[0]) =>
+  Type.Optional(Type.Unknown({ ...(description && { description }), ...inDocument(members) }))
+
+/** Read by `parseOembedQuery`, which forgives what consumers get wrong; here for the documentation. */
+const Query = Type.Object({
+  format: said('', { type: 'string', enum: ['json', 'xml'], default: 'json' }),
+  maxwidth: said('In pixels; 960 if absent or larger.', { type: 'integer', minimum: 1 }),
+  maxheight: said('In pixels; 640 if absent or larger.', { type: 'integer', minimum: 1 }),
+})
+const AddressQuery = Type.Object({
+  url: said('Address of a page, player or file of this service.', { type: 'string', format: 'uri', required: true }),
+  ...Query.properties,
+})
+
+/** Answers are written by `oembed.ts`; here for the documentation. */
+const OembedShape = Type.Object(
+  {
+    type: Type.Literal('video'),
+    version: Type.Literal('1.0'),
+    html: Type.String(),
+    width: Type.Integer(),
+    height: Type.Integer(),
+  },
+  { title: 'Oembed', additionalProperties: true, description: 'https://oembed.com' },
+)
+const OembedAnswer = Type.Unsafe<string>({
+  content: { 'application/json': { schema: OembedShape }, 'text/xml': { schema: Type.String() } },
+})
+const answers = { 200: withHeaders(OembedAnswer, 'ETag'), 304: withHeaders(Type.Null(), 'ETag') }
+
+/** GET /oembed/{id} and GET /oembed?url= (https://oembed.com). */
+export const oembedRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { site } = deps.config
+
+  app.get(
+    '/oembed/:id',
+    {
+      schema: {
+        operationId: 'getOembed',
+        tags: ['pages'],
+        summary: 'oEmbed of a clip',
+        params: Type.Object({ id: Type.String() }),
+        querystring: Query,
+        requestHeaders: ['If-None-Match'],
+        response: { ...answers, ...errorResponses(404, 410, 429, 501) },
+      },
+    },
+    async (request, reply) => answer(request, reply, request.params.id),
+  )
+
+  app.get(
+    '/oembed',
+    {
+      schema: {
+        operationId: 'findOembed',
+        tags: ['pages'],
+        summary: 'oEmbed of an address',
+        querystring: AddressQuery,
+        requestHeaders: ['If-None-Match'],
+        response: { ...answers, ...errorResponses(400, 404, 410, 429, 501) },
+      },
+    },
+    async (request, reply) => {
+      const { url } = request.query
+      if (typeof url !== 'string' || url === '') {
+        throw apiError('invalid_request', { message: 'expecting value "url"', details: { param: 'url' } })
+      }
+      const id = clipIdIn(url, site)
+      if (!id) throw apiError('not_found')
+      return answer(request, reply, id)
+    },
+  )
+
+  async function answer(request: FastifyRequest, reply: FastifyReply, id: string) {
+    const { format, ...limits } = parseOembedQuery(request.query as Record<string, unknown>)
+    const clip = await findPublicClip(deps.db, id)
+    if (clip.state === 'failed') throw apiError('not_found')
+    const body = oembed(toView(clip, site), limits)
+    const text = format === 'json' ? JSON.stringify(body) : oembedXml(body)
+    // Title and nsfw may change at any time, and who embeds the clip must not show the old ones for long.
+    reply.header('cache-control', clip.state === 'ready' ? 'public, no-cache' : 'no-store')
+    if (clip.state === 'ready' && isKnown(request, reply, text)) return reply.code(304).send()
+    return reply.type(OEMBED_CONTENT_TYPE[format]).send(text)
+  }
+}
+
+/**
+ * The clip that an address of ours is about; people paste pages, players and files alike, and old or typed addresses have
+ * the other scheme.
+ */
+function clipIdIn(address: string, { baseUrl, filesBaseUrl }: Config['site']): string | undefined {
+  const url = URL.parse(address)
+  if (!url || !/^https?:$/.test(url.protocol)) return undefined
+  const pathUnder = (base: string) => {
+    const { host, pathname } = new URL(base)
+    const start = pathname.replace(/\/$/, '')
+    return url.host === host && url.pathname.startsWith(`${start}/`) ? url.pathname.slice(start.length) : undefined
+  }
+  const onPages = /^\/(?:gif|embed)\/([0-9A-Za-z]+)\/?$/.exec(pathUnder(baseUrl) ?? '')?.[1]
+  return onPages ?? /^\/f\/([0-9A-Za-z]+)\.[\w.]+$/.exec(pathUnder(filesBaseUrl) ?? '')?.[1]
+}

@@ -1,0 +1,71 @@
+import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
+import type { Size } from '../../core/clips/embed-snippet.ts'
+import { type Html, html, raw } from './html.ts'
+
+/** Seconds until a page that waits for its clip looks again. */
+const REFRESH_SECONDS = 3
+
+/** Reloads the page while the clip is being made; goes into the head. */
+export function refreshTag({ state }: ClipView): Html | false {
+  return state === 'processing' && html`<meta http-equiv="refresh" content="${REFRESH_SECONDS}">\n`
+}
+
+/** The clip, or what stands in its place: progress, failure, or a gate that takes a click. Works without JavaScript. */
+export function player(clip: ClipView, size: Size): Html {
+  if (clip.state === 'processing') return placeholder(size, 'Getting the clip ready', progressBar)
+  if (clip.state === 'failed') return placeholder(size, 'This clip could not be processed.', reason(clip))
+  return clip.nsfw ? gate(videos(clip, size), size) : videos(clip, size)
+}
+
+/**
+ * Twice, because autoplay cannot be asked to respect a preference: the stylesheet shows the one that moves by itself or
+ * the one that waits, and the media attribute keeps the first from loading where motion is unwanted.
+ */
+function videos(clip: ClipView, size: Size): Html {
+  return html`${video(clip, size, {
+    attributes: raw('class="moving" autoplay'),
+    media: raw(' media="(prefers-reduced-motion: no-preference)"'),
+  })}
+${video(clip, size, { attributes: raw('class="still" preload="none"'), media: raw('') })}`
+}
+
+function video(
+  { urls, ...clip }: ClipView,
+  { width, height }: Size,
+  { attributes, media }: Record<string, Html>,
+): Html {
+  const title = titleOf({ ...clip, urls })
+  // A preview that finds no picture in the head takes one of the page's: not that of a sensitive clip.
+  const picture = html`<img src="${urls.jpg}" width="${width}" height="${height}" loading="lazy" alt="${title}">`
+  return html`<video ${attributes} width="${width}" height="${height}" poster="${urls.webp ?? urls.jpg}" loop muted playsinline controls aria-label="${title}">
+${urls.av1 && html`<source src="${urls.av1}" type="${av1Type(clip.hasAudio)}"${media}>\n`}<source src="${urls.webm}" type="video/webm"${media}>
+<source src="${urls.mp4}" type="video/mp4"${media}>
+<a href="${urls.gif}">${clip.nsfw ? title : picture}</a>
+</video>`
+}
+
+/** Main profile of eight bits, up to level 4.0, which is the largest picture we make at its highest rate. */
+const av1Type = (hasAudio: boolean) => `video/mp4; codecs="av01.0.08M.08${hasAudio ? ', mp4a.40.2' : ''}"`
+
+function gate(content: Html, size: Size): Html {
+  return html`<details class="gate">
+<summary><span class="closed">${spacer(size)}<span class="notice"><strong>Not safe for work</strong><span>This clip was marked as sensitive.</span><span class="button">Show it</span></span></span><span class="opened button">Hide</span></summary>
+${content}
+</details>`
+}
+
+function placeholder(size: Size, text: string, extra?: Html): Html {
+  return html`<div class="placeholder">${spacer(size)}<div class="notice" role="status"><strong>${text}</strong>${extra}</div></div>`
+}
+
+/** The code is about the file alone, and no secret: only its owner knows what the file was. */
+const reason = ({ failure }: ClipView): Html | undefined =>
+  failure &&
+  html`<span>${failure.message} <a href="${failure.reference}" target="_blank" rel="noopener">${failure.code}</a></span>`
+
+const progressBar = html`<span>This takes a few seconds. The page refreshes by itself.</span><span class="progress"></span>`
+
+/** An invisible picture of the clip's shape, so that nothing moves when the clip takes its place. */
+function spacer({ width, height }: Size): Html {
+  return html`<svg class="spacer" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" aria-hidden="true"></svg>`
+}

@@ -1,0 +1,33 @@
+import type { ClipView } from '../../../core/clips/clip-view.ts'
+
+/** A complete clip for tests; name what matters in yours. */
+export function clipWith(changes: Partial<ClipView> = {}): ClipView {
+  return {
+    id: 'aB3dE9xK',
+    state: 'ready',
+    title: 'A cat jumps',
+    tags: ['cat', 'jump'],
+    nsfw: false,
+    width: 640,
+    height: 360,
+    durationSeconds: 4.104,
+    hasAudio: false,
+    createdAt: new Date('2026-05-12T10:00:00Z'),
+    urls: {
+      page: 'https://clips.example/gif/aB3dE9xK',
+      embed: 'https://clips.example/embed/aB3dE9xK',
+      oembed: 'https://clips.example/oembed/aB3dE9xK',
+      gif: 'https://files.example/f/aB3dE9xK.gif',
+      jpg: 'https://files.example/f/aB3dE9xK.jpg',
+      mp4: 'https://files.example/f/aB3dE9xK.mp4',
+      webm: 'https://files.example/f/aB3dE9xK.webm',
+    },
+    siteName: 'Clips',
+    siteUrl: 'https://clips.example/',
+    oembedEndpoint: 'https://clips.example/oembed',
+    ...changes,
+  }
+}
+
+/** Breaks out of text, attributes, scripts, styles, comments and URLs, if anything lets it. */
+export const HOSTILE = `</script></style></title></textarea>--><img src=x onerror=alert(1)>"'><svg/onload=alert(2)>&lt;{{7*7}}\u2028`

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto'
+import { command, printResult, UsageError } from '@services/common/cli'
+import { withDatabase } from '@services/common/database'
+import type { Kysely } from 'kysely'
+import { createToken, USUAL_SCOPES } from '../../core/tokens/create-token.ts'
+import { type ApiToken, listTokens, revokeToken, updateToken } from '../../core/tokens/tokens.store.ts'
+import { listUsage, type TokenUsage } from '../../core/tokens/usage.store.ts'
+import { type DB, TABLES } from '../../db/tables.ts'
+import { isUuid } from '../../db/uuid.ts'
+import { startUp } from '../../start.ts'
+import { LIMITS_EXAMPLE, readTokenOptions } from './token-options.ts'
+
+/** `tokens create`: prints the token, which nobody can show again. */
+const tokensCreate = command({
+  name: 'tokens create',
+  summary: 'make an API token; it is shown this once',
+  options: {
+    name: { value: 'NAME', meaning: 'what it is for' },
+    scopes: { value: 'LIST', meaning: 'of write, read, delete, admin; write,read,delete if absent' },
+    limits: { value: 'LIST', meaning: `other limits than the service's, as in ${LIMITS_EXAMPLE}` },
+    expires: { value: 'DURATION', meaning: 'as in 720h; never if absent' },
+  },
+  run: async ({ options, json }) => {
+    const input = { name: 'unnamed', scopes: USUAL_SCOPES, ...readTokenOptions(options, new Date()) }
+    const deps = { newId: randomUUID, now: () => new Date() }
+    const { token, ...row } = await onDatabase((db) => createToken({ db, ...deps }, input))
+    printResult(json, { token, ...toJson(row) }, token)
+    if (!json)
+      process.stderr.write(`Token ${row.id} (${row.name}) may ${row.scopes.join(', ')}. It is not shown again.\n`)
+  },
+})
+
+const tokensList = command({
+  name: 'tokens list',
+  summary: 'list tokens, without the secret part',
+  run: async ({ json }) => {
+    const tokens = await onDatabase(listTokens)
+    if (json || tokens.length > 0) printResult(json, tokens.map(toJson), tokens.map(toLine).join('\n'))
+  },
+})
+
+const tokensUpdate = command({
+  name: 'tokens update',
+  summary: 'change a token; what is not named stays',
+  operands: ['ID'],
+  options: {
+    name: { value: 'NAME', meaning: 'what it is for' },
+    scopes: { value: 'LIST', meaning: 'of write, read, delete, admin' },
+    limits: { value: 'LIST', meaning: `all limits of its own, as in ${LIMITS_EXAMPLE}; none for the service's` },
+    expires: { value: 'DURATION', meaning: 'from now, as in 720h; or never' },
+  },
+  run: async ({ operands: [id = ''], options, json }) => {
+    const changes = readTokenOptions(options, new Date())
+    if (Object.keys(changes).length === 0) throw new UsageError('needs something to change')
+    const token = isUuid(id) ? await onDatabase((db) => updateToken(db, id, changes)) : undefined
+    if (!token) throw new UsageError(`no token of this id, or it is revoked: ${id}`)
+    printResult(json, toJson(token), `${token.id} (${token.name}) is changed`)
+  },
+})
+
+const tokensRevoke = command({
+  name: 'tokens revoke',
+  summary: 'end a token at once',
+  operands: ['ID'],
+  run: async ({ operands: [id = ''], json }) => {
+    const token = isUuid(id) ? await onDatabase((db) => revokeToken(db, id, new Date())) : undefined
+    if (!token) throw new UsageError(`no token of this id is good: ${id}`)
+    printResult(json, toJson(token), `${token.id} (${token.name}) is revoked`)
+  },
+})
+
+const tokensUsage = command({
+  name: 'tokens usage',
+  summary: 'what tokens keep, and what they did today and in thirty days (of UTC)',
+  operands: ['[ID]'],
+  run: async ({ operands: [id], json }) => {
+    if (id !== undefined && !isUuid(id)) throw new UsageError(`no token of this id: ${id}`)
+    const usages = await onDatabase((db) => listUsage(db, id, new Date()))
+    if (id !== undefined && usages.length === 0) throw new UsageError(`no token of this id: ${id}`)
+    if (json || usages.length > 0) printResult(json, usages, usages.map(toUsageLine).join('\n'))
+  },
+})
+
+export const tokenCommands = [tokensCreate, tokensList, tokensUpdate, tokensRevoke, tokensUsage]
+
+function onDatabase<Result>(work: (db: Kysely<DB>) => Promise<Result>): Promise<Result> {
+  const { config, log } = startUp({ toStderr: true })
+  return withDatabase({ ...config.database, applicationName: 'media cli', log, tables: TABLES }, work)
+}
+
+function toLine(token: ApiToken): string {
+  const state = token.revoked_at ? 'revoked' : token.expires_at && token.expires_at < new Date() ? 'expired' : 'good'
+  const used = token.last_used_at ? `used ${token.last_used_at.toISOString()}` : 'never used'
+  return [token.id, `${token.prefix}…`, state.padEnd(7), token.scopes.join(','), used, token.name].join('  ')
+}
+
+function toUsageLine({ id, name, stored, today, last_30_days: month }: TokenUsage): string {
+  const reserved = stored.reserved_bytes > 0 ? ` and ${stored.reserved_bytes} reserved` : ''
+  const kept = `${stored.clips} clips of ${stored.bytes} bytes${reserved}`
+  const did = (day: TokenUsage['today']) => `${day.requests} calls, ${day.clips} clips of ${day.bytes} bytes`
+  return [id, `keeps ${kept}`, `today ${did(today)}`, `30 days ${did(month)}`, name].join('  ')
+}
+
+function toJson({ is_bootstrap: _hidden, ...token }: ApiToken) {
+  return token
+}

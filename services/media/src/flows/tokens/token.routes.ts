@@ -1,0 +1,138 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { invalidField, oneLine } from '../../core/clips/clip-fields.ts'
+import { ALL_SCOPES } from '../../core/tokens/bootstrap-token.ts'
+import { createToken, USUAL_SCOPES } from '../../core/tokens/create-token.ts'
+import { type ApiToken, listTokens, revokeToken } from '../../core/tokens/tokens.store.ts'
+import { TOKEN_LIMITS, type TokenLimits } from '../../db/tables.ts'
+import { isUuid } from '../../db/uuid.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { requireToken } from '../../http/authenticate.ts'
+import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { LONGEST_LIFE_SECONDS } from './token-options.ts'
+
+/** What a name is cut to in nobody's list. */
+const MAX_NAME = 100
+
+const ScopeShape = Type.Enum(ALL_SCOPES, { title: 'Scope' })
+const LimitsShape = Type.Unsafe<TokenLimits>(
+  Type.Object(
+    Object.fromEntries(
+      TOKEN_LIMITS.map((name) => [
+        name,
+        Type.Optional(Type.Integer({ minimum: 1, maximum: name.endsWith('_bytes') ? 2 ** 53 - 1 : 999_999_999 })),
+      ]),
+    ),
+    {
+      title: 'TokenLimits',
+      additionalProperties: false,
+      description: "Limits of the token instead of the service's own.",
+    },
+  ),
+)
+const maybeTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
+const tokenMembers = {
+  id: Type.String(),
+  name: Type.String(),
+  prefix: Type.String({ description: 'How it begins.' }),
+  scopes: Type.Array(ScopeShape),
+  limits: LimitsShape,
+  created_at: Type.String({ format: 'date-time' }),
+  last_used_at: maybeTime,
+  expires_at: maybeTime,
+  revoked_at: maybeTime,
+}
+const TokenShape = Type.Object(tokenMembers, { title: 'Token' })
+const NewTokenShape = Type.Object(
+  { ...tokenMembers, token: Type.String({ description: 'Secret value; shown once.' }) },
+  { title: 'NewToken' },
+)
+
+const CreateBody = Type.Object({
+  name: Type.String({ minLength: 1, description: 'What it is for.' }),
+  scopes: Type.Optional(Type.Array(ScopeShape, { minItems: 1, maxItems: ALL_SCOPES.length })),
+  limits: Type.Optional(LimitsShape),
+  expires_in: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: LONGEST_LIFE_SECONDS, description: 'In seconds; never if absent.' }),
+  ),
+})
+
+/** GET, POST and DELETE /tokens: the key store, for tokens with `admin`. */
+export const tokenRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  requireToken(app, deps, { scope: 'admin' })
+  app.addHook('onRequest', async (request, reply) => {
+    await deps.limits.count(request, reply, 'read')
+    reply.header('cache-control', 'no-store')
+  })
+
+  app.get(
+    '/tokens',
+    {
+      schema: {
+        operationId: 'listTokens',
+        tags: ['tokens'],
+        summary: 'All tokens, without their secret parts',
+        security: TOKEN_SECURITY,
+        response: {
+          200: counted(Type.Object({ success: Type.Object({ items: Type.Array(TokenShape) }) })),
+          ...errorResponses(401, 403, 429),
+        },
+      },
+    },
+    async () => ({ success: { items: (await listTokens(deps.db)).map(toShape) } }),
+  )
+
+  app.post(
+    '/tokens',
+    {
+      schema: {
+        operationId: 'createToken',
+        tags: ['tokens'],
+        summary: 'Makes a token, which is shown this once',
+        security: TOKEN_SECURITY,
+        body: CreateBody,
+        response: {
+          201: counted(Type.Object({ success: NewTokenShape })),
+          ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { scopes = USUAL_SCOPES, limits = {}, expires_in: seconds } = request.body
+      const name = oneLine(request.body.name)
+      if (!name || name.length > MAX_NAME) throw invalidField('name', `must be 1 to ${MAX_NAME} characters`)
+      const expiresAt = seconds === undefined ? null : new Date(deps.now().getTime() + seconds * 1000)
+      const { token, ...row } = await createToken(deps, { name, scopes: [...new Set(scopes)], limits, expiresAt })
+      return reply.code(201).send({ success: { token, ...toShape(row) } })
+    },
+  )
+
+  app.delete<{ Params: { id: string } }>(
+    '/tokens/:id',
+    {
+      schema: {
+        operationId: 'revokeToken',
+        tags: ['tokens'],
+        summary: 'Ends a token at once; its clips stay',
+        security: TOKEN_SECURITY,
+        params: Type.Object({ id: Type.String() }),
+        response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const revoked = isUuid(id) && (await revokeToken(deps.db, id, deps.now()))
+      if (!revoked) throw apiError('not_found')
+      return reply.code(204).send()
+    },
+  )
+}
+
+const toShape = ({ is_bootstrap: _hidden, created_at, last_used_at, expires_at, revoked_at, ...token }: ApiToken) => ({
+  ...token,
+  created_at: created_at.toISOString(),
+  last_used_at: last_used_at?.toISOString() ?? null,
+  expires_at: expires_at?.toISOString() ?? null,
+  revoked_at: revoked_at?.toISOString() ?? null,
+})

@@ -1,0 +1,114 @@
+import { createWriteStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Multipart } from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
+import { invalidField } from '../../core/clips/clip-fields.ts'
+import { apiError } from '../../errors.ts'
+import { multipartFailure } from '../../http/error-bodies.ts'
+import type { ReceivedFile } from '../../ingest/accept/accept-clip.ts'
+import type { Patience } from '../../patience.ts'
+import { createMeasure } from '../../store/blobs/measure.ts'
+import { watchSpeed } from './upload-speed.ts'
+
+export interface FormField {
+  name: string
+  value: string
+}
+
+export interface ReceivedForm {
+  fields: FormField[]
+  file: ReceivedFile | undefined
+}
+
+/** What a form adds to its file: boundaries, headers and fields. Told by Content-Length, more is refused unread. */
+export const FORM_OVERHEAD_BYTES = 8 * 1024 * 1024
+
+/** Fifty fields are thirty tags and all others; files beside `file` are ignored, but not without end. */
+const LIMITS = { fields: 60, files: 5, parts: 65, fieldSize: 64 * 1024, fieldNameSize: 100, headerPairs: 50 }
+
+/**
+ * Streams a form: the file to `path` (new, mode 0600), hashed on the way, the rest into memory. Memory does not grow
+ * with the file, and the byte that crosses `maxBytes` ends it; so does one too many outside the file, where the parser may
+ * look for a boundary for ever. The caller removes the file, whatever happens here.
+ * Throws file_too_large, malformed_multipart, invalid_request, upload_too_slow, or the reason of `signal`, which must tell
+ * the end of the connection: the parser does not.
+ */
+export async function receiveForm(
+  request: FastifyRequest,
+  options: { path: string; maxBytes: number; signal: AbortSignal; patience: Patience },
+): Promise<ReceivedForm> {
+  const { path, maxBytes, signal, patience } = options
+  const form: ReceivedForm = { fields: [], file: undefined }
+  // It may have ended while there was nobody to listen.
+  signal.throwIfAborted()
+  const { socket } = request.raw
+  const speed = watchSpeed(() => socket.bytesRead, patience)
+  const size = new AbortController()
+  const stop = AbortSignal.any([signal, speed.signal, size.signal])
+  const { promise: stopped, reject } = Promise.withResolvers<never>()
+  stopped.catch(() => {})
+  const onStop = () => reject(stop.reason)
+  stop.addEventListener('abort', onStop)
+  // One byte over our own limit, which is counted below: the parser would wait for the rest of the part.
+  const parts = request.parts({ limits: { ...LIMITS, fileSize: maxBytes + 1 } })
+  let bytes = 0
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > maxBytes + FORM_OVERHEAD_BYTES) size.abort(fileTooLarge(maxBytes))
+  }
+  // After the parser, which takes its bytes at its own pace: to listen to them is to set them going.
+  request.raw.on('data', count)
+  try {
+    // By hand, because a loop over the parts could not be left while it waits for the next one.
+    const nextPart = () => Promise.race([parts.next(), stopped])
+    for (let next = await nextPart(); !next.done; next = await nextPart()) {
+      await receivePart(form, next.value, { path, maxBytes, signal: stop })
+    }
+    return form
+  } catch (error) {
+    stop.throwIfAborted()
+    throw multipartFailure(error as Parameters<typeof multipartFailure>[0]) ?? error
+  } finally {
+    speed.stop()
+    request.raw.off('data', count)
+    // Listened to, a signal made of others lives as long as they do: that of the stop as long as the process.
+    stop.removeEventListener('abort', onStop)
+  }
+}
+
+/** Also where it is the form around the file: which of them it was is not known before its end. */
+export const fileTooLarge = (maxBytes: number) =>
+  apiError('file_too_large', { details: { param: 'file', limit: maxBytes } })
+
+async function receivePart(form: ReceivedForm, part: Multipart, options: Parameters<typeof writeFile>[2]) {
+  if (part.type === 'field') {
+    form.fields.push(toField(part))
+  } else if (part.fieldname !== 'file') {
+    part.file.resume()
+  } else if (form.file) {
+    throw apiError('invalid_request', { message: 'Only one file at a time.', details: { param: 'file' } })
+  } else form.file = await writeFile(part.file, options.path, options)
+}
+
+async function writeFile(
+  source: Readable,
+  path: string,
+  { maxBytes, signal }: { path: string; maxBytes: number; signal: AbortSignal },
+): Promise<ReceivedFile> {
+  const measure = createMeasure({ maxBytes, refuse: () => fileTooLarge(maxBytes) })
+  await pipeline(source, measure.pass, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
+  return { path, ...measure.end() }
+}
+
+function toField(part: { fieldname: string; value: unknown; valueTruncated?: boolean }): FormField {
+  const { fieldname: name, value, valueTruncated } = part
+  if (valueTruncated) throw invalidField(name, 'is too long')
+  if (typeof value === 'string') return { name, value }
+  // A part that calls itself JSON comes parsed, and deeper nested than can be written down again.
+  try {
+    return { name, value: JSON.stringify(value) }
+  } catch {
+    throw invalidField(name, 'is nested too deep')
+  }
+}

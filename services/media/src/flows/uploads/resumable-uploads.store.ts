@@ -1,0 +1,110 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+
+export interface ResumableUpload {
+  id: string
+  /** Whose it is; null for a caller without a token. */
+  tokenId: string | null
+  /** Of the whole file; null until the client says it. */
+  bytes: number | null
+  /** As the protocol spells it. */
+  metadata: string
+  /** What became of it. */
+  clipId: string | null
+  createdAt: Date
+  expiresAt: Date
+}
+
+/** `ownerKey` is by whom it is counted. */
+export async function insertUpload(
+  db: Kysely<DB>,
+  upload: Omit<ResumableUpload, 'clipId'> & { ownerKey: string },
+): Promise<void> {
+  await db
+    .insertInto('resumable_uploads')
+    .values({
+      id: upload.id,
+      token_id: upload.tokenId,
+      owner_key: upload.ownerKey,
+      bytes: upload.bytes,
+      metadata: upload.metadata,
+      created_at: upload.createdAt,
+      expires_at: upload.expiresAt,
+    })
+    .execute()
+}
+
+export async function findUpload(db: Kysely<DB>, id: string): Promise<ResumableUpload | undefined> {
+  const row = await db.selectFrom('resumable_uploads').selectAll().where('id', '=', id).executeTakeFirst()
+  return (
+    row && {
+      id: row.id,
+      tokenId: row.token_id,
+      bytes: row.bytes,
+      metadata: row.metadata,
+      clipId: row.clip_id,
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+    }
+  )
+}
+
+/** How many uploads of this token (or of the address of a caller without one) may still be continued. */
+export async function countUnfinished(db: Kysely<DB>, ownerKey: string, now: Date): Promise<number> {
+  const { count } = await db
+    .selectFrom('resumable_uploads')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('owner_key', '=', ownerKey)
+    .where('clip_id', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export async function setUploadExpiry(db: Kysely<DB>, id: string, expiresAt: Date): Promise<void> {
+  await db.updateTable('resumable_uploads').set({ expires_at: expiresAt }).where('id', '=', id).execute()
+}
+
+export async function setUploadBytes(db: Kysely<DB>, id: string, bytes: number): Promise<void> {
+  await db.updateTable('resumable_uploads').set({ bytes }).where('id', '=', id).execute()
+}
+
+/** False when it has one already, or when there is no such upload any more. */
+export async function setUploadClip(db: Kysely<DB>, id: string, clipId: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('resumable_uploads')
+    .set({ clip_id: clipId })
+    .where('id', '=', id)
+    .where('clip_id', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** False when there is none. */
+export async function deleteUpload(db: Kysely<DB>, id: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('resumable_uploads').where('id', '=', id).executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** The ids of up to `limit` uploads that were ended by time. */
+export async function deleteExpiredUploads(db: Kysely<DB>, now: Date, limit: number): Promise<string[]> {
+  const rows = await db
+    .deleteFrom('resumable_uploads')
+    .where('id', 'in', (select) =>
+      select.selectFrom('resumable_uploads').select('id').where('expires_at', '<=', now).limit(limit),
+    )
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Those of `ids` whose file is still needed. */
+export async function findContinuable(db: Kysely<DB>, ids: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('resumable_uploads')
+    .select('id')
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .where('clip_id', 'is', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,166 @@
+// Uploads that come in pieces (tus), from the first byte to the clip. The one rule: only what is copied and hashed by the
+// request that finishes it becomes a clip, so that whoever writes on in the meantime changes nothing but his own upload.
+// The protocol: tus-protocol.ts. Who may: tus.routes.ts. What becomes of the file: ../clips/accept-clip.ts.
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { ApiError } from '@services/common/errors'
+import type { Transaction } from 'kysely'
+import type { ClipFields } from '../../core/clips/clip-fields.ts'
+import { type Clip, findClip } from '../../core/clips/clips.store.ts'
+import type { DB } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { acceptClip, type ReceivedFile } from '../../ingest/accept/accept-clip.ts'
+import { countBytesIn } from '../../metrics.ts'
+import { createMeasure } from '../../store/blobs/measure.ts'
+import {
+  deleteExpiredUploads,
+  deleteUpload,
+  findContinuable,
+  findUpload,
+  type ResumableUpload,
+  setUploadClip,
+} from './resumable-uploads.store.ts'
+
+const ID = /^[0-9A-Za-z]{32}$/
+
+export const isUploadId = (text: string): boolean => ID.test(text)
+
+/** Beside the directories of processes, and shared by them: the next piece may come to another one. */
+const directoryOf = (workDir: string) => join(workDir, 'resumable')
+
+/** Throws on anything that is not an id of ours: nothing a client sends becomes a path. */
+export function partialPath({ config }: Pick<Deps, 'config'>, id: string): string {
+  if (!isUploadId(id)) throw apiError('not_found')
+  return join(directoryOf(config.storage.workDir), id)
+}
+
+export async function createPartial(deps: Pick<Deps, 'config'>, id: string): Promise<void> {
+  await mkdir(directoryOf(deps.config.storage.workDir), { recursive: true, mode: 0o700 })
+  await pipeline([], createWriteStream(partialPath(deps, id), { flags: 'wx', mode: 0o600 }))
+}
+
+/** How much of it is here; undefined when the file is not, on this machine at least. */
+export async function partialBytes(deps: Pick<Deps, 'config'>, id: string): Promise<number | undefined> {
+  return (await stat(partialPath(deps, id)).catch(() => undefined))?.size
+}
+
+/** False when there was none. */
+export async function removeUpload(deps: Pick<Deps, 'config' | 'db'>, id: string): Promise<boolean> {
+  const wasThere = await deleteUpload(deps.db, id)
+  await rm(partialPath(deps, id), { force: true })
+  return wasThere
+}
+
+/** Refused for what it is, and not because of the moment: it will not be accepted later either. */
+const isFinal = (error: unknown) =>
+  error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429
+
+/**
+ * Makes a clip of an upload that is whole, once, however often it is asked to. What is refused for good is removed; what
+ * came at a bad moment (503, 429) stays, and can be finished later.
+ */
+export async function finishUpload(
+  deps: Deps,
+  id: string,
+  fieldsOf: (metadata: string) => Promise<ClipFields>,
+): Promise<Clip> {
+  return deps.turns.take(`upload ${id}`, async () => {
+    const upload = await findUpload(deps.db, id)
+    if (!upload) throw apiError('not_found')
+    if (upload.clipId !== null) return findFinished(deps, upload.clipId)
+    const path = deps.work.newPath()
+    try {
+      const file = await deps.work.withSpace(upload.bytes ?? 0, () => copyHashed(partialPath(deps, id), path))
+      if (file.bytes === 0) throw emptyFile()
+      return await accept(deps, upload, { file, fields: await fieldsOf(upload.metadata) })
+    } catch (error) {
+      if (isFinal(error)) await removeUpload(deps, id)
+      throw error
+    } finally {
+      await rm(path, { force: true })
+    }
+  })
+}
+
+export const emptyFile = () => apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
+
+export const moreThanAnnounced = () =>
+  apiError('file_too_large', { message: 'There is more of the file than was announced.' })
+
+/** Clip and note of it become true together: a process that dies in between leaves an upload that can still be finished. */
+async function accept(
+  deps: Deps,
+  { id, tokenId }: ResumableUpload,
+  input: { file: ReceivedFile; fields: ClipFields },
+): Promise<Clip> {
+  const alongside = async (trx: Transaction<DB>, clip: Clip) => {
+    if (await setUploadClip(trx, id, clip.id)) return
+    const other = (await findUpload(trx, id))?.clipId ?? null
+    if (other !== null) throw new FinishedElsewhere(other)
+  }
+  try {
+    const origin = { kind: 'upload', pieces: true } as const
+    const clip = await acceptClip(deps, { ...input, tokenId, origin, signal: deps.hurry, alongside })
+    countBytesIn('tus', input.file.bytes)
+    await rm(partialPath(deps, id), { force: true })
+    return clip
+  } catch (error) {
+    if (error instanceof FinishedElsewhere) return findFinished(deps, error.clipId)
+    throw error
+  }
+}
+
+/** By another process, whose transaction was first. */
+class FinishedElsewhere extends Error {
+  readonly clipId: string
+
+  constructor(clipId: string) {
+    super('the upload was finished by another process')
+    this.clipId = clipId
+  }
+}
+
+async function findFinished(deps: Deps, clipId: string): Promise<Clip> {
+  const clip = await findClip(deps.db, clipId)
+  if (!clip || clip.state === 'deleted') throw apiError('gone')
+  return clip
+}
+
+async function copyHashed(from: string, to: string): Promise<ReceivedFile> {
+  const measure = createMeasure()
+  await pipeline(createReadStream(from), measure.pass, createWriteStream(to, { flags: 'wx', mode: 0o600 }))
+  return { path: to, ...measure.end() }
+}
+
+/** A file is there a moment before its row. */
+const YOUNG_MS = 600_000
+const BATCH = 500
+
+/**
+ * Ends what was not finished in time, and removes files that nobody will continue. Every process that takes uploads does it,
+ * because each may have a disk of its own.
+ */
+export async function sweepUploads(deps: Pick<Deps, 'config' | 'db' | 'now'>): Promise<void> {
+  const expire = () => deleteExpiredUploads(deps.db, deps.now(), BATCH)
+  for (let ids = await expire(); ids.length > 0; ids = await expire()) {
+    for (const id of ids) await rm(partialPath(deps, id), { force: true })
+  }
+  const directory = directoryOf(deps.config.storage.workDir)
+  const files = (await readdir(directory).catch(() => [])).filter(isUploadId)
+  for (let at = 0; at < files.length; at += BATCH) {
+    const some = files.slice(at, at + BATCH)
+    const needed = new Set(await findContinuable(deps.db, some))
+    for (const path of some.filter((id) => !needed.has(id)).map((id) => join(directory, id))) {
+      // Others may tidy up the same directory.
+      if (await isOld(path)) await rm(path, { force: true })
+    }
+  }
+}
+
+async function isOld(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && Date.now() - found.mtimeMs > YOUNG_MS
+}

@@ -1,0 +1,259 @@
+// What each request to /tus does, from its headers to its answer. Who may ask, and how often: ../uploads/tus.routes.ts.
+import { randomInt } from 'node:crypto'
+import { PassThrough, type Readable } from 'node:stream'
+import { ApiError } from '@services/common/errors'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ClipFields } from '../../core/clips/clip-fields.ts'
+import { type Clip, findClip } from '../../core/clips/clips.store.ts'
+import { type Result, toResult } from '../../core/clips/result.ts'
+import { randomBase62 } from '../../core/tokens/api-token.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { checkAllowance } from '../../http/allowance-headers.ts'
+import { answerClip } from '../../http/answer-clip.ts'
+import { clientGone } from '../../http/client-gone.ts'
+import { refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
+import { readFormFields } from './form-fields.ts'
+import { countUnfinished, findUpload, type ResumableUpload } from './resumable-uploads.store.ts'
+import {
+  emptyFile,
+  finishUpload,
+  isUploadId,
+  moreThanAnnounced,
+  partialBytes,
+  removeUpload,
+} from './resumable-uploads.ts'
+import type { TusRequest } from './tus-protocol.ts'
+import type { createUploadLocks } from './upload-locks.ts'
+import { watchSpeed } from './upload-speed.ts'
+
+/** Content type of what is sent of a file. */
+export const PIECE = 'application/offset+octet-stream'
+
+/** For each upload that a token (or an address without one) may have under way: so many that it may come back to. Each may hold as much disk as a file. */
+const UNFINISHED_PER_PARALLEL = 8
+
+export type WithId = { Params: { id: string } }
+
+type Flow = Deps & { locks: ReturnType<typeof createUploadLocks> }
+
+const ownerOf = (request: FastifyRequest) => request.apiToken?.id ?? null
+
+/** POST /tus: refuses what can be refused before a byte was sent. */
+export async function begin(deps: Flow, request: FastifyRequest, reply: FastifyReply) {
+  const { headers } = request
+  const tokenId = ownerOf(request)
+  if (headers['upload-concat'] !== undefined) {
+    throw apiError('invalid_request', { message: 'Concatenation is not supported; send one upload at a time.' })
+  }
+  if (headers['upload-length'] === '0') throw emptyFile()
+  await readMetadata(String(headers['upload-metadata'] ?? ''))
+  if (
+    (await countUnfinished(deps.db, deps.limits.keyOf(request), deps.now())) >=
+    deps.config.limits.parallel * UNFINISHED_PER_PARALLEL
+  ) {
+    throw apiError('queue_full', {
+      message: 'Too many unfinished uploads; finish or delete some.',
+      retryAfterSeconds: 60,
+    })
+  }
+  await refuseWhenBusy(deps, tokenId)
+  const bytes = Math.min(Number(headers['upload-length']) || 0, deps.config.source.maxBytes)
+  await checkAllowance(deps, request, reply, { atLeastBytes: Math.max(1, bytes) })
+  const id = randomBase62(32, randomInt)
+  return receive(deps, request, reply, { id, bytes })
+}
+
+/** PATCH /tus/{id}. */
+export async function goOn(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
+  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  if (type !== PIECE) throw apiError('unsupported_media_type', { message: `The Content-Type must be ${PIECE}.` })
+  const upload = await findOwnUpload(deps, request)
+  if (upload.clipId === null) return receive(deps, request, reply, { id: upload.id, bytes: upload.bytes ?? 0 })
+  if (request.headers['upload-offset'] !== String(upload.bytes)) throw apiError('offset_conflict')
+  if (Number(request.headers['content-length'] ?? 0) > 0) throw moreThanAnnounced()
+  return answerFinished(deps, request, reply, { id: upload.id, gone: clientGone(reply) })
+}
+
+/** HEAD /tus/{id}. */
+export async function tell(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
+  const upload = await findOwnUpload(deps, request)
+  const clip = upload.clipId === null ? undefined : await findClip(deps.db, upload.clipId)
+  if (clip?.state === 'deleted' || (upload.clipId !== null && !clip)) throw apiError('gone')
+  await speak(deps, request, reply, { method: 'HEAD', id: upload.id })
+  if (clip) tellResult(reply, clip, toResult(clip, deps.config.site), deps.config).header('x-media-state', clip.state)
+  else tellExpiry(reply, upload)
+  return reply.send()
+}
+
+/** DELETE /tus/{id}. */
+export async function end(deps: Flow, request: FastifyRequest<WithId>, reply: FastifyReply) {
+  const { id } = await findOwnUpload(deps, request)
+  await speak(deps, request, reply, { method: 'DELETE', id })
+  return reply.send()
+}
+
+/** Somebody else's is not there. */
+async function findOwnUpload(deps: Flow, request: FastifyRequest<WithId>): Promise<ResumableUpload> {
+  const { id } = request.params
+  const upload = isUploadId(id) ? await findUpload(deps.db, id) : undefined
+  if (!upload || upload.tokenId !== ownerOf(request)) throw apiError('not_found')
+  if (upload.expiresAt <= deps.now()) throw apiError('gone', { message: 'This upload was not finished in time.' })
+  return upload
+}
+
+/** Takes what comes of the file, and makes a clip of it when that was the end. */
+async function receive(
+  deps: Flow,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { id, bytes }: { id: string; bytes: number },
+) {
+  const { raw, headers } = request
+  const { maxBytes } = deps.config.source
+  const method = reply.request.routeOptions.url === '/tus' ? 'POST' : 'PATCH'
+  const gone = clientGone(reply)
+  const speed = watchSpeed(() => raw.socket.bytesRead, deps.patience)
+  const stop = AbortSignal.any([deps.hurry, gone, speed.signal])
+  const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+  const body = hasBody ? untilStopped(raw, stop) : undefined
+  const announced = headers['content-length'] === undefined ? bytes || maxBytes : Number(headers['content-length'])
+  const mostBytes = Math.min(maxBytes, Math.max(method === 'POST' ? bytes : 0, hasBody ? announced : 0))
+  try {
+    await deps.work.withSpace(mostBytes, () =>
+      speak(deps, request, reply, { method, id, ...(body && { body: body.stream }) }),
+    )
+  } finally {
+    speed.stop()
+    body?.release()
+  }
+  // In this order: a file that is gone was finished by another request, and by then the row says so.
+  const here = await partialBytes(deps, id)
+  const upload = await findUpload(deps.db, id)
+  if (!upload) throw apiError('not_found')
+  if (upload.clipId !== null || (upload.bytes !== null && upload.bytes === here)) {
+    return answerFinished(deps, request, reply, { id, gone })
+  }
+  stop.throwIfAborted()
+  return tellExpiry(reply, upload).send()
+}
+
+/** Ends instead of failing, so that what has come is kept. `release` must be called. */
+function untilStopped(raw: Readable, stop: AbortSignal): { stream: Readable; release: () => void } {
+  const stream = new PassThrough()
+  const end = () => {
+    raw.unpipe(stream)
+    stream.end()
+  }
+  raw.pipe(stream)
+  stop.addEventListener('abort', end)
+  if (stop.aborted) end()
+  const release = () => {
+    stop.removeEventListener('abort', end)
+    raw.unpipe(stream)
+    stream.destroy()
+  }
+  return { stream, release }
+}
+
+/** What @tus/server makes of the request, as status and headers of our answer. */
+async function speak(
+  deps: Flow,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { method, id, body }: Pick<TusRequest, 'method' | 'id'> & { body?: Readable },
+): Promise<void> {
+  const headers = new Headers()
+  for (const name of READ_BY_THE_PROTOCOL) {
+    const value = request.headers[name]
+    // Clients without anything to say send the header all the same.
+    if (typeof value === 'string' && value !== '') headers.set(name, value)
+  }
+  const { speakTus } = await import('./tus-protocol.ts')
+  const owner = { tokenId: ownerOf(request), ownerKey: deps.limits.keyOf(request) }
+  const answer = await speakTus(deps, { method, id, ...owner, headers, body })
+  reply.code(answer.status)
+  for (const name of SAID_BY_THE_PROTOCOL) {
+    const value = answer.headers.get(name)
+    if (value !== null) reply.header(name, value)
+  }
+}
+
+const READ_BY_THE_PROTOCOL = [
+  'content-length',
+  'content-type',
+  'tus-resumable',
+  'upload-defer-length',
+  'upload-length',
+  'upload-metadata',
+  'upload-offset',
+]
+
+const SAID_BY_THE_PROTOCOL = [
+  'connection',
+  'location',
+  'upload-defer-length',
+  'upload-length',
+  'upload-metadata',
+  'upload-offset',
+]
+
+/**
+ * The result in the headers of the last piece's answer, and as a body where one is expected: after a POST that brought the
+ * whole file, and for who asks for JSON. Else 204, which the protocol wants and some clients insist on.
+ */
+async function answerFinished(
+  deps: Flow,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { id, gone }: { id: string; gone: AbortSignal },
+) {
+  const location = reply.getHeader('location')
+  // True once it is a clip.
+  reply.removeHeader('upload-offset')
+  const clip = await finishUpload(deps, id, readMetadata)
+  const answer = await answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }).catch(
+    async (error) => {
+      // What the clip failed with: nothing is left of it, nor shall there be of the upload.
+      if (error instanceof ApiError) await removeUpload(deps, id)
+      throw error
+    },
+  )
+  tellResult(reply, clip, answer.success, deps.config).header('upload-offset', clip.bytes)
+  if (location !== undefined) return reply.header('location', location).send(answer)
+  reply.removeHeader('location')
+  const wantsBody = /application\/json/i.test(request.headers.accept ?? '')
+  return wantsBody ? reply.code(200).send(answer) : reply.code(204).send()
+}
+
+/** Proxies give all headers of an answer 4 KiB together. A title of emoji, 12 bytes each, would not fit: it is in the body. */
+const MOST_RESULT_BYTES = 2_500
+
+function tellResult(reply: FastifyReply, clip: Clip, result: Result, { site }: Deps['config']) {
+  const whole = toAscii(JSON.stringify(result))
+  const fits = whole.length <= MOST_RESULT_BYTES
+  const told = fits ? whole : toAscii(JSON.stringify(toResult({ ...clip, title: null }, site)))
+  return reply.headers({ 'x-media-id': clip.id, 'x-media': told })
+}
+
+const tellExpiry = (reply: FastifyReply, { expiresAt }: ResumableUpload) =>
+  reply.header('upload-expires', expiresAt.toUTCString())
+
+/** Still the same JSON: headers know no other letters. */
+const toAscii = (json: string) =>
+  json.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** The fields of a form, under the same names. Throws invalid_request and what a form's fields throw. */
+async function readMetadata(header: string): Promise<ClipFields> {
+  const { parseMetadata } = await import('./tus-protocol.ts')
+  const metadata = parseMetadata(header)
+  if (!metadata) {
+    throw apiError('invalid_request', { message: 'Upload-Metadata is not as the protocol spells it.' })
+  }
+  // A name without a value is a flag that is set.
+  const fields = Object.entries(metadata).map(([name, value]) => ({
+    name,
+    value: value ?? (name === 'nsfw' ? 'true' : ''),
+  }))
+  return readFormFields(fields)
+}

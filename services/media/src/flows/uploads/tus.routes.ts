@@ -1,0 +1,168 @@
+// /tus: uploads that survive a bad connection. The one rule: an upload is its token's alone, and whatever ends a request,
+// what has come of the file stays until the upload is finished, deleted or too old. What each request does:
+// ../http/tus-requests.ts. The protocol's own rules: tus-protocol.ts. From the last byte to the clip: resumable-uploads.ts.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { inDocument } from '@services/common/documented'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { requireToken } from '../../http/authenticate.ts'
+import { ADDED_HEADERS, counted, errorResponses, ResultShape, uploadSecurity } from '../../http/shapes.ts'
+import { begin, end, goOn, PIECE, tell, type WithId } from './tus.http.ts'
+import { TUS_VERSION } from './tus-headers.http.ts'
+import { createUploadLocks } from './upload-locks.ts'
+
+const Params = Type.Object({ id: Type.String() })
+const COUNT = { type: 'integer', minimum: 0 }
+const choiceOf = (names: string[], members: object) => Type.String(inDocument({ enum: names, ...members }))
+
+/** The result of a request that brought the whole file; else nothing. The document knows one form of an answer: the usual. */
+const BegunShape = Type.Union([Type.Object({ success: ResultShape }), Type.Null()], {
+  description: 'The body is empty, or the result when the request has the whole file.',
+  ...inDocument({ anyOf: undefined, type: 'null' }),
+})
+
+const TUS_HEADERS = [
+  ...['Tus-Resumable', 'Tus-Version', 'Upload-Length', 'Upload-Defer-Length'],
+  ...['Upload-Metadata', 'Upload-Expires'],
+]
+/** After the last piece. */
+const RESULT_HEADERS = ['X-Media', 'X-Media-Id', ...ADDED_HEADERS.filter((name) => name !== 'Location')]
+
+export const tusRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const flow = { ...deps, locks: createUploadLocks() }
+
+  // Bodies are read by the handlers; those of other types are not read at all.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  app.addHook('onRequest', async ({ headers }) => {
+    if (headers['tus-resumable'] !== TUS_VERSION) throw apiError('tus_version_unsupported')
+  })
+  requireToken(app, deps, { scope: 'write', anonymous: () => !deps.config.uploadNeedsToken })
+
+  const refuseWhenFull = async (request: FastifyRequest) => deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
+  const countCall = (request: FastifyRequest, reply: FastifyReply) => deps.limits.count(request, reply, 'read')
+  const tags = ['media']
+  const security = uploadSecurity(deps.config)
+  const tusHeaders = { 'tus-resumable': Type.Optional(choiceOf([TUS_VERSION], { required: true })) }
+
+  app.post(
+    '/tus',
+    {
+      schema: {
+        operationId: 'beginUpload',
+        tags,
+        security,
+        summary: 'Begins a resumable upload (tus 1.0.0)',
+        headers: Type.Object({
+          ...tusHeaders,
+          'upload-length': Type.Optional(
+            Type.String({ description: 'Bytes of the whole file.', ...inDocument(COUNT) }),
+          ),
+          'upload-defer-length': Type.Optional(
+            choiceOf(['1'], { description: '`1` when the length is not known yet.' }),
+          ),
+          'upload-metadata': Type.Optional(
+            Type.String({ description: 'The fields of a form upload: name, blank, value in base64; with commas.' }),
+          ),
+        }),
+        response: {
+          201: counted(BegunShape, 'Location', 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
+          ...errorResponses(400, 401, 403, 408, 410, 412, 413, 415, 422, 429, 504, 507),
+        },
+      },
+      onRequest: [refuseWhenFull, (request, reply) => deps.limits.count(request, reply, 'upload')],
+    },
+    (request, reply) =>
+      deps.limits.unlessSentAway(request, reply, 'upload', () =>
+        inSlot(deps, request, () => begin(flow, request, reply)),
+      ),
+  )
+
+  app.route<WithId>({
+    method: 'PATCH',
+    url: '/tus/:id',
+    schema: {
+      operationId: 'continueUpload',
+      tags,
+      security,
+      summary: 'Sends a piece; the last one is answered with the result',
+      params: Params,
+      consumes: [PIECE],
+      body: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The bytes from there on.' }),
+      headers: Type.Object({
+        ...tusHeaders,
+        'upload-offset': Type.Optional(
+          Type.String({
+            description: 'Offset at which the piece begins.',
+            ...inDocument({ ...COUNT, required: true }),
+          }),
+        ),
+        accept: Type.Optional(
+          Type.String({ description: 'Naming `application/json` gets the result as 200 with a body.' }),
+        ),
+        prefer: Type.Optional(Type.String({ description: '`respond-async` does not wait.' })),
+      }),
+      response: {
+        200: counted(Type.Object({ success: ResultShape }), 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
+        204: counted(Type.Null(), 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
+        ...errorResponses(400, 401, 403, 404, 408, 409, 410, 412, 413, 415, 422, 423, 429, 504, 507),
+      },
+    },
+    // The body is read by the handler; the schema above is documentation.
+    validatorCompiler: () => () => true,
+    onRequest: [refuseWhenFull, countCall],
+    handler: (request, reply) => inSlot(deps, request, () => goOn(flow, request, reply)),
+  })
+
+  app.route<WithId>({
+    method: 'HEAD',
+    url: '/tus/:id',
+    schema: {
+      operationId: 'getUploadOffset',
+      tags,
+      security,
+      summary: 'How far an upload is',
+      params: Params,
+      headers: Type.Object(tusHeaders),
+      response: {
+        200: counted(Type.Null(), 'Upload-Offset', ...TUS_HEADERS, ...RESULT_HEADERS),
+        ...errorResponses(401, 403, 404, 410, 412, 423, 429),
+      },
+    },
+    config: { swagger: { exposeHeadRoute: true } },
+    onRequest: countCall,
+    handler: (request, reply) => tell(flow, request, reply),
+  })
+
+  app.route<WithId>({
+    method: 'DELETE',
+    url: '/tus/:id',
+    schema: {
+      operationId: 'deleteUpload',
+      tags,
+      security,
+      summary: 'Gives an upload up; a clip that was made of it stays',
+      params: Params,
+      headers: Type.Object(tusHeaders),
+      response: {
+        204: counted(Type.Null(), ...TUS_HEADERS),
+        ...errorResponses(400, 401, 403, 404, 408, 410, 412, 413, 415, 423, 429),
+      },
+    },
+    onRequest: countCall,
+    handler: (request, reply) => end(flow, request, reply),
+  })
+
+  // The protocol's way round proxies that know GET and POST only.
+  const overridden = { PATCH: goOn, HEAD: tell, DELETE: end }
+  app.post<WithId>('/tus/:id', { schema: { hide: true }, onRequest: [refuseWhenFull, countCall] }, (request, reply) => {
+    const method = String(request.headers['x-http-method-override']).toUpperCase()
+    if (!Object.hasOwn(overridden, method)) throw apiError('method_not_allowed')
+    return inSlot(deps, request, () => overridden[method as keyof typeof overridden](flow, request, reply))
+  })
+}
+
+const inSlot = <T>(deps: Deps, request: FastifyRequest, work: () => Promise<T>): Promise<T> =>
+  deps.uploads.run(work, { key: deps.limits.keyOf(request) })

@@ -1,0 +1,123 @@
+// POST /media/upload. The one rule: until the form is whole nothing but one temporary file exists, and that is gone
+// whatever happens. Reading the form: ../http/receive-form.ts. What becomes of the file: ../clips/accept-clip.ts.
+import { rm } from 'node:fs/promises'
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Result } from '../../core/clips/result.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { checkAllowance } from '../../http/allowance-headers.ts'
+import { answerClip } from '../../http/answer-clip.ts'
+import { requireToken } from '../../http/authenticate.ts'
+import { clientGone } from '../../http/client-gone.ts'
+import { ResultOrDetailsShape } from '../../http/clip-details.ts'
+import { keyedRequest, readKey } from '../../http/idempotency-key.ts'
+import { ADDED_HEADERS, AddHeaders, AddQuery, counted, errorResponses, uploadSecurity } from '../../http/shapes.ts'
+import { acceptClip, type NewClipInput, refuseWhenBusy } from '../../ingest/accept/accept-clip.ts'
+import { acceptOnce, rememberFailure } from '../../ingest/accept/accept-once.ts'
+import { countBytesIn } from '../../metrics.ts'
+import { readFormFields } from './form-fields.ts'
+import { FORM_OVERHEAD_BYTES, fileTooLarge, receiveForm } from './receive-form.http.ts'
+
+const UploadForm = Type.Object({
+  file: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'A gif, mp4 or webm.' }),
+  title: Type.Optional(Type.String()),
+  tags: Type.Optional(
+    Type.String({ description: 'Separated by commas, repeated as `tags`, `tags[]` or `tags[0]`, or a JSON array.' }),
+  ),
+  nsfw: Type.Optional(Type.Boolean()),
+  attribution_site: Type.Optional(
+    Type.String({
+      description:
+        'twitter, reddit, instagram, a host or a URL. Defaults to the host of `attribution_url`. ' +
+        '`attribution[site]` and `attribution.site` are read, too; likewise `user` and `url`.',
+    }),
+  ),
+  attribution_user: Type.Optional(Type.String({ description: 'Ignored without a site and a URL.' })),
+  attribution_url: Type.Optional(Type.String()),
+})
+
+export const uploadRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { config } = deps
+  const { maxBytes } = config.source
+  requireToken(app, deps, { scope: 'write', anonymous: () => !config.uploadNeedsToken })
+  await app.register(multipart)
+  app.route({
+    method: 'POST',
+    url: '/media/upload',
+    schema: {
+      operationId: 'uploadMedia',
+      tags: ['media'],
+      summary: 'Adds a file; answers when its copies are ready',
+      security: uploadSecurity(config),
+      consumes: ['multipart/form-data'],
+      headers: AddHeaders,
+      querystring: AddQuery,
+      body: UploadForm,
+      response: {
+        201: counted(Type.Object({ success: ResultOrDetailsShape }), 'Idempotency-Replayed', ...ADDED_HEADERS),
+        ...errorResponses(400, 401, 403, 408, 409, 410, 413, 415, 422, 429, 504, 507),
+      },
+    },
+    // The form is read by the handler, part by part; the schema above is documentation.
+    validatorCompiler: () => () => true,
+    onRequest: async (request, reply) => {
+      // Before it is counted, and without a look at the database.
+      deps.uploads.refuseWhenFull(deps.limits.keyOf(request))
+      await deps.limits.count(request, reply, 'upload')
+      if (!/^multipart\/form-data\b/i.test(request.headers['content-type'] ?? '')) {
+        throw apiError('unsupported_media_type', { message: 'The Content-Type must be multipart/form-data.' })
+      }
+      if (Number(request.headers['content-length'] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) {
+        throw fileTooLarge(maxBytes)
+      }
+      // What was accepted before is answered whatever is full now; a new one is refused when it has been read.
+      if (readKey(request) !== undefined) return
+      await deps.limits.unlessSentAway(request, reply, 'upload', async () => {
+        await refuseWhenBusy(deps, request.apiToken?.id ?? null)
+        // The rest is the form, however large it is made.
+        const atLeastBytes = Math.max(1, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES)
+        await checkAllowance(deps, request, reply, { atLeastBytes })
+      })
+    },
+    handler: (request, reply) =>
+      deps.limits.unlessSentAway(request, reply, 'upload', () =>
+        deps.uploads.run(() => receiveUpload(deps, request, reply), { key: deps.limits.keyOf(request) }),
+      ),
+  })
+}
+
+async function receiveUpload(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<{ success: Result }> {
+  const { maxBytes } = deps.config.source
+  const gone = clientGone(reply)
+  const path = deps.work.newPath()
+  try {
+    const mostBytes = Math.min(maxBytes, Number(request.headers['content-length'] ?? maxBytes))
+    // Until the form is whole a connection that ends, by the client or by a parser that refuses its bytes, ends it all.
+    const signal = AbortSignal.any([deps.hurry, gone])
+    const form = await deps.work.withSpace(mostBytes, () =>
+      receiveForm(request, { path, maxBytes, signal, patience: deps.patience }),
+    )
+    if (!form.file) throw apiError('missing_file', { details: { param: 'file' } })
+    if (form.file.bytes === 0) {
+      throw apiError('missing_file', { message: 'The file is empty.', details: { param: 'file' } })
+    }
+    const { file } = form
+    countBytesIn('upload', file.bytes)
+    const fields = readFormFields(form.fields)
+    const input = { file, fields, tokenId: request.apiToken?.id ?? null, origin: { kind: 'upload' } as const }
+    const keyed = keyedRequest(request, 'upload', { content: file.sha256, fields })
+    const accept = (alongside?: NewClipInput['alongside']) =>
+      acceptClip(deps, { ...input, ...(alongside && { alongside }) })
+    const { clip, isReplay } = await acceptOnce(deps, keyed, accept, gone)
+    await rm(path, { force: true })
+    if (isReplay) reply.header('idempotency-replayed', 'true')
+    return await rememberFailure(deps, keyed, clip, () =>
+      answerClip(deps, request, reply, { clip, startedAt: Date.now(), clientGone: gone }),
+    )
+  } finally {
+    await rm(path, { force: true })
+  }
+}

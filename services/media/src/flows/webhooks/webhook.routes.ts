@@ -1,0 +1,252 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ApiError } from '@services/common/errors'
+import { Type } from 'typebox'
+import { cleanUrl, invalidField } from '../../core/clips/clip-fields.ts'
+import { type Delivery, listDeliveries } from '../../core/webhooks/deliveries.store.ts'
+import { replayDelivery } from '../../core/webhooks/replay-delivery.ts'
+import { isSecret, makeSecret, sealSecret } from '../../core/webhooks/webhook-secret.ts'
+import {
+  deleteWebhook,
+  hasWebhook,
+  insertWebhook,
+  listWebhooks,
+  type Webhook,
+} from '../../core/webhooks/webhooks.store.ts'
+import { type Scope, WEBHOOK_EVENTS } from '../../db/tables.ts'
+import { isUuid } from '../../db/uuid.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { requireToken, tokenOf } from '../../http/authenticate.ts'
+import { cutPage, linkToNext, pageQuery, readPage } from '../../http/cursor.ts'
+import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+
+/** Each event is sent to each of them. */
+const MOST_WEBHOOKS = 10
+
+const EventShape = Type.Enum(WEBHOOK_EVENTS, { title: 'WebhookEvent' })
+const maybeTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
+const webhookMembers = {
+  id: Type.String(),
+  url: Type.String(),
+  events: Type.Array(EventShape),
+  created_at: Type.String({ format: 'date-time' }),
+  failing_since: maybeTime,
+  disabled_at: maybeTime,
+}
+const WebhookShape = Type.Object(webhookMembers, { title: 'Webhook' })
+const NewWebhookShape = Type.Object(
+  { ...webhookMembers, secret: Type.String({ description: 'Secret value; shown once.' }) },
+  { title: 'NewWebhook' },
+)
+
+const DeliveryShape = Type.Object(
+  {
+    id: Type.String({ description: 'Id of the delivery; the header `webhook-id` is `msg_` and this id.' }),
+    type: EventShape,
+    payload: Type.Unsafe<object>(Type.Object({}, { additionalProperties: true })),
+    state: Type.Enum(['pending', 'delivered', 'failed']),
+    attempts: Type.Integer(),
+    created_at: Type.String({ format: 'date-time' }),
+    last_attempt_at: maybeTime,
+    next_attempt_at: maybeTime,
+    last_status: Type.Union([Type.Integer(), Type.Null()]),
+    last_error: Type.Union([Type.String(), Type.Null()]),
+  },
+  { title: 'Delivery' },
+)
+
+const CreateBody = Type.Object({
+  url: Type.String({ description: 'http or https, of a public server.' }),
+  events: Type.Optional(Type.Array(EventShape, { minItems: 1, maxItems: 10, description: 'All of them if absent.' })),
+  secret: Type.Optional(Type.String({ description: '`whsec_` and base64 of 24 to 64 bytes; made if absent.' })),
+})
+
+const Params = Type.Object({ id: Type.String() })
+const DeliveryParams = Type.Object({ id: Type.String(), delivery: Type.String() })
+
+/** Webhooks of a token: https://www.standardwebhooks.com. */
+export const webhookRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
+  const { db, config } = deps
+  const withScope = (scope: Scope, routes: FastifyPluginAsyncTypebox) =>
+    app.register(async (part) => {
+      requireToken(part, deps, { scope })
+      part.addHook('onRequest', (request, reply) => deps.limits.count(request, reply, 'read'))
+      await part.register(routes)
+    })
+
+  await withScope('write', async (part) => {
+    part.post(
+      '/webhooks',
+      {
+        schema: {
+          operationId: 'createWebhook',
+          tags: ['webhooks'],
+          summary: 'Registers an address that is told of your clips; its secret is shown this once',
+          security: TOKEN_SECURITY,
+          body: CreateBody,
+          response: {
+            201: counted(Type.Object({ success: NewWebhookShape })),
+            ...errorResponses(400, 401, 403, 408, 413, 415, 422, 429),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { events = WEBHOOK_EVENTS, secret = makeSecret() } = request.body
+        const url = await checkedUrl(deps, request.body.url)
+        if (!isSecret(secret)) throw invalidField('secret', 'must be whsec_ and base64 of 24 to 64 bytes')
+        const webhook = {
+          id: deps.newId(),
+          tokenId: tokenOf(request).id,
+          url,
+          events: [...new Set(events)],
+          secret: sealSecret(config.encryptionKey, secret),
+          now: deps.now(),
+        }
+        const added = await db.transaction().execute((trx) => insertWebhook(trx, webhook, { most: MOST_WEBHOOKS }))
+        if (!added) throw invalidField('url', `is one too many: a token has at most ${MOST_WEBHOOKS} webhooks`)
+        reply.code(201).header('cache-control', 'no-store')
+        return { success: { ...toShape(added), secret } }
+      },
+    )
+
+    part.delete<{ Params: { id: string } }>(
+      '/webhooks/:id',
+      {
+        schema: {
+          operationId: 'deleteWebhook',
+          tags: ['webhooks'],
+          summary: 'Takes an address away, with what it was told',
+          security: TOKEN_SECURITY,
+          params: Params,
+          response: { 204: counted(Type.Null()), ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429) },
+        },
+      },
+      async (request, reply) => {
+        const { id } = request.params
+        const tokenId = tokenOf(request).id
+        if (!isUuid(id) || !(await deleteWebhook(db, { id, tokenId }))) throw apiError('not_found')
+        return reply.code(204).send()
+      },
+    )
+
+    part.post<{ Params: { id: string; delivery: string } }>(
+      '/webhooks/:id/deliveries/:delivery/replay',
+      {
+        schema: {
+          operationId: 'replayDelivery',
+          tags: ['webhooks'],
+          summary: 'Sends an event again, to a webhook that was switched off too',
+          security: TOKEN_SECURITY,
+          params: DeliveryParams,
+          response: {
+            202: counted(Type.Object({ success: DeliveryShape })),
+            ...errorResponses(400, 401, 403, 404, 408, 413, 415, 429),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { id, delivery } = request.params
+        await requireOwn(id, tokenOf(request).id)
+        const replayed = isUuid(delivery) && (await replayDelivery(deps, { id: delivery, webhookId: id }))
+        if (!replayed) throw apiError('not_found')
+        return reply.code(202).send({ success: toDeliveryShape(replayed) })
+      },
+    )
+  })
+
+  await withScope('read', async (part) => {
+    part.get(
+      '/webhooks',
+      {
+        schema: {
+          operationId: 'listWebhooks',
+          tags: ['webhooks'],
+          summary: 'Your webhooks',
+          security: TOKEN_SECURITY,
+          response: {
+            200: counted(Type.Object({ success: Type.Object({ items: Type.Array(WebhookShape) }) })),
+            ...errorResponses(401, 403, 429),
+          },
+        },
+      },
+      async (request) => ({ success: { items: (await listWebhooks(db, tokenOf(request).id)).map(toShape) } }),
+    )
+
+    part.get<{ Params: { id: string }; Querystring: { limit?: string; cursor?: string } }>(
+      '/webhooks/:id/deliveries',
+      {
+        schema: {
+          operationId: 'listDeliveries',
+          tags: ['webhooks'],
+          summary: 'What a webhook was told, newest first',
+          security: TOKEN_SECURITY,
+          params: Params,
+          querystring: Type.Object(pageQuery),
+          response: {
+            200: counted(
+              Type.Object({
+                success: Type.Object({
+                  items: Type.Array(DeliveryShape),
+                  next_cursor: Type.Union([Type.String(), Type.Null()]),
+                }),
+              }),
+              'Link',
+            ),
+            ...errorResponses(401, 403, 404, 422, 429),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { id } = request.params
+        await requireOwn(id, tokenOf(request).id)
+        const { after, limit } = readPage(request.query, isUuid)
+        const rows = await listDeliveries(db, id, { after, limit: limit + 1 })
+        const places = rows.map((row) => ({ createdAt: row.created_at, id: row.id, row }))
+        const { items, nextCursor } = cutPage(places, limit)
+        if (nextCursor) {
+          const query = { limit: request.query.limit, cursor: nextCursor }
+          reply.header('link', linkToNext(config.site.baseUrl, `/webhooks/${id}/deliveries`, query))
+        }
+        return { success: { items: items.map(({ row }) => toDeliveryShape(row)), next_cursor: nextCursor } }
+      },
+    )
+  })
+
+  async function requireOwn(id: string, tokenId: string): Promise<void> {
+    if (!isUuid(id) || !(await hasWebhook(db, { id, tokenId }))) throw apiError('not_found')
+  }
+}
+
+/** Refused here as far as the address alone tells; each connection is looked at again. */
+async function checkedUrl({ remote }: Pick<Deps, 'remote'>, text: string): Promise<string> {
+  const url = cleanUrl('url', text)
+  try {
+    await remote.checkUrl(url)
+    return url
+  } catch (error) {
+    if (error instanceof ApiError) throw invalidField('url', 'is not an address that may be told')
+    throw error
+  }
+}
+
+const toShape = ({ id, url, events, created_at, failing_since, disabled_at }: Webhook) => ({
+  id,
+  url,
+  events,
+  created_at: created_at.toISOString(),
+  failing_since: failing_since?.toISOString() ?? null,
+  disabled_at: disabled_at?.toISOString() ?? null,
+})
+
+const toDeliveryShape = (delivery: Delivery) => ({
+  id: delivery.id,
+  type: delivery.type,
+  payload: delivery.payload,
+  state: delivery.state,
+  attempts: delivery.attempts,
+  created_at: delivery.created_at.toISOString(),
+  last_attempt_at: delivery.last_attempt_at?.toISOString() ?? null,
+  next_attempt_at: delivery.next_attempt_at?.toISOString() ?? null,
+  last_status: delivery.last_status,
+  last_error: delivery.last_error,
+})

@@ -1,0 +1,83 @@
+import { inDocument } from '@services/common/documented'
+import { Type } from 'typebox'
+import type { Config } from '../config.ts'
+import type { Clip } from '../core/clips/clips.store.ts'
+import type { ClipFile } from '../core/clips/renditions.store.ts'
+import { toResult } from '../core/clips/result.ts'
+import { errorCatalogue } from '../errors.ts'
+import { AttributionShape, ResultShape } from './shapes.ts'
+
+const FileShape = Type.Object({
+  bytes: Type.Integer(),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  sha256: Type.String(),
+})
+
+/** What the owner of a clip may know beside the specification's Result. */
+const ownerMembers = {
+  id: Type.String(),
+  state: Type.Union([Type.Literal('processing'), Type.Literal('ready'), Type.Literal('failed')]),
+  progress: Type.Number({ description: 'Progress from 0 to 1.' }),
+  title: Type.Union([Type.String(), Type.Null()]),
+  tags: Type.Array(Type.String()),
+  nsfw: Type.Boolean(),
+  attribution: Type.Union([AttributionShape, Type.Null()]),
+  token_id: Type.Union([Type.String(), Type.Null()], { description: 'Of the token that added it.' }),
+  created_at: Type.String({ format: 'date-time' }),
+  expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'When it is deleted; only clips without a token are.',
+  }),
+  source: Type.Object({
+    kind: Type.Union([Type.Literal('upload'), Type.Literal('import')]),
+    url: Type.Union([Type.String(), Type.Null()]),
+    type: Type.String(),
+    bytes: Type.Integer(),
+    sha256: Type.String(),
+  }),
+  sizes: Type.Record(Type.String(), FileShape, { description: 'By kind; empty until the files are ready.' }),
+  failure: Type.Optional(
+    Type.Object(
+      { code: Type.String(), message: Type.String() },
+      { description: 'Why it failed; the page of the clip says the same.' },
+    ),
+  ),
+}
+
+export const DetailsShape = Type.Object({ ...ResultShape.properties, ...ownerMembers }, { title: 'Clip' })
+
+/** The Result, and with `?include=details` the rest too. */
+export const ResultOrDetailsShape = Type.Object(
+  {
+    ...ResultShape.properties,
+    ...Type.Partial(Type.Object(ownerMembers)).properties,
+  },
+  inDocument({ type: undefined, properties: undefined, anyOf: [ResultShape, DetailsShape] }),
+)
+
+export function toDetails(clip: Clip, files: readonly ClipFile[], site: Config['site']) {
+  return {
+    ...toResult(clip, site),
+    id: clip.id,
+    state: clip.state,
+    progress: clip.progress,
+    title: clip.title,
+    tags: clip.tags,
+    nsfw: clip.nsfw,
+    attribution: clip.attribution,
+    token_id: clip.tokenId,
+    created_at: clip.createdAt.toISOString(),
+    expires_at: clip.expiresAt?.toISOString() ?? null,
+    source: {
+      kind: clip.sourceKind,
+      url: clip.sourceUrl,
+      type: clip.info.type,
+      bytes: clip.bytes,
+      sha256: clip.sha256,
+    },
+    sizes: Object.fromEntries(files.map(({ kind, ...file }) => [kind, file])),
+    ...(clip.errorCode && {
+      failure: { code: clip.errorCode, message: errorCatalogue[clip.errorCode].message },
+    }),
+  }
+}

@@ -1,0 +1,94 @@
+import { deleteBatch, jsonb } from '@services/common/database'
+import { type Kysely, sql } from 'kysely'
+import type { DB, Refusal } from '../../db/tables.ts'
+
+/** A request that may be sent again, and what it asks for. */
+export interface KeyedRequest {
+  tokenId: string
+  route: 'upload' | 'import'
+  key: string
+  /** SHA-256 of everything that is asked for: two of one key must be the same. */
+  fingerprint: Buffer
+}
+
+export interface Remembered {
+  fingerprint: Buffer
+  outcome: { clipId: string } | { refusal: Refusal }
+}
+
+/** What the request came to after `since`. */
+export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: Date): Promise<Remembered | undefined> {
+  const row = await db
+    .selectFrom('idempotency_keys')
+    .select(['fingerprint', 'clip_id', 'refusal'])
+    .where('token_id', '=', request.tokenId)
+    .where('route', '=', request.route)
+    .where('key', '=', request.key)
+    .where('created_at', '>', since)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const outcome = row.clip_id === null ? { refusal: row.refusal as Refusal } : { clipId: row.clip_id }
+  return { fingerprint: row.fingerprint, outcome }
+}
+
+/**
+ * Notes what the request came to. False when another request of this key was first, after `since`; one that is being
+ * accepted at this moment is waited for.
+ */
+export async function insertOutcome(
+  db: Kysely<DB>,
+  request: KeyedRequest,
+  outcome: Remembered['outcome'],
+  { now, since }: { now: Date; since: Date },
+): Promise<boolean> {
+  const values = { fingerprint: request.fingerprint, ...toColumns(outcome), created_at: now }
+  const inserted = await db
+    .insertInto('idempotency_keys')
+    .values({ token_id: request.tokenId, route: request.route, key: request.key, ...values })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['token_id', 'route', 'key'])
+        .doUpdateSet(values)
+        .where('idempotency_keys.created_at', '<=', since),
+    )
+    .returning('key')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/** For a clip that failed after it was accepted; what the key has led to since stays. */
+export async function replaceOutcome(
+  db: Kysely<DB>,
+  request: KeyedRequest,
+  clipId: string,
+  refusal: Refusal,
+): Promise<void> {
+  await db
+    .updateTable('idempotency_keys')
+    .set(toColumns({ refusal }))
+    .where('token_id', '=', request.tokenId)
+    .where('route', '=', request.route)
+    .where('key', '=', request.key)
+    .where('clip_id', '=', clipId)
+    .execute()
+}
+
+/** As above. */
+export async function forgetOutcome(db: Kysely<DB>, request: KeyedRequest, clipId: string): Promise<void> {
+  await db
+    .deleteFrom('idempotency_keys')
+    .where('token_id', '=', request.tokenId)
+    .where('route', '=', request.route)
+    .where('key', '=', request.key)
+    .where('clip_id', '=', clipId)
+    .execute()
+}
+
+const toColumns = (outcome: Remembered['outcome']) =>
+  'clipId' in outcome
+    ? { clip_id: outcome.clipId, refusal: null }
+    : { clip_id: null, refusal: jsonb<Refusal | null>(outcome.refusal) }
+
+/** Housekeeping. */
+export const deleteOutcomesBefore = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
+  deleteBatch(db, 'idempotency_keys', sql`created_at < ${before}`, limit)

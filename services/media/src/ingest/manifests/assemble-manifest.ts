@@ -1,0 +1,136 @@
+/**
+ * Makes one local file of an HLS or DASH source, or of a picture and a sound that come apart. Everything is fetched through
+ * our guard, piece by piece and within one budget; ffmpeg only ever sees files of ours, and copies.
+ * The one rule: a manifest is a stranger's list of orders, and each is checked before any is followed.
+ * Reading it: read-manifests.ts, hls.ts, dash.ts. Its pieces: download-tracks.ts. What becomes of them: remux.ts.
+ */
+import { rename, rm } from 'node:fs/promises'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { hashFile } from '../../store/blobs/measure.ts'
+import { readBody } from '../remote/read-body.ts'
+import { requireOk } from '../remote/require-file.ts'
+import type { FetchedFile } from '../remote/save-body.ts'
+import { upstreamFailure } from '../remote/upstream-error.ts'
+import type { AssembleManifest } from '../sites/hand-over.ts'
+import { downloadTracks } from './download-tracks.ts'
+import { type HostRule, hostRule } from './host-rule.ts'
+import { type ManifestLimits, refuseManifest, type Track } from './manifest.ts'
+import { type ManifestText, readManifests } from './read-manifests.ts'
+import { remux } from './remux.ts'
+
+type ManifestSource = Parameters<AssembleManifest>[0]
+type Needs = Pick<Deps, 'remote' | 'work' | 'tools' | 'probes' | 'config'>
+
+/** Of one manifest (contract/media.md 3.6); so are the pieces. */
+const MAX_MANIFEST_BYTES = 1024 ** 2
+const MAX_PIECES = 200
+
+/**
+ * Writes the clip to `path` (new, in the work directory) as an mp4, or a webm of webms; nothing else stays, whatever happens. Throws
+ * unsupported_site_content (`details.reason`), duration_exceeded before any piece is fetched, source_forbidden,
+ * source_fetch_failed, file_too_large, corrupt_media, unsupported_media_type, or the reason of `signal`.
+ */
+export async function assembleManifest(
+  deps: Needs,
+  ...[source, { path, hosts, maxBytes, key, signal: callerSignal, endsAt }]: Parameters<AssembleManifest>
+): Promise<FetchedFile> {
+  callerSignal.throwIfAborted()
+  const totalMs = Math.max(1, endsAt - performance.now())
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(upstreamFailure('timeout')), totalMs)
+  const signal = AbortSignal.any([callerSignal, late.signal])
+  const directory = await deps.work.newDirectory()
+  try {
+    const job = { directory, signal, totalMs, hosts, headers: source.headers }
+    const { tracks, mayVisit } = await findTracks(deps, source, job)
+    const files = await downloadTracks(deps, tracks, { ...job, maxBytes, mayVisit })
+    const made = await remux(deps, files, { directory, maxBytes, key, signal })
+    const file = await describe(made, maxBytes, signal)
+    await rename(made, path)
+    return file
+  } finally {
+    clearTimeout(timer)
+    // Of two manifests one may still be on its way.
+    late.abort()
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+interface Job {
+  directory: string
+  signal: AbortSignal
+  totalMs: number
+  /** Where the resolver of a site says what it may ask. */
+  hosts: readonly string[] | undefined
+  headers: Record<string, string> | undefined
+}
+
+async function findTracks(
+  deps: Needs,
+  source: ManifestSource,
+  job: Job,
+): Promise<{ tracks: Track[]; mayVisit: HostRule }> {
+  if (source.kind === 'separate') {
+    const tracks = [source.picture, source.sound].map((url) => ({ pieces: [{ url }] }))
+    // No manifest named them: they may be anywhere the guard permits.
+    return { tracks, mayVisit: job.hosts ? hostRule([], job.hosts) : () => true }
+  }
+  const limits = { seconds: deps.config.source.maxSeconds, pieces: MAX_PIECES }
+  const asked = URL.parse(source.url)
+  const own = asked ? [asked] : []
+  // A resolver that says where its site keeps things says so of the manifest too.
+  const mayMove = job.hosts ? hostRule(own, job.hosts) : () => true
+  const first = await fetchManifest(deps, { kind: source.format, url: source.url }, mayMove, job)
+  const mayVisit = hostRule([...own, new URL(first.url)], job.hosts)
+  const tracks = await tracksOf(deps, first, { mayVisit, limits, job })
+  for (const { url } of tracks.flatMap(({ pieces }) => pieces)) requireAllowed(mayVisit, url)
+  return { tracks, mayVisit }
+}
+
+/** A master leads to playlists of segments, and these lead nowhere else. */
+async function tracksOf(
+  deps: Needs,
+  first: ManifestText,
+  { mayVisit, limits, job }: { mayVisit: HostRule; limits: ManifestLimits; job: Job },
+): Promise<Track[]> {
+  const read = (texts: ManifestText[]) => readManifests(deps, texts, { ...job, limits })
+  const [reading] = await read([first])
+  if (!reading) throw refuseManifest('unreadable')
+  if ('tracks' in reading) return present(reading.tracks)
+  const urls = present(reading.playlists)
+  for (const url of urls) requireAllowed(mayVisit, url)
+  const texts = await Promise.all(urls.map((url) => fetchManifest(deps, { kind: first.kind, url }, mayVisit, job)))
+  return (await read(texts)).map((inner) => {
+    if (!('tracks' in inner)) throw refuseManifest('nested')
+    return inner.tracks[0]
+  })
+}
+
+const present = <T>(both: [T, T?]): T[] => both.filter((one) => one !== undefined)
+
+function requireAllowed(mayVisit: HostRule, url: string): void {
+  const parsed = URL.parse(url)
+  if (!parsed || !mayVisit(parsed)) throw apiError('source_forbidden', { cause: 'another site than the manifest' })
+}
+
+async function fetchManifest(
+  { remote }: Needs,
+  { kind, url }: Pick<ManifestText, 'kind' | 'url'>,
+  mayVisit: HostRule,
+  { headers, signal, totalMs }: Job,
+): Promise<ManifestText> {
+  return remote.fetch(url, { ownHeaders: headers, mayVisit, signal, totalMs }, async (answer) => {
+    if (answer.next) throw apiError('source_forbidden', { cause: 'redirected to another site' })
+    requireOk(answer)
+    const bytes = await readBody(answer, MAX_MANIFEST_BYTES + 1)
+    if (bytes.length > MAX_MANIFEST_BYTES) throw refuseManifest('too_large')
+    return { kind, text: bytes.toString('utf8'), url: answer.url.href }
+  })
+}
+
+async function describe(made: string, maxBytes: number, signal: AbortSignal): Promise<FetchedFile> {
+  const { bytes, sha256 } = await hashFile(made, signal)
+  if (bytes > maxBytes) throw apiError('file_too_large', { details: { limit: maxBytes } })
+  return { bytes, sha256, contentType: made.endsWith('webm') ? 'video/webm' : 'video/mp4' }
+}

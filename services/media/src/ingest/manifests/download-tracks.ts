@@ -1,0 +1,133 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import type { RemoteAnswer } from '../remote/fetch-remote.ts'
+import { requireOk, requirePlain } from '../remote/require-file.ts'
+import { upstreamFailure } from '../remote/upstream-error.ts'
+import type { HostRule } from './host-rule.ts'
+import type { Piece, Track } from './manifest.ts'
+
+export interface DownloadOptions {
+  directory: string
+  /** Of all tracks together. */
+  maxBytes: number
+  mayVisit: HostRule
+  headers?: Record<string, string> | undefined
+  signal: AbortSignal
+  totalMs: number
+}
+
+/** Of one track: enough that latency does not count, few enough for a small server. */
+const PIECES_AT_ONCE = 4
+
+/** Makes one file of each track's pieces, as `track-0`, `track-1`. Throws what a fetch throws, file_too_large in sum. */
+export async function downloadTracks(
+  { remote }: Pick<Deps, 'remote'>,
+  tracks: readonly Track[],
+  { maxBytes, signal: callerSignal, ...options }: DownloadOptions,
+): Promise<string[]> {
+  const budget = createBudget(maxBytes)
+  return allOrNone(tracks, callerSignal, async (track, index, signal) => {
+    const path = join(options.directory, `track-${index}`)
+    for (let first = 0; first < track.pieces.length; first += PIECES_AT_ONCE) {
+      const batch = track.pieces.slice(first, first + PIECES_AT_ONCE)
+      const parts = await allOrNone(batch, signal, async (piece, place, pieceSignal) => {
+        const part = `${path}-${place}`
+        await fetchPiece(remote, piece, part, budget, { ...options, signal: pieceSignal })
+        return part
+      })
+      for (const part of parts) {
+        await pipeline(createReadStream(part), createWriteStream(path, { flags: 'a', mode: 0o600 }), { signal })
+        await rm(part)
+      }
+    }
+    return path
+  })
+}
+
+type Budget = ReturnType<typeof createBudget>
+
+function createBudget(maxBytes: number) {
+  let left = maxBytes
+  const refuse = (bytes: number) => {
+    if (bytes > left) throw apiError('file_too_large', { details: { limit: maxBytes } })
+  }
+  return {
+    refuse,
+    spend: (bytes: number) => {
+      refuse(bytes)
+      left -= bytes
+    },
+  }
+}
+
+/** The first failure ends the others, and is told once all have come to their end: nobody writes any more. */
+async function allOrNone<T, R>(
+  items: readonly T[],
+  callerSignal: AbortSignal,
+  work: (item: T, index: number, signal: AbortSignal) => Promise<R>,
+): Promise<R[]> {
+  const failure = new AbortController()
+  const signal = AbortSignal.any([callerSignal, failure.signal])
+  const running = items.map(async (item, index) => {
+    try {
+      return await work(item, index, signal)
+    } catch (error) {
+      failure.abort(error)
+      throw error
+    }
+  })
+  await Promise.allSettled(running)
+  if (failure.signal.aborted) throw failure.signal.reason
+  return Promise.all(running)
+}
+
+async function fetchPiece(
+  remote: Deps['remote'],
+  { url, range }: Piece,
+  path: string,
+  budget: Budget,
+  { headers, mayVisit, signal, totalMs }: Omit<DownloadOptions, 'maxBytes' | 'directory'>,
+): Promise<void> {
+  const ownHeaders = { ...headers, ...(range && { range: `bytes=${range.offset}-${range.offset + range.length - 1}` }) }
+  await remote.fetch(url, { ownHeaders, mayVisit, signal, totalMs }, async (answer) => {
+    if (answer.next) throw apiError('source_forbidden', { cause: 'redirected to another site' })
+    const skip = skipOf(answer, range)
+    requirePlain(answer)
+    budget.refuse(Number(answer.headers['content-length'] ?? 0))
+    const chunks = measured(answer.chunks, budget)
+    await writeFile(path, range ? cut(chunks, skip, range.length) : chunks, { flag: 'wx', mode: 0o600 })
+  })
+}
+
+/** How much of the answer comes before the range that was asked for: some servers answer with the whole. */
+function skipOf(answer: RemoteAnswer, range: Piece['range']): number {
+  if (range && answer.status === 206) {
+    const start = /^bytes (\d+)-/.exec(answer.headers['content-range'] ?? '')?.[1]
+    if (Number(start) === range.offset) return 0
+    throw upstreamFailure('bad_response', 'another range than asked for')
+  }
+  requireOk(answer)
+  return range?.offset ?? 0
+}
+
+async function* measured(chunks: AsyncIterable<Buffer>, budget: Budget): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    budget.spend(chunk.length)
+    yield chunk
+  }
+}
+
+async function* cut(chunks: AsyncIterable<Buffer>, skip: number, length: number): AsyncGenerator<Buffer> {
+  const end = skip + length
+  let at = 0
+  for await (const chunk of chunks) {
+    yield chunk.subarray(Math.max(0, skip - at), Math.max(0, end - at))
+    at += chunk.length
+    if (at >= end) return
+  }
+  throw upstreamFailure('interrupted', 'less than the range that was asked for')
+}

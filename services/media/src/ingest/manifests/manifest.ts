@@ -1,0 +1,81 @@
+import { apiError } from '../../errors.ts'
+import { refuseToldDuration } from '../../make/probe/limits.ts'
+
+/** What a manifest comes to: a picture and, where it is separate, its sound. */
+export type Reading = { playlists: PictureAndSound<string> } | { tracks: PictureAndSound<Track> }
+
+export type PictureAndSound<T> = [picture: T, sound?: T]
+
+/** Its pieces one after another are a file. */
+export interface Track {
+  pieces: Piece[]
+}
+
+export interface Piece {
+  url: string
+  /** Absent: the whole of it. */
+  range?: { offset: number; length: number }
+}
+
+export interface ManifestLimits {
+  seconds: number
+  pieces: number
+}
+
+/** Why a manifest that can be read is none for us; part of the answer, so that the caller need not guess. */
+type Reason =
+  | 'empty'
+  | 'live'
+  | 'encrypted'
+  | 'discontinuous'
+  | 'nested'
+  | 'too_many_segments'
+  | 'too_large'
+  | 'unreadable'
+
+export const refuseManifest = (reason: Reason, cause?: unknown) =>
+  apiError('unsupported_site_content', { details: { reason }, cause })
+
+/** What it says must fit before anything is fetched; throws duration_exceeded. Its last segment counts whole. */
+export const refuseLongTrack = ({ seconds: durationSeconds }: ManifestLimits, seconds: number): void =>
+  refuseToldDuration({ durationSeconds }, seconds)
+
+/** The pieces, with the beginning that all share in front. Neighbours in one file are asked for at once. */
+export function trackOf(limits: ManifestLimits, start: Piece | undefined, segments: Piece[]): Track {
+  if (segments.length === 0) throw refuseManifest('empty')
+  if (segments.length > limits.pieces) throw refuseManifest('too_many_segments')
+  const pieces: Piece[] = []
+  for (const piece of start ? [start, ...segments] : segments) {
+    const last = pieces.at(-1)
+    const isNext = last?.range && piece.range?.offset === last.range.offset + last.range.length
+    if (last?.range && piece.range && isNext && piece.url === last.url) last.range.length += piece.range.length
+    else pieces.push(structuredClone(piece))
+  }
+  return { pieces }
+}
+
+export interface Offer {
+  width?: number | undefined
+  height?: number | undefined
+  bandwidth?: number | undefined
+  codecs?: string | undefined
+}
+
+/** More is scaled down anyway. */
+const LARGEST_SHORT_SIDE = 1080
+
+/** The largest picture up to 1080p, however it is turned, at its highest rate; else the smallest of the larger ones. */
+export function chooseBest<T extends Offer>(offers: readonly T[]): T | undefined {
+  const side = ({ width, height }: T) => Math.min(width ?? 0, height ?? 0)
+  const byQuality = offers.toSorted((a, b) => side(b) - side(a) || (b.bandwidth ?? 0) - (a.bandwidth ?? 0))
+  return byQuality.find((offer) => side(offer) <= LARGEST_SHORT_SIDE) ?? byQuality.at(-1)
+}
+
+/** Those our ffmpeg may decode. Dolby Vision and the like come with an ordinary variant beside them. */
+const PICTURE_CODECS = /^(avc[13]|hvc1|hev1|vp0?[89]|av01|mp4v)\b/i
+
+/** Not told is not refused: the probe finds out. */
+export function mayHoldPicture({ codecs, width }: Offer): boolean {
+  if (codecs) return codecs.split(',').some((codec) => PICTURE_CODECS.test(codec.trim()))
+  return width !== 0
+}

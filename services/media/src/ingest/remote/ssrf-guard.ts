@@ -1,0 +1,141 @@
+/**
+ * Owns the answer to "may we talk to this?", for URLs and for addresses (contract/media.md 4.2, 4.3).
+ * The rule: everything is refused unless it is public; only the operator's `allowCidrs` make exceptions.
+ * Where it is enforced: URLs in open-response.ts, addresses at the socket in guarded-connector.ts.
+ */
+import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import ipaddr from 'ipaddr.js'
+import { apiError } from '../../errors.ts'
+
+export interface GuardOptions {
+  /** Networks that may be reached although they are not public, on any port and under any host name. */
+  allowCidrs?: readonly string[]
+  /** Networks that are refused although they look public, for instance a provider's internal ranges. Wins over allow. */
+  denyCidrs?: readonly string[]
+  /** Ports of public servers that may be reached; 80 and 443 if absent. */
+  ports?: readonly number[]
+  /** Addresses of this service: a clip is not imported from where it is served, least of all in a circle. */
+  ownUrls?: readonly string[]
+  /** Where this service listens: on any address of this machine that is the service itself, whatever name led there. */
+  ownPort?: number
+}
+
+export interface Target {
+  /** A name, or an address without brackets. */
+  hostname: string
+  port: number
+}
+
+export interface Guard {
+  /**
+   * Parses a URL (against `base` when it came from a redirect) and refuses what can be refused before any look-up.
+   * Throws ApiError source_forbidden, also for text that is no URL. Use the returned URL, never the text, from here on.
+   */
+  parseUrl: (text: string, base?: URL) => URL
+  /** Whether a connection for this target may go to this address; anything that is not an address is refused. */
+  permits: (target: Target, address: string) => boolean
+}
+
+type Cidr = ReturnType<typeof ipaddr.parseCIDR>
+
+/** Longer URLs are no real sources; the limit also keeps logs and rows small (contract 2.5). */
+const MAX_URL_LENGTH = 2048
+
+/** Plain web servers and nothing else: an open choice of ports makes the service a port scanner. */
+const WEB_PORTS = [80, 443]
+
+/** Names that only mean something inside a network: RFC 6762, 8375, 6761, 7686, and ICANN's reserved `.internal`. */
+const PRIVATE_SUFFIXES = ['.local', '.internal', '.localhost', '.home.arpa', '.onion']
+
+/** Azure's wire server: answers with instance secrets, yet lies in public space, so no range covers it. */
+const PUBLIC_BUT_INTERNAL = ['168.63.129.16/32']
+
+/** The only space IANA has handed out for global use; all else is unassigned or special, whatever a library says. */
+const GLOBAL_IPV6: Cidr = ipaddr.parseCIDR('2000::/3')
+
+/** Builds the guard. Throws when a CIDR is malformed, so that a typing error stops the start and not a request. */
+export function createGuard(options: GuardOptions = {}): Guard {
+  const allowed = (options.allowCidrs ?? []).map(parseCidr)
+  const denied = (options.denyCidrs ?? []).map(parseCidr)
+  const internal = PUBLIC_BUT_INTERNAL.map(parseCidr)
+  const ports = new Set(options.ports ?? WEB_PORTS)
+  const own = (options.ownUrls ?? []).map((url) => targetOf(new URL(url)))
+  const isOrdinary = ({ hostname, port }: Target) => ports.has(port) && isOrdinaryName(hostname)
+
+  const permits = (target: Target, text: string): boolean => {
+    const address = parseAddress(text)
+    if (!address || isWithin(address, denied)) return false
+    if (target.port === options.ownPort && isOfThisMachine(address)) return false
+    if (isWithin(address, allowed)) return true
+    return isPublic(address) && !isWithin(address, internal) && isOrdinary(target)
+  }
+
+  const parseUrl = (text: string, base?: URL): URL => {
+    const url = text.length <= MAX_URL_LENGTH ? URL.parse(text, base?.href) : null
+    if (!url || url.href.length > MAX_URL_LENGTH)
+      throw apiError('source_forbidden', { cause: 'not a URL, or too long' })
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw apiError('source_forbidden', { cause: 'scheme' })
+    if (url.username || url.password) throw apiError('source_forbidden', { cause: 'credentials in the URL' })
+
+    const target = targetOf(url)
+    if (own.some((self) => isSame(self, target))) throw apiError('source_forbidden', { cause: 'our own address' })
+    if (isIP(target.hostname)) {
+      if (!permits(target, target.hostname)) throw apiError('source_forbidden', { cause: 'refused literal address' })
+      return url
+    }
+    // An unusual name or port is only fine inside an exception, and which address a name has shows at connect time.
+    if (!isOrdinary(target) && allowed.length === 0)
+      throw apiError('source_forbidden', { cause: 'refused name or port' })
+    return url
+  }
+
+  return { parseUrl, permits }
+}
+
+/** Host without brackets, and the port with the scheme's default filled in. */
+function targetOf(url: URL): Target {
+  const hostname = url.hostname.replace(/^\[|\]$/g, '')
+  return {
+    hostname: hostname.replace(/(?<!\.)\.+$/, ''),
+    port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
+  }
+}
+
+/** A name is one service whatever the port; behind an address and on the machine itself others may listen. */
+function isSame(self: Target, { hostname, port }: Target): boolean {
+  const isShared = isIP(hostname) || hostname === 'localhost'
+  return self.hostname === hostname && (!isShared || self.port === port)
+}
+
+function isOrdinaryName(hostname: string): boolean {
+  if (isIP(hostname)) return true
+  const name = hostname.toLowerCase().replace(/(?<!\.)\.+$/, '')
+  return name.includes('.') && !PRIVATE_SUFFIXES.some((suffix) => name.endsWith(suffix))
+}
+
+/** Looked up each time: addresses come and go. */
+function isOfThisMachine(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (address.range() === 'loopback' || address.range() === 'unspecified') return true
+  const cards = Object.values(networkInterfaces()).flatMap((card) => card ?? [])
+  return cards.some((card) => parseAddress(card.address)?.toString() === address.toString())
+}
+
+function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (address.range() !== 'unicast') return false
+  return address.kind() === 'ipv4' || isWithin(address, [GLOBAL_IPV6])
+}
+
+/** Unwraps IPv4-mapped addresses. Only canonical forms pass: the library would read `0177.1` in its own way. */
+function parseAddress(text: string) {
+  return isIP(text) ? ipaddr.process(text) : undefined
+}
+
+function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, cidrs: readonly Cidr[]): boolean {
+  return cidrs.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits))
+}
+
+function parseCidr(text: string): Cidr {
+  if (!ipaddr.isValidCIDR(text)) throw new Error(`not a CIDR: ${text}`)
+  return ipaddr.parseCIDR(text)
+}

@@ -1,0 +1,35 @@
+import { apiError } from '../../errors.ts'
+
+/** What a caller learns beyond the class of failure: `details.reason`. */
+type Reason = 'not_found' | 'refused' | 'rate_limited' | 'not_ready' | 'changed'
+
+const failed = (site: string, upstream: '4xx' | '5xx' | 'bad_response', reason?: Reason) =>
+  apiError('source_fetch_failed', { details: { upstream, site, ...(reason ? { reason } : {}) } })
+
+/** Removed, never there, or hidden so well that the site says so. */
+export const notFound = (site: string) => failed(site, '4xx', 'not_found')
+
+export const notReady = (site: string) => failed(site, 'bad_response', 'not_ready')
+
+/** The site answers in a way we do not know: it was rebuilt, or shows a wall. */
+export const changed = (site: string) => failed(site, 'bad_response', 'changed')
+
+export const loginRequired = (site: string) => apiError('site_login_required', { details: { site } })
+
+/** The page is there and has no clip. */
+export const noClip = (site: string) => apiError('unsupported_site_content', { details: { site } })
+
+/** By the operator, who wants no other way to it either. */
+export const switchedOff = (site: string) =>
+  apiError('unsupported_site_content', { details: { site, reason: 'switched_off' } })
+
+/** Passes a 200, and throws what another status means on every site. */
+export function requireAnswer(site: string, { status }: { status: number }): void {
+  if (status === 200) return
+  if (status === 401) throw loginRequired(site)
+  if (status === 404 || status === 410) throw notFound(site)
+  if (status === 429) throw failed(site, '4xx', 'rate_limited')
+  if (status >= 400 && status < 500) throw failed(site, '4xx', 'refused')
+  if (status >= 500) throw failed(site, '5xx')
+  throw changed(site)
+}

@@ -1,0 +1,109 @@
+import { ApiError } from '@services/common/errors'
+import { apiError } from '../../errors.ts'
+import type { Remote } from '../remote/fetch-remote.ts'
+import { readBody } from '../remote/read-body.ts'
+import { decodeText } from './decode-text.ts'
+import { changed } from './failures.ts'
+import { parseJson } from './json.ts'
+import type { Page } from './page.ts'
+
+/** The operator's keys of sites; all of them optional. */
+export interface SiteKeys {
+  giphyApiKey: string | undefined
+  imgurClientId: string | undefined
+  redditClientId: string | undefined
+  redditClientSecret: string | undefined
+}
+
+/** One look at a site, within its bounds of requests, time and hosts. */
+export interface Visit {
+  site: string
+  keys: SiteKeys
+  /** Throws source_fetch_failed where no answer comes at all, and for a host that is not the site's. */
+  get: (url: string, options?: VisitRequest) => Promise<Answer>
+}
+
+export interface VisitRequest {
+  cookie?: string
+  authorization?: string
+  /** Makes it a POST. */
+  form?: Record<string, string>
+  /** A redirect to such an address is not followed: it says enough. */
+  until?: (url: URL) => boolean
+}
+
+export interface Answer {
+  url: URL
+  status: number
+  /** Where it leads, when that was not followed: outside of the site, or far enough. */
+  next: URL | undefined
+  cookies: string[]
+  text: string
+  /** Undefined when it is none. */
+  json: () => unknown
+  page: () => Promise<Page>
+}
+
+/** contract/media.md 3.3. */
+const MAX_REQUESTS = 4
+const MAX_PAGE_BYTES = 2 * 1024 * 1024
+const MAX_JSON_BYTES = 4 * 1024 * 1024
+const BUDGET_MS = 10_000
+
+interface VisitOptions {
+  site: string
+  keys: SiteKeys
+  /** Hosts the site may ask. */
+  mayVisit: (url: URL) => boolean
+  signal: AbortSignal
+  /** The request that led here counts too. */
+  requestsMade?: number
+}
+
+export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions): Visit {
+  const { site, keys, mayVisit, signal } = options
+  const endsAt = performance.now() + BUDGET_MS
+  let left = MAX_REQUESTS - (options.requestsMade ?? 0)
+  return {
+    site,
+    keys,
+    get: async (url, { form, until = () => false, ...own } = {}) => {
+      const parsed = URL.parse(url)
+      if (!parsed || !mayVisit(parsed))
+        throw apiError('source_forbidden', { cause: `${site} asks for ${parsed?.host}` })
+      if (left-- <= 0) throw changed(site)
+      const totalMs = Math.max(1, endsAt - performance.now())
+      const ownHeaders = { accept: 'text/html,application/json;q=0.9,*/*;q=0.5', ...own }
+      const goesOn = (next: URL) => mayVisit(next) && !until(next)
+      const asked = { ownHeaders, mayVisit: goesOn, signal, totalMs, ...(form ? { form } : {}) }
+      return named(
+        site,
+        remote.fetch(parsed.href, asked, async (answer) => {
+          const isPage = /html/.test(answer.headers['content-type'] ?? '')
+          const bytes = answer.next ? Buffer.alloc(0) : await readBody(answer, isPage ? MAX_PAGE_BYTES : MAX_JSON_BYTES)
+          const text = decodeText(bytes, answer.headers['content-type'])
+          return {
+            url: answer.url,
+            status: answer.status,
+            next: answer.next,
+            cookies: [answer.headers['set-cookie'] ?? []].flat(),
+            text,
+            json: () => parseJson(text),
+            // The parser is loaded with the first page.
+            page: async () => (await import('./read-page.ts')).readPage(text, answer.url),
+          }
+        }),
+      )
+    },
+  }
+}
+
+/** A site that does not answer is told from a file that does not come. */
+async function named<T>(site: string, asking: Promise<T>): Promise<T> {
+  try {
+    return await asking
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'source_fetch_failed') throw error
+    throw apiError('source_fetch_failed', { details: { ...error.details, site }, cause: error.cause })
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * The operator's yt-dlp, asked about one page at a time. It only says where the media is: what it names goes through our own
+ * fetcher, and all of its own requests through our guard. The one rule: neither it nor what it prints is trusted.
+ * How it runs: run-ytdlp.ts, ytdlp-command.ts, guard-proxy.ts. What it says: read-answer.ts, ytdlp-failure.ts.
+ */
+import { rm } from 'node:fs/promises'
+import { createSlots } from '../../core/clips/slots.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError } from '../../errors.ts'
+import { createGuard } from '../remote/ssrf-guard.ts'
+import type { ExtractPage } from '../sites/hand-over.ts'
+import { parseJson } from '../sites/json.ts'
+import { readAnswer } from './read-answer.ts'
+import { runYtdlp } from './run-ytdlp.ts'
+import { ytdlpFailure } from './ytdlp-failure.ts'
+
+/** Each is a Python of 100 MB for some seconds. Half of it for one token, whose pages may be slow. */
+const AT_ONCE = { atOnce: 2, waiting: 16, waitMs: 15_000, perKey: { atOnce: 1, waiting: 8 } }
+
+/** Throws site_login_required, unsupported_site_content, source_forbidden, source_fetch_failed, duration_exceeded, busy, queue_full. */
+export function createExtractPage(
+  { config, tools, work }: Pick<Deps, 'config' | 'tools' | 'work'>,
+  program: { path: string; cookies: string | undefined },
+): ExtractPage {
+  const slots = createSlots(AT_ONCE)
+  const { maxSeconds } = config.source
+  const guard = createGuard(config.egress)
+  return (address, { key, signal, endsAt, maxBytes }) =>
+    slots.run(
+      async () => {
+        const url = guard.parseUrl(address)
+        const directory = await work.newDirectory()
+        try {
+          const options = { ...program, guard, limiters: tools.limiters, maxSeconds, maxBytes }
+          const wallSeconds = Math.max(0.001, (endsAt - performance.now()) / 1000)
+          const ended = await runYtdlp(options, url.href, { directory, signal, wallSeconds })
+          if (ended.outcome.state !== 'done') throw ytdlpFailure(ended, url.hostname, { maxSeconds, maxBytes })
+          const answer = parseJson(ended.outcome.stdout)
+          if (answer === undefined) throw ytdlpFailure(ended, url.hostname, { maxSeconds, maxBytes })
+          const found = readAnswer(answer, url)
+          if (found) return found
+          throw apiError('unsupported_site_content', { details: { site: url.hostname } })
+        } finally {
+          await rm(directory, { recursive: true, force: true })
+        }
+      },
+      { key, signal },
+    )
+}

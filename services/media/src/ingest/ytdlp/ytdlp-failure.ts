@@ -1,0 +1,49 @@
+import type { ApiError } from '@services/common/errors'
+import { apiError } from '../../errors.ts'
+import type { YtdlpOutcome } from './run-ytdlp.ts'
+
+/** In order: a wall is often told as a 403 with words about logging in. Its words change; what is unknown is a failure. */
+const MEANINGS: readonly [RegExp, Meaning][] = [
+  [
+    /\blog(ged)?[ -]?in\b|\bsign in\b|--cookies|registered users|private (video|account|post)|only available to/i,
+    'login',
+  ],
+  [
+    /Unsupported URL|No suitable extractor|[Nn]o (video|media)\b|There('s| is) no video|Requested format is not available/,
+    'none',
+  ],
+  [/does not pass filter \(.{0,500}duration/, 'long'],
+  [/larger than max-filesize/, 'large'],
+  [/HTTP Error 5\d\d/, '5xx'],
+  [/HTTP Error 4\d\d|does not exist|not found|deleted|removed|unavailable/i, '4xx'],
+  [/timed out/i, 'timeout'],
+  [/Unable to (download|connect)|Connection|getaddrinfo|Network is unreachable/, 'unreachable'],
+]
+
+type Meaning = 'login' | 'none' | 'long' | 'large' | '5xx' | '4xx' | 'timeout' | 'unreachable' | 'bad_response'
+
+export interface Limits {
+  maxSeconds: number
+  maxBytes: number
+}
+
+/** What an end without an answer means to the caller, who never sees its words. */
+export function ytdlpFailure({ outcome, hasRefused }: YtdlpOutcome, site: string, limits: Limits): ApiError {
+  const words = outcome.state === 'failed' ? outcome.stderr : ''
+  const told = MEANINGS.find(([pattern]) => pattern.test(words))?.[1]
+  // Only after its words: some page always links to somewhere.
+  if (!told && hasRefused) return apiError('source_forbidden', { cause: outcome })
+  const meaning = outcome.state === 'timed-out' ? 'timeout' : (told ?? 'bad_response')
+  return failureOf(meaning, { site, limits, cause: outcome })
+}
+
+function failureOf(
+  meaning: Meaning,
+  { site, limits, cause }: { site: string; limits: Limits; cause: unknown },
+): ApiError {
+  if (meaning === 'login') return apiError('site_login_required', { details: { site }, cause })
+  if (meaning === 'none') return apiError('unsupported_site_content', { details: { site }, cause })
+  if (meaning === 'long') return apiError('duration_exceeded', { details: { limit: limits.maxSeconds }, cause })
+  if (meaning === 'large') return apiError('file_too_large', { details: { limit: limits.maxBytes }, cause })
+  return apiError('source_fetch_failed', { details: { upstream: meaning, site }, cause })
+}

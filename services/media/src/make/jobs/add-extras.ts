@@ -1,0 +1,104 @@
+// Makes of a ready clip what nobody waits for: the queue's work when there is no other. The one rule: it gives way to clips,
+// before it begins and at any time after, and is dropped rather than in anybody's way. Its files: ../transcode/make-extras.ts.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { QueueJob } from '@services/common/queue'
+import type { Transaction } from 'kysely'
+import { findRenditions, insertRenditions } from '../../core/clips/renditions.store.ts'
+import { addExtras, findSource, type Source } from '../../core/clips/sources.store.ts'
+import type { DB, ExtraKind } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { keepFiles } from '../../store/blobs/keep-files.ts'
+import { workFiles } from '../transcode/ffmpeg-command.ts'
+import type { Extra } from '../transcode/make-extras.ts'
+import { EXTRAS_QUEUE, type ExtrasJob } from './extras-queue.ts'
+import { TRANSCODE_QUEUE } from './transcode-queue.ts'
+
+const LOOK_AGAIN_SECONDS = 30
+/** Ten minutes without a quiet moment: this machine has better things to do. */
+const MOST_POSTPONEMENTS = 20
+const TOO_MUCH_TO_DO = 'too much to do for an AV1 copy of this clip'
+
+/** Whether extras are wanted, and not too many of them wait. */
+export async function hasRoomForExtras({ config, queue, log }: Deps, sourceId: string): Promise<boolean> {
+  if (!config.worker.extras) return false
+  const hasRoom = (await queue.depth(EXTRAS_QUEUE.name)) < config.worker.queueLimit
+  if (!hasRoom) log.info({ sourceId }, TOO_MUCH_TO_DO)
+  return hasRoom
+}
+
+/** Part of the transaction that makes the clip ready, so that no crash comes between. */
+export const queueExtras = ({ queue }: Deps, trx: Transaction<DB>, sourceId: string): Promise<void> =>
+  queue.send(trx, EXTRAS_QUEUE.name, { sourceId } satisfies ExtrasJob)
+
+export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): Promise<void> {
+  const { log, queue, atWork } = deps
+  const { sourceId } = job.data
+  const nextClip = atWork.untilNextClip()
+  if (atWork.clips() > 0 || (await queue.waiting(TRANSCODE_QUEUE.name)) > 0) return postpone(deps, job.data)
+  const source = await findSource(deps.db, sourceId)
+  if (source?.state !== 'ready' || source.extras.length > 0) return
+  const directory = await deps.work.newDirectory()
+  try {
+    const signal = AbortSignal.any([job.signal, nextClip])
+    const extras = await makeOf(deps, source, directory, signal)
+    if (extras) await storeExtras(deps, sourceId, extras)
+  } catch (err) {
+    if (job.signal.aborted) throw err
+    if (nextClip.aborted) return await postpone(deps, job.data)
+    log.warn({ err, sourceId }, 'no AV1 copy and WebP poster of a clip')
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: ExtrasJob): Promise<void> {
+  if (postponed >= MOST_POSTPONEMENTS) return log.info({ sourceId }, TOO_MUCH_TO_DO)
+  const job: ExtrasJob = { sourceId, postponed: postponed + 1 }
+  const how = { afterSeconds: LOOK_AGAIN_SECONDS }
+  await db.transaction().execute((trx) => queue.send(trx, EXTRAS_QUEUE.name, job, how))
+}
+
+/** From the finished files: the original is gone by now. Undefined when they are too. */
+async function makeOf(
+  deps: Deps,
+  { id, info }: Source,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Partial<Record<ExtraKind, Extra>> | undefined> {
+  const { mp4, jpg, webm } = await findRenditions(deps.db, id)
+  if (!mp4 || !jpg || !webm) return undefined
+  const mayHaveAlpha = info.type === 'gif' ? info.mayBeTransparent : info.alpha
+  const fetched = [
+    { extension: 'mp4', sha256: mp4.sha256, file: workFiles.input },
+    { extension: 'jpg', sha256: jpg.sha256, file: workFiles.jpg },
+    ...(mayHaveAlpha ? [{ extension: 'webm', sha256: webm.sha256, file: workFiles.webm } as const] : []),
+  ] as const
+  for (const { extension, sha256, file } of fetched) {
+    if (!(await deps.blobs.copyTo({ sha256, extension }, join(directory, file), signal))) return undefined
+  }
+  const { makeExtras } = await import('../transcode/make-extras.ts')
+  const size = { width: mp4.width, height: mp4.height }
+  // One that is larger than what it stands before would only cost its viewers something.
+  return makeExtras(deps.tools, {
+    directory,
+    size,
+    durationSeconds: info.durationSeconds,
+    mostBytes: Math.min(mp4.bytes, webm.bytes),
+    signal,
+  })
+}
+
+async function storeExtras(deps: Deps, sourceId: string, extras: Partial<Record<ExtraKind, Extra>>): Promise<void> {
+  const files = (Object.entries(extras) as [ExtraKind, Extra][]).map(([kind, file]) => ({ kind, ...file }))
+  const nameOf = ({ kind, sha256 }: { kind: ExtraKind; sha256: string }) => ({ sha256, extension: kind })
+  const kept = files.map((file) => ({ name: nameOf(file), path: file.path, bytes: file.bytes }))
+  const kinds = files.map(({ kind }) => kind)
+  await keepFiles(deps, kept, async (trx) => {
+    if (!(await addExtras(trx, sourceId, kinds))) return { references: [], result: undefined }
+    const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
+    await insertRenditions(trx, sourceId, rows)
+    return { references: files.map(nameOf), result: undefined }
+  })
+  deps.log.info({ sourceId, kinds }, 'extras of a clip made')
+}

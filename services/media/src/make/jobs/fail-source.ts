@@ -1,0 +1,28 @@
+import { announce } from '../../core/clips/results.store.ts'
+import { markFailed, originalOf } from '../../core/clips/sources.store.ts'
+import { type EmitDeps, emitEvent } from '../../core/webhooks/emit-event.ts'
+import type { Deps } from '../../deps.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { countClip, type Way } from '../../metrics.ts'
+import { dropReference } from '../../store/blobs/blobs.store.ts'
+import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
+
+/** Ends a source that is still being made: its clips say why, who waits is told, and its original goes. */
+export async function failSource(
+  deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps,
+  id: string,
+  { code, details, way }: { code: ErrorCode; details: Record<string, unknown> | undefined; way?: Way | undefined },
+): Promise<void> {
+  const now = deps.now()
+  const sha256 = await deps.db.transaction().execute(async (trx) => {
+    const failed = await markFailed(trx, { id, code, details, now })
+    if (!failed) return undefined
+    await dropReference(trx, originalOf(failed), now)
+    await announce(trx, deps.resultsChannel, id)
+    await emitEvent(deps, trx, 'media.failed', { sourceId: id })
+    return failed
+  })
+  if (!sha256) return
+  countClip(way ?? 'unknown', code)
+  await deleteIfUnreferenced(deps, originalOf(sha256))
+}

@@ -1,0 +1,168 @@
+// Makes the four files of one source: the queue's work. The one rule: a worker's disk holds nothing that matters, so a
+// worker may die at any line and another one does it again. What ffmpeg does: ../transcode/make-renditions.ts.
+import { rm } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { ApiError } from '@services/common/errors'
+import type { QueueJob } from '@services/common/queue'
+import { insertRenditions } from '../../core/clips/renditions.store.ts'
+import { announce } from '../../core/clips/results.store.ts'
+import {
+  deleteAbandonedSource,
+  findSource,
+  markReady,
+  originalOf,
+  type Source,
+  setProgress,
+} from '../../core/clips/sources.store.ts'
+import { emitEvent } from '../../core/webhooks/emit-event.ts'
+import { MAIN_KINDS } from '../../db/tables.ts'
+import type { Deps } from '../../deps.ts'
+import { apiError, type ErrorCode } from '../../errors.ts'
+import { countClip, measureTranscode } from '../../metrics.ts'
+import { dropReference } from '../../store/blobs/blobs.store.ts'
+import { deleteIfUnreferenced, keepFiles } from '../../store/blobs/keep-files.ts'
+import { workFiles } from '../transcode/ffmpeg-command.ts'
+import type { Renditions } from '../transcode/make-renditions.ts'
+import { hasRoomForExtras, queueExtras } from './add-extras.ts'
+import { chooseThreads } from './choose-threads.ts'
+import { failSource } from './fail-source.ts'
+import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+import { lacksRoom, waitForRoom } from './wait-for-room.ts'
+
+/** Somebody watching wants a moving number, the database not one write per frame. */
+const PROGRESS_EVERY_MS = 1_000
+
+/**
+ * Refusals of the file are final at once; a full disk and a storage that is away are waited for; everything else is tried again, by another worker if
+ * this one dies.
+ */
+export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
+  const { log } = deps
+  job.signal.throwIfAborted()
+  const source = await findSource(deps.db, job.data.sourceId)
+  if (source?.state !== 'processing') return
+  if (source.clip_count === 0 && (await dropAbandoned(deps, source))) {
+    countClip(job.data.way ?? 'unknown', 'deleted')
+    return
+  }
+  let directory: string | undefined
+  const startedAt = Date.now()
+  const seconds = () => (Date.now() - startedAt) / 1000
+  try {
+    // A second try means that somebody died, perhaps on this machine.
+    if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers cannot be removed'))
+    directory = await deps.work.newDirectory()
+    const renditions = await transcode(deps, source, directory, job.signal)
+    const isMade = await storeRenditions(deps, source, renditions)
+    const { warnings } = renditions
+    log.info({ sourceId: source.id, seconds: seconds(), warnings }, 'clip transcoded')
+    measureTranscode(source.info.type, 'ready', seconds())
+    if (isMade) countClip(job.data.way ?? 'unknown', 'ready')
+  } catch (err) {
+    // Not ours any more: given back at a stop, or taken over by another worker.
+    if (job.signal.aborted) throw err
+    measureTranscode(source.info.type, 'failed', seconds())
+    if (lacksRoom(err) && (await waitForRoom(deps, source, { job, err }))) return
+    const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
+    if (!(err instanceof ApiError) && !isLastTry) throw err
+    const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
+    const details = err instanceof ApiError ? err.details : undefined
+    log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'clip could not be transcoded')
+    await failSource(deps, source.id, { code, details, way: job.data.way })
+  } finally {
+    if (directory) await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** Nobody wants it any more. False when somebody does again: whoever attaches to it waits for this, or is first. */
+async function dropAbandoned(deps: Deps, { id, sha256 }: Source): Promise<boolean> {
+  const original = originalOf(sha256.toString('hex'))
+  const isDropped = await deps.db.transaction().execute(async (trx) => {
+    const isDeleted = await deleteAbandonedSource(trx, id)
+    if (isDeleted) await dropReference(trx, original, deps.now())
+    return isDeleted
+  })
+  if (!isDropped) return false
+  await deleteIfUnreferenced(deps, original)
+  deps.log.info({ sourceId: id }, 'clip was deleted before it was made')
+  return true
+}
+
+/** For jobs whose tries are used up without a word, because each worker died over them. */
+export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
+  deps.log.error({ sourceId: job.data.sourceId }, 'clip given up: no worker survived it')
+  await failSource(deps, job.data.sourceId, { code: 'internal', details: undefined, way: job.data.way })
+}
+
+async function transcode(deps: Deps, source: Source, directory: string, signal: AbortSignal): Promise<Renditions> {
+  const path = join(directory, workFiles.input)
+  const tooLong = new AbortController()
+  const timer = setTimeout(() => tooLong.abort(apiError('processing_timeout')), deps.patience.transcodeMs)
+  const endClip = deps.atWork.beginClip()
+  try {
+    const isCopied = await deps.blobs.copyTo(originalOf(source.sha256.toString('hex')), path, signal)
+    if (!isCopied) throw new Error(`the original of source ${source.id} is not in the store`)
+    // Loaded with the first clip: its picture library is a tenth of an idle service's memory.
+    const { makeRenditions } = await import('../transcode/make-renditions.ts')
+    return await makeRenditions(
+      deps.tools,
+      { path, info: source.info },
+      {
+        workDirectory: directory,
+        threads: await countThreads(deps),
+        signal: AbortSignal.any([signal, tooLong.signal]),
+        onProgress: reportProgress(deps, source.id),
+      },
+    )
+  } finally {
+    clearTimeout(timer)
+    endClip()
+  }
+}
+
+async function countThreads({ queue, config, atWork }: Deps): Promise<number> {
+  const { name } = TRANSCODE_QUEUE
+  const [waiting, depth] = await Promise.all([queue.waiting(name), queue.depth(name)])
+  const { concurrency, processes } = config.worker
+  return chooseThreads({
+    cores: availableParallelism(),
+    processes,
+    concurrency,
+    running: atWork.clips(),
+    waiting,
+    depth,
+  })
+}
+
+/** False when another worker was first, or the source failed meanwhile. */
+async function storeRenditions(deps: Deps, source: Source, renditions: Renditions): Promise<boolean> {
+  const files = MAIN_KINDS.map((kind) => ({ kind, ...renditions[kind] }))
+  const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
+  const original = originalOf(source.sha256.toString('hex'))
+  const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))
+  const withExtras = await hasRoomForExtras(deps, source.id)
+  // The original stays until housekeeping: a database that loses this commit in a failover has it made once more.
+  return keepFiles(deps, kept, async (trx) => {
+    const now = deps.now()
+    const { hasAudio, placeholder } = renditions
+    const isMarked = await markReady(trx, { id: source.id, hasAudio, placeholder, now })
+    if (!isMarked) return { references: [], result: false }
+    const rows = files.map(({ kind, sha256, bytes, width, height }) => ({ kind, sha256, bytes, width, height }))
+    await insertRenditions(trx, source.id, rows)
+    await announce(trx, deps.resultsChannel, source.id)
+    await emitEvent(deps, trx, 'media.ready', { sourceId: source.id })
+    if (withExtras) await queueExtras(deps, trx, source.id)
+    return { references: files.map(toName), dropped: [original], result: true }
+  })
+}
+
+function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number) => void {
+  let lastAt = Date.now()
+  return (fraction) => {
+    const now = Date.now()
+    if (now - lastAt < PROGRESS_EVERY_MS) return
+    lastAt = now
+    setProgress(db, sourceId, fraction).catch((err) => log.debug({ err }, 'progress could not be noted'))
+  }
+}

@@ -1,0 +1,126 @@
+import { dirname, resolve } from 'node:path'
+import { ApiError } from '@services/common/errors'
+import { apiError } from '../../errors.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import {
+  hardenedGlobals,
+  hardenedInput,
+  refusedDecoder,
+  refusedPicture,
+  refusedStream,
+} from '../../ffmpeg/hardening.ts'
+import { busyAfterKill, wasKilled } from '../../ffmpeg/killed.ts'
+import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './limits.ts'
+import type { Demuxer } from './sniff.ts'
+
+/** The part of ffprobe's JSON we read. All times are in seconds, as text; a missing one was `N/A`. */
+export interface FfprobeReport {
+  packets?: FfprobePacket[]
+  streams?: FfprobeStream[]
+  format?: { start_time?: string; duration?: string }
+}
+
+export interface FfprobePacket {
+  stream_index: number
+  pts_time?: string
+  duration_time?: string
+  /** `K` keyframe, `D` decoded but not shown (outside an edit list). */
+  flags: string
+}
+
+export interface FfprobeStream {
+  index: number
+  codec_type?: string
+  codec_name?: string
+  pix_fmt?: string
+  width?: number
+  height?: number
+  sample_aspect_ratio?: string
+  r_frame_rate?: string
+  start_time?: string
+  duration?: string
+  /** As the mp4's index says; absent for others and for fragmented ones. */
+  nb_frames?: string
+  color_space?: string
+  color_transfer?: string
+  /** `progressive`, `unknown`, or the order of two fields: `tt`, `bb`, `tb`, `bt`. */
+  field_order?: string
+  disposition?: { attached_pic?: number }
+  tags?: Record<string, string>
+  side_data_list?: { rotation?: number }[]
+}
+
+const streamEntries = [
+  'format=start_time,duration',
+  'stream=index,codec_type,codec_name,pix_fmt,width,height,sample_aspect_ratio,r_frame_rate,start_time,duration,nb_frames',
+  'stream=color_space,color_transfer,field_order',
+  'stream_tags=rotate,alpha_mode,DURATION',
+  'stream_disposition=attached_pic',
+  'stream_side_data=rotation',
+]
+const packetEntries = ['packet=stream_index,pts_time,duration_time,flags']
+
+/** A packet list ends here, so that a film of hours costs no more than a clip. Must be over the longest clip. */
+export const READ_SECONDS = 40
+
+/** contract/media.md 5.9 step 0: five seconds. Reading 150 MB takes a tenth of one. */
+const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1024 ** 3, fileBytes: 0 }
+
+/**
+ * Reads a file's headers, and with `packets` also the first 40 s of its packets, which headers cannot lie about.
+ * Throws corrupt_media when the forced demuxer cannot open it, unsupported_media_type for a codec off the list,
+ * dimensions_exceeded for a picture that no decoder may begin with, too_many_frames when the packet list has no end in sight, processing_timeout, busy when it was killed twice.
+ */
+export async function runFfprobe(
+  tools: MediaTools,
+  path: string,
+  options: { demuxer: Demuxer; packets: boolean; limits?: ProbeLimits; signal?: AbortSignal | undefined },
+): Promise<FfprobeReport> {
+  const absolutePath = resolve(path)
+  const args = [
+    ...['-v', 'warning', ...hardenedGlobals, ...hardenedInput(options.demuxer)],
+    ...(options.packets ? ['-read_intervals', `%+${READ_SECONDS}`] : []),
+    ...['-show_entries', [...streamEntries, ...(options.packets ? packetEntries : [])].join(':')],
+    ...['-of', 'json=compact=1', '-i', absolutePath],
+  ]
+  const run = () =>
+    runConfined(tools.ffprobe.path, args, {
+      ...{ limits: runLimits, limiters: tools.limiters, cwd: dirname(absolutePath), signal: options.signal },
+    })
+  const first = await run()
+  const outcome = wasKilled(first) ? await run() : first
+  if (wasKilled(outcome)) throw busyAfterKill(outcome)
+  if (outcome.state === 'too-much-output') throw apiError('too_many_frames')
+  if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
+  const { limits = defaultProbeLimits } = options
+  if (outcome.state === 'failed') {
+    refuseHugePicture(limits, outcome.stderr)
+    throw refusalOf(outcome.stderr)
+  }
+  const report = JSON.parse(outcome.stdout) as FfprobeReport
+  // Some demuxers go on without it. A cover picture may be as large as it likes: it is never looked at.
+  if (report.streams?.some(isUnreadableVideo)) refuseHugePicture(limits, outcome.stderr)
+  return report
+}
+
+const isUnreadableVideo = ({ codec_type, width, disposition }: FfprobeStream) =>
+  codec_type === 'video' && !width && !disposition?.attached_pic
+
+function refuseHugePicture(limits: ProbeLimits, stderr: string): void {
+  const [, width, height] = refusedPicture.exec(stderr) ?? []
+  if (width) refuseLargePicture(limits, Number(width), Number(height))
+}
+
+/** What the words of either program about a file that it could not open come to. */
+export function refusalOf(stderr: string) {
+  const codec = refusedDecoder.exec(stderr)?.[1]
+  if (!codec) return apiError('corrupt_media', { cause: stderr })
+  return apiError('unsupported_media_type', { message: 'A codec is not supported.', details: { codec }, cause: stderr })
+}
+
+/** Number of the stream for whose codec `runFfprobe` refused the file. */
+export function refusedStreamIn(error: unknown): number | undefined {
+  const found = error instanceof ApiError && refusedStream.exec(String(error.cause))
+  return found ? Number(found[1]) : undefined
+}

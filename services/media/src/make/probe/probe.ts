@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { copyFile, rm, stat } from 'node:fs/promises'
+import type { GifInfo, MediaInfo } from '../../db/media-info.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import { type FfprobeReport, refusedStreamIn, runFfprobe } from './ffprobe.ts'
+import { measureGif } from './gif-info.ts'
+import { findCodecToHide, writeChange } from './hide-track.ts'
+import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
+import { demuxerOf, type MediaType, sniffFile } from './sniff.ts'
+import { readVideoInfo } from './video-info.ts'
+
+/**
+ * This folder finds out what a file is and refuses what is over a limit, before anything is decoded.
+ * The one rule: nothing is believed that the file merely says - type by its bytes, length by its packets.
+ * Next: `video-info.ts` and `gif-info.ts` for the measures, `limits.ts` for the refusals, then `../transcode`.
+ */
+export async function probe(
+  tools: MediaTools,
+  path: string,
+  options: { limits?: ProbeLimits; signal?: AbortSignal | undefined } = {},
+): Promise<MediaInfo> {
+  const { limits = defaultProbeLimits, signal } = options
+  const type = await sniffFile(path)
+  if (type === 'gif') return probeGif(path, limits)
+  const look = (copy: string) => runFfprobe(tools, copy, { demuxer: demuxerOf[type], packets: true, limits, signal })
+  const report = await look(path).catch((error) => lookWithoutSound(path, { type, error, look, most: limits.streams }))
+  return readVideoInfo(report, type, limits)
+}
+
+/**
+ * ffprobe refuses a whole file for one codec that is off its list. Sound in such a codec is hidden from it in a copy, one track
+ * after the other, so that no decoder is opened that no clip needs. Throws the refusal for anything but sound.
+ */
+async function lookWithoutSound(
+  path: string,
+  work: { type: MediaType; error: unknown; look: (path: string) => Promise<FfprobeReport>; most: number },
+): Promise<FfprobeReport> {
+  const { type, look, most } = work
+  const copy = `${path}.${randomUUID()}`
+  let { error } = work
+  try {
+    for (let hidden = 0; hidden < most; hidden++) {
+      const index = refusedStreamIn(error)
+      const change = index === undefined ? undefined : await findCodecToHide(path, { type, index })
+      if (!change) break
+      if (hidden === 0) await copyFile(path, copy, constants.COPYFILE_FICLONE)
+      await writeChange(copy, change)
+      const report = await look(copy).catch((next) => {
+        error = next
+      })
+      if (report) return report
+    }
+    throw error
+  } finally {
+    await rm(copy, { force: true })
+  }
+}
+
+/** Larger GIFs are made anew at 480 px: a hosted copy of 100 MB helps nobody (contract/media.md 5.9). */
+const LARGEST_REWRITTEN_GIF_BYTES = 25_000_000
+
+async function probeGif(path: string, limits: ProbeLimits): Promise<GifInfo> {
+  const gif = await measureGif(path, limits)
+  const { size } = await stat(path)
+  const frames = gif.delaysCentiseconds.length
+  // One frame is a still, whatever its delay says: it is held for a second.
+  const delays = frames === 1 ? [100] : gif.delaysCentiseconds
+  const durationSeconds = delays.reduce((total, delay) => total + delay, 0) / 100
+  refuseLongDuration(limits, durationSeconds)
+  return {
+    type: 'gif',
+    width: gif.width,
+    height: gif.height,
+    durationSeconds,
+    frames,
+    fps: frames / durationSeconds,
+    hasAudio: false,
+    tickCentiseconds: commonTick(delays),
+    loopCount: gif.loopCount,
+    mayBeTransparent: gif.mayBeTransparent,
+    rewritable: size <= LARGEST_REWRITTEN_GIF_BYTES && gif.framesInsideCanvas,
+  }
+}
+
+/**
+ * The largest step of 2 to 10 cs that every delay is a multiple of: at that frame rate no frame moves. A step over
+ * 10 cs would make a slide show of few frames a second, which players seek badly. Else 2 cs: 50 fps, 1 cs off at most.
+ */
+function commonTick(delays: number[]): number {
+  for (let tick = 10; tick > 2; tick--) {
+    if (delays.every((delay) => delay % tick === 0)) return tick
+  }
+  return 2
+}

@@ -1,0 +1,45 @@
+import { open } from 'node:fs/promises'
+import { fileTypeFromBuffer } from 'file-type'
+import { apiError } from '../../errors.ts'
+
+export type MediaType = 'gif' | 'mp4' | 'webm'
+
+/** The ffmpeg demuxer a file of this type is forced through, so that a playlist in disguise is never followed. */
+export const demuxerOf = { gif: 'gif', mp4: 'mov', webm: 'matroska' } as const
+
+export type Demuxer = (typeof demuxerOf)[MediaType]
+
+/** What file-type needs to tell every format apart; its documentation names this number. */
+const SNIFF_BYTES = 4100
+
+/** Quicktime (`video/quicktime`) and Matroska (`video/matroska`) share the demuxers but are not on the accepted list. */
+const acceptedTypes = new Map<string, MediaType>([
+  ['image/gif', 'gif'],
+  ['video/mp4', 'mp4'],
+  ['video/x-m4v', 'mp4'],
+  ['video/webm', 'webm'],
+])
+
+/**
+ * Tells the type from the first bytes, never from a name or a header. It only picks the demuxer: whether the file is
+ * what it looks like is for `probe` to find out. Throws unsupported_media_type.
+ */
+export async function sniffBytes(head: Uint8Array): Promise<MediaType> {
+  const type = await findType(head)
+  if (!type) throw apiError('unsupported_media_type', { cause: 'no known type' })
+  return type
+}
+
+/** The same without a refusal: undefined for what is not accepted. */
+export async function findType(head: Uint8Array): Promise<MediaType | undefined> {
+  const found = await fileTypeFromBuffer(head.subarray(0, SNIFF_BYTES)).catch(() => undefined)
+  return acceptedTypes.get(found?.mime ?? '')
+}
+
+/** `sniffBytes` of a file's beginning. */
+export async function sniffFile(path: string): Promise<MediaType> {
+  await using file = await open(path)
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(SNIFF_BYTES), position: 0 })
+  // Awaited here, because closing the file takes a turn in which a refusal would have nobody to catch it.
+  return await sniffBytes(buffer.subarray(0, bytesRead))
+}

@@ -1,0 +1,214 @@
+import type { VideoInfo } from '../../db/media-info.ts'
+import { apiError } from '../../errors.ts'
+import { type FfprobePacket, type FfprobeReport, type FfprobeStream, READ_SECONDS } from './ffprobe.ts'
+import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFrames } from './limits.ts'
+
+/** What the eight sites and every phone produce. A file with another codec is not "mp4" to anybody's player. */
+const videoCodecs = new Set(['h264', 'hevc', 'av1', 'vp8', 'vp9', 'mpeg4'])
+/** Sound in any other codec is left out, not refused: the picture is what people came for. */
+const audioCodecs = /^(aac|mp3|opus|vorbis|flac|alac|ac3|eac3|pcm_(s16|s24)[lb]e|pcm_f32le)$/
+
+/** contract/media.md 4.7: ffmpeg exits 0 on a file cut in the middle, so what is missing must be measured. */
+export const SMALLEST_WHOLE_PART = 0.9
+
+/** Below half a frame of the slowest GIF (a tenth of a second) no frame would be left of a clip; it is held so long. */
+const SHORTEST_MOVING_SECONDS = 0.05
+const STILL_SECONDS = 0.1
+
+/**
+ * Turns ffprobe's report into a `VideoInfo`, or refuses the file: no_video_stream, unsupported_media_type (codec or
+ * number of streams), dimensions_exceeded, duration_exceeded, too_many_frames, corrupt_media.
+ */
+export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], limits: ProbeLimits): VideoInfo {
+  const streams = report.streams ?? []
+  const video = chooseVideo(streams)
+  if (!video) throw apiError('no_video_stream')
+  refuseStreams(streams, video, limits)
+
+  const coded = { width: video.width ?? 0, height: video.height ?? 0 }
+  const displayed = displaySize(video)
+  refuseLargePicture(limits, coded.width, coded.height)
+  refuseLargePicture(limits, displayed.width, displayed.height)
+
+  const packets = report.packets ?? []
+  const shown = shownPackets(packets, video)
+  const audio = streams.find((stream) => stream.codec_type === 'audio' && audioCodecs.test(stream.codec_name ?? ''))
+  const heard = packets.filter((packet) => packet.stream_index === audio?.index)
+  const timing = holdToSound(measureTiming(shown, video, report), heard)
+  refuseLongDuration(limits, timing.durationSeconds, wholeDuration(timing, video, report))
+  refuseManyFrames(limits, timing.frames, coded.width, coded.height)
+  refuseTruncated(packets, timing, video, report)
+
+  const isTooShort = timing.durationSeconds < SHORTEST_MOVING_SECONDS
+  const durationSeconds = isTooShort ? STILL_SECONDS : timing.durationSeconds
+  return {
+    type,
+    ...displayed,
+    durationSeconds,
+    frames: timing.frames,
+    fps: timing.frames / durationSeconds,
+    isStill: isTooShort || timing.isHeld,
+    hasAudio: heard.length > 0,
+    codec: video.codec_name ?? '',
+    videoStream: video.index,
+    audioStream: heard[0]?.stream_index ?? null,
+    startSeconds: Math.max(0, timing.startSeconds - seconds(report.format?.start_time, 0)),
+    baseFps: readRatio(video.r_frame_rate) || timing.frames / durationSeconds,
+    longestFrameSeconds: timing.longestFrameSeconds,
+    shortestFrameSeconds: timing.shortestFrameSeconds,
+    keyframes: shown.filter((packet) => packet.flags.includes('K')).length,
+    hdr: transferOf[video.color_transfer ?? ''] ?? null,
+    alpha: readTag(video, 'alpha_mode') === '1',
+    // MPEG-4 part 2 says it of frames alone.
+    isInterlaced: /^[tb]{2}$/.test(video.field_order ?? '') || video.codec_name === 'mpeg4',
+    colorSpace: readColorSpace(video),
+  }
+}
+
+/** The first that can be accepted; else the first, which is refused by its name. A cover may come before the clip. */
+function chooseVideo(streams: FfprobeStream[]): FfprobeStream | undefined {
+  const videos = streams.filter((stream) => stream.codec_type === 'video' && !stream.disposition?.attached_pic)
+  return videos.find((stream) => videoCodecs.has(stream.codec_name ?? '')) ?? videos[0]
+}
+
+const transferOf: Record<string, 'pq' | 'hlg'> = { smpte2084: 'pq', 'arib-std-b67': 'hlg' }
+
+function refuseStreams(streams: FfprobeStream[], video: FfprobeStream, limits: ProbeLimits): void {
+  if (streams.length > limits.streams) {
+    throw apiError('unsupported_media_type', {
+      message: `The file has more than ${limits.streams} streams.`,
+      details: { limit: limits.streams, actual: streams.length },
+    })
+  }
+  if (!videoCodecs.has(video.codec_name ?? '')) {
+    throw apiError('unsupported_media_type', {
+      message: 'The video codec is not supported.',
+      details: { codec: video.codec_name ?? 'unknown', accepted: [...videoCodecs] },
+    })
+  }
+  if (!video.width || !video.height || !video.pix_fmt || video.pix_fmt === 'unknown') {
+    throw apiError('corrupt_media', { cause: 'no picture format' })
+  }
+}
+
+/** Stored pixels are stretched by their aspect ratio, then turned. */
+function displaySize(video: FfprobeStream): { width: number; height: number } {
+  const [height, stored] = [video.height ?? 0, video.width ?? 0]
+  const width = Math.max(1, Math.round(stored * (readRatio(video.sample_aspect_ratio) || 1)))
+  const turned = video.side_data_list?.find((data) => data.rotation !== undefined)?.rotation
+  const degrees = turned ?? Number(readTag(video, 'rotate') ?? 0)
+  // ffmpeg turns by a quarter only within one degree; other angles keep the frame's size.
+  const isQuarter = Math.abs((Math.abs(degrees) % 180) - 90) < 1
+  return isQuarter ? { width: height, height: width } : { width, height }
+}
+
+function shownPackets(packets: FfprobePacket[], video: FfprobeStream): FfprobePacket[] {
+  const ofVideo = packets.filter((packet) => packet.stream_index === video.index && !packet.flags.includes('D'))
+  if (ofVideo.length === 0) throw apiError('corrupt_media', { cause: 'no frame' })
+  return ofVideo.toSorted((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
+}
+
+/** Returns the length by the header where the clip may go on after the packets that were read; null where no header tells it. */
+function wholeDuration(
+  { durationSeconds, isHeld }: Timing & { isHeld: boolean },
+  video: FfprobeStream,
+  report: FfprobeReport,
+): number | null {
+  if (durationSeconds < READ_SECONDS - 1) return durationSeconds
+  const ofFile = seconds(report.format?.duration, 0)
+  const declared = isHeld ? ofFile : seconds(video.duration, ofFile)
+  return declared > durationSeconds ? declared : null
+}
+
+interface Timing {
+  frames: number
+  startSeconds: number
+  endSeconds: number
+  longestFrameSeconds: number
+  shortestFrameSeconds: number
+  durationSeconds: number
+}
+
+/** A cover with a song: one picture stays until the sound ends. A picture that moves ends the clip. */
+function holdToSound(timing: Timing, heard: FfprobePacket[]): Timing & { isHeld: boolean } {
+  if (timing.frames > 1) return { ...timing, isHeld: false }
+  const endOf = (packet: FfprobePacket) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0)
+  const end = heard.reduce((latest, packet) => Math.max(latest, endOf(packet)), 0)
+  const soundSeconds = toMicroseconds(end - timing.startSeconds)
+  if (soundSeconds <= timing.durationSeconds) return { ...timing, isHeld: false }
+  return { ...timing, durationSeconds: soundSeconds, longestFrameSeconds: soundSeconds, isHeld: true }
+}
+
+/** From the packets: a header can lie, and a browser's recording has none. */
+function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: FfprobeReport): Timing {
+  const startSeconds = seconds(shown[0]?.pts_time, 0)
+  const lastStart = seconds(shown.at(-1)?.pts_time, startSeconds)
+  const meanGap = shown.length > 1 ? (lastStart - startSeconds) / (shown.length - 1) : 0
+  const declared = seconds(video.duration, seconds(report.format?.duration, 0))
+  const lastFrameSeconds = seconds(shown.at(-1)?.duration_time, 0) || meanGap || declared || 1
+  const endSeconds = lastStart + lastFrameSeconds
+  const starts = [...shown.map((packet) => seconds(packet.pts_time, 0)), endSeconds]
+  const lengths = starts.slice(1).map((start, n) => toMicroseconds(start - (starts[n] ?? start)))
+  return {
+    frames: shown.length,
+    startSeconds,
+    endSeconds,
+    longestFrameSeconds: lengths.reduce((most, length) => Math.max(most, length), 0),
+    shortestFrameSeconds: lengths.reduce((least, length) => Math.min(least, length), Number.POSITIVE_INFINITY),
+    durationSeconds: toMicroseconds(endSeconds - startSeconds),
+  }
+}
+
+/**
+ * A header that promises clearly more than there is belongs to a file that ended early. The index of an mp4 counts its frames; its
+ * length, which many programs get wrong where frames were left out, does not matter then. Matroska without durations per stream
+ * promises for the longest one, so there the longest counts.
+ */
+function refuseTruncated(packets: FfprobePacket[], timing: Timing, video: FfprobeStream, report: FfprobeReport): void {
+  const ofVideo = seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
+  const declared = Math.min(READ_SECONDS, ofVideo || seconds(report.format?.duration, 0))
+  const ends = packets.map((packet) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0))
+  const end = ofVideo ? timing.endSeconds : ends.reduce((latest, next) => Math.max(latest, next), timing.endSeconds)
+  const actual = end - Math.min(0, timing.startSeconds)
+  const indexed = Number(video.nb_frames) || 0
+  const found = packets.filter((packet) => packet.stream_index === video.index).length
+  const isWhole = indexed > 0 ? found >= indexed * SMALLEST_WHOLE_PART : actual >= declared * SMALLEST_WHOLE_PART
+  if (isWhole) return
+  throw apiError('corrupt_media', { details: { declared, actual: Math.round(actual * 1000) / 1000 } })
+}
+
+function readColorSpace(video: FfprobeStream): VideoInfo['colorSpace'] {
+  if (/^(gbr|rgb|bgr)/.test(video.pix_fmt ?? '')) return 'rgb'
+  if (video.color_space === 'bt709') return 'bt709'
+  return !video.color_space || video.color_space === 'unknown' ? 'unknown' : 'other'
+}
+
+/** Matroska tags come in either case. */
+export function readTag(stream: FfprobeStream, name: string): string | undefined {
+  return stream.tags?.[name] ?? stream.tags?.[name.toUpperCase()] ?? stream.tags?.[name.toLowerCase()]
+}
+
+/** As exact as ffprobe prints, without what subtraction adds. */
+function toMicroseconds(value: number): number {
+  return Math.round(value * 1e6) / 1e6
+}
+
+/** `N/A` and absent become the fallback. */
+function seconds(text: string | undefined, fallback: number): number {
+  const value = Number.parseFloat(text ?? '')
+  return Number.isFinite(value) ? value : fallback
+}
+
+/** `30000/1001` or `16:11`; 0 when undefined, which ffprobe writes as `0/0` or `0:1`. */
+function readRatio(text: string | undefined): number {
+  const [numerator, denominator] = (text ?? '').split(/[/:]/).map(Number)
+  const ratio = (numerator ?? 0) / (denominator ?? 0)
+  return Number.isFinite(ratio) ? ratio : 0
+}
+
+/** `00:00:02.000000000`, the form of Matroska's DURATION tag. */
+export function readClock(text: string | undefined): number {
+  const parts = (text ?? '').split(':').map(Number)
+  const value = parts.reduce((total, part) => total * 60 + part, 0)
+  return parts.length === 3 && Number.isFinite(value) ? value : 0
+}

@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'vitest'
+import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
+import {
+  av1Command,
+  clearPosterCommand,
+  overviewCommand,
+  posterCommand,
+  renditionsCommand,
+  smallerGifCommand,
+  transparencyCommand,
+  workFiles,
+} from './ffmpeg-command.ts'
+import type { RenditionPlan } from './rendition-plan.ts'
+
+const ffmpeg: Ffmpeg = {
+  ...{ path: '/usr/bin/ffmpeg', version: '5.1', origin: 'system', isOld: false, frameRateModeFlag: '-fps_mode' },
+  ...{
+    webmVideoEncoder: 'libvpx-vp9',
+    webmAudioEncoder: 'libopus',
+    canToneMap: true,
+    av1Encoder: null,
+    deinterlacer: 'bwdif',
+  },
+}
+
+const sdr: RenditionPlan = {
+  ...{ demuxer: 'mov', decoder: null, videoStream: 0, audioStream: 1, video: { width: 640, height: 360 } },
+  ...{
+    flattenOnWhite: false,
+    keepsAlpha: false,
+    deinterlacer: null,
+    color: 'as-is',
+    frameRate: null,
+    isStill: false,
+    startSeconds: 0,
+    holdsLastFrame: false,
+    cutSeconds: 5.001,
+    durationSeconds: 5,
+  },
+  ...{ h264Crf: 23, webmCrf: 32, webmBitRate: 3_456_000, overview: 'keyframes' },
+  gif: { from: 'frames', size: { width: 480, height: 270 }, delayCentiseconds: 6, loopCount: 0 },
+}
+const bt709: RenditionPlan = { ...sdr, color: 'bt709' }
+const hdr: RenditionPlan = { ...sdr, color: 'hlg' }
+const alpha: RenditionPlan = { ...sdr, demuxer: 'matroska', decoder: 'libvpx-vp9', flattenOnWhite: true, color: 'rgb' }
+const gif: RenditionPlan = {
+  ...{ ...sdr, demuxer: 'gif', audioStream: null, flattenOnWhite: true, color: 'rgb', gif: { from: 'rewrite' } },
+  ...{
+    frameRate: { rate: '100/5', dropsFrames: false },
+    holdsLastFrame: true,
+    cutSeconds: 1.45,
+    durationSeconds: 1.45,
+  },
+}
+const still: RenditionPlan = {
+  ...gif,
+  frameRate: { rate: '100/10', dropsFrames: false },
+  cutSeconds: 1,
+  durationSeconds: 1,
+}
+const late: RenditionPlan = { ...sdr, startSeconds: 0.8 }
+const interlaced: RenditionPlan = { ...sdr, deinterlacer: 'bwdif' }
+const clear: RenditionPlan = { ...alpha, keepsAlpha: true }
+const fast: RenditionPlan = { ...sdr, frameRate: { rate: '30', dropsFrames: true } }
+
+const tag = 'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709'
+const white =
+  'format=rgba,split[picture][copy];[copy]lutrgb=r=255:g=255:b=255:a=255[white];[white][picture]overlay=format=auto'
+const toBt709 = `scale=out_color_matrix=bt709:out_range=tv,format=yuv420p,${tag}`
+
+/** The chain every output starts from, for each kind of input. */
+test.each([
+  ['sdr', sdr, '[0:0]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1'],
+  ['bt709', bt709, `[0:0]${tag},scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1`],
+  [
+    'hdr',
+    hdr,
+    '[0:0]scale=640:360:flags=bicubic,setparams=color_primaries=bt2020:color_trc=arib-std-b67:colorspace=bt2020nc,zscale=tin=arib-std-b67:min=bt2020nc:pin=bt2020:rin=tv:t=linear:npl=203,' +
+      'format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=mobius:param=0.6:peak=4.926:desat=0,zscale=t=iec61966-2-1:m=bt709:r=tv,' +
+      `format=yuv420p,${tag},setsar=1`,
+  ],
+  ['alpha', alpha, `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1`],
+  [
+    'gif',
+    gif,
+    `[0:0]scale=640:360:flags=bicubic,${white},${toBt709},setsar=1,tpad=stop_mode=clone:stop=-1,fps=100/5:start_time=0,trim=end=1.450`,
+  ],
+  [
+    'interlaced',
+    interlaced,
+    '[0:0]bwdif=mode=send_frame:deint=interlaced,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
+  ],
+  ['late', late, '[0:0]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1,setpts=PTS-0.800000/TB'],
+  ['fast', fast, '[0:0]fps=30,scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1'],
+  [
+    'a cover first',
+    { ...sdr, videoStream: 2 },
+    '[0:2]scale=640:360:flags=bicubic:out_range=tv,format=yuv420p,setsar=1',
+  ],
+])('pixels and times of %s', (_, plan, chain) => {
+  const command = renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'none', poster: false })
+  expect(value(command, '-filter_complex')).toBe(`${chain},split=2[mp4][webm]`)
+})
+
+describe('the one command', () => {
+  test('makes a video, a webm and a gif of one decode', () => {
+    const command = renditionsCommand(ffmpeg, bt709, { threads: 2, gif: 'palette-file', poster: false })
+    expect(value(command, '-filter_complex')?.split(';').slice(1)).toEqual([
+      '[frames]fps=100/6,scale=480:270:flags=lanczos,hqdn3d=1:1:6:6[small]',
+      '[small][1:v]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle[gif]',
+    ])
+    expect(inputs(command)).toEqual([workFiles.input, workFiles.palette])
+    expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif])
+    expect(section(command, workFiles.mp4)).toEqual([
+      ...['-map', '[mp4]', '-map', '0:1', '-fps_mode', 'vfr', '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '23'],
+      ...['-maxrate', '6M', '-bufsize', '12M', '-profile:v', 'high', '-g', '60', '-threads', '2'],
+      ...['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'],
+      ...['-c:a', 'aac', '-b:a', '128k', '-ac', '2', '-ar', '48000', '-movflags', '+faststart'],
+      ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
+      ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
+      ...['-t', '5.001', '-f', 'mp4', workFiles.mp4],
+    ])
+    expect(section(command, workFiles.webm)).toContain('libvpx-vp9')
+  })
+
+  test('of a gif keeps the gif and picks the poster by itself; a still is its own poster', () => {
+    const command = renditionsCommand(ffmpeg, gif, { threads: 1, gif: 'none', poster: true })
+    expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.poster])
+    expect(value(command, '-filter_complex')).toMatch(
+      /;\[still\]fps=5\.5172,thumbnail=8,scale=640:360,format=rgb24\[poster\]$/,
+    )
+    expect(command).not.toContain('-c:a')
+    const ofStill = renditionsCommand(ffmpeg, still, { threads: 1, gif: 'none', poster: true })
+    expect(value(ofStill, '-filter_complex')).toMatch(/;\[still\]scale=640:360,format=rgb24\[poster\]$/)
+  })
+
+  test('of the plain way needs no second file and no denoiser', () => {
+    const command = renditionsCommand(ffmpeg, sdr, { threads: 1, gif: 'palette-inside', poster: true })
+    expect(inputs(command)).toEqual([workFiles.input])
+    expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif, workFiles.poster])
+    expect(command.join(' ')).not.toContain('hqdn3d')
+  })
+
+  test('speaks the words of the build at hand', () => {
+    const old = {
+      ...ffmpeg,
+      frameRateModeFlag: '-vsync',
+      webmVideoEncoder: 'libvpx',
+      webmAudioEncoder: 'libvorbis',
+    } as const
+    const command = renditionsCommand(old, sdr, { threads: 1, gif: 'none', poster: false })
+    expect(command).not.toContain('-fps_mode')
+    expect(section(command, workFiles.webm)).toEqual(expect.arrayContaining(['-vsync', 'libvpx', 'libvorbis', '2500k']))
+  })
+})
+
+describe('the overview', () => {
+  test('decodes keyframes only and listens', () => {
+    const command = overviewCommand(sdr, 2)
+    expect(value(command, '-skip_frame:v')).toBe('nokey')
+    expect(value(command, '-af')).toBe('volumedetect')
+    expect(value(command, '-loglevel')).toBe('info')
+    expect(outputs(command)).toEqual([workFiles.palette, workFiles.poster, '-'])
+  })
+
+  test('samples where keyframes do not tell, and listens to nothing where there is nothing', () => {
+    const command = overviewCommand({ ...sdr, overview: 'sampled', audioStream: null }, 2)
+    expect(command).not.toContain('-skip_frame:v')
+    expect(command).not.toContain('-af')
+    expect(value(command, '-filter_complex')).toMatch(/^\[0:0\]fps=2:round=up,scale=640:360/)
+  })
+})
+
+/** The rules of contract/media.md 4.7, for every command there is. */
+describe.each(Object.entries({ sdr, bt709, hdr, alpha, clear, interlaced, gif, still, fast }))(
+  'safety of every command for %s',
+  (_, plan) => {
+    test.each([
+      ['overview', overviewCommand(plan, 1)],
+      ['usual', renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'palette-file', poster: true })],
+      ['plain', renditionsCommand(ffmpeg, plan, { threads: 1, gif: 'palette-inside', poster: true })],
+      ['poster', posterCommand(plan, 1)],
+      ['smaller gif', smallerGifCommand(ffmpeg, plan, 1)],
+      ['AV1', av1Command(ffmpeg)],
+      ['transparency', transparencyCommand(plan)],
+      ['clear poster', clearPosterCommand(ffmpeg, workFiles.webm, 1)],
+    ])('%s', (_, command) => {
+      expect(command).toContain('-nostdin')
+      expect(value(command, '-max_alloc')).toBe('536870912')
+      for (const options of inputSections(command)) {
+        expect(value(options, '-protocol_whitelist')).toBe('file')
+        expect(value(options, '-format_whitelist')).toMatch(/^(gif,mov,matroska|png_pipe)$/)
+        expect(value(options, '-codec_whitelist')).toBeTruthy()
+        expect(value(options, '-f')).toMatch(/^(gif|mov|matroska|png_pipe)$/)
+      }
+      for (const file of [...inputs(command), ...outputs(command)]) {
+        expect([...Object.values(workFiles), '-']).toContain(file)
+      }
+    })
+  },
+)
+
+function value(command: string[], option: string): string | undefined {
+  const at = command.indexOf(option)
+  return at < 0 ? undefined : command[at + 1]
+}
+
+function inputs(command: string[]): string[] {
+  return command.filter((_, at) => command[at - 1] === '-i')
+}
+
+/** What stands where an option would, after a value: ffmpeg takes that as an output. */
+function outputs(command: string[]): string[] {
+  const files = new Set<string>([...Object.values(workFiles), '-'])
+  return command.filter((argument, at) => files.has(argument) && command[at - 1] !== '-i')
+}
+
+/** The options of each input: what stands between the one before and its `-i`. */
+function inputSections(command: string[]): string[][] {
+  const ends = command.flatMap((argument, at) => (argument === '-i' ? [at] : []))
+  return ends.map((end, n) => command.slice(n === 0 ? 0 : (ends[n - 1] ?? 0) + 2, end))
+}
+
+/** The options of one output, from its first `-map`. */
+function section(command: string[], file: string): string[] {
+  const end = command.indexOf(file)
+  const before = command.slice(0, end)
+  const start = before.findLastIndex((argument, at) => argument === '-map' && command[at + 1]?.startsWith('['))
+  return command.slice(start, end + 1)
+}

@@ -1,0 +1,259 @@
+import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
+import { hardenedGlobals, hardenedInput } from '../../ffmpeg/hardening.ts'
+import {
+  denoise,
+  type GifSource,
+  gifFilters,
+  inItsOwnTime,
+  palettegen,
+  pictureFilters,
+  posterCandidates,
+  posterFilters,
+  seconds,
+  sharedFrames,
+  size,
+  soundFilters,
+  typicalFrame,
+  wholeFrames,
+} from './filter-graph.ts'
+import type { RenditionPlan } from './rendition-plan.ts'
+
+/**
+ * Spells a plan out as ffmpeg's arguments, in the words that the builds of 2018 and of today have in common.
+ * The one rule: no name or address from outside is ever an argument; files have the fixed names below.
+ * Figures and measurements: contract/media.md 5.9.
+ */
+export const workFiles = {
+  input: 'in.bin',
+  palette: 'palette.png',
+  poster: 'poster.rgb',
+  gif: 'out.gif',
+  jpg: 'out.jpg',
+  mp4: 'out.mp4',
+  webm: 'out.webm',
+  brighterJpg: 'brighter.jpg',
+  av1: 'out.av1.mp4',
+  webp: 'out.webp',
+  transparency: 'transparency.gray',
+  clearPoster: 'poster.rgba',
+} as const
+
+/** One cheap pass over the keyframes: palette of the GIF, poster as raw RGB, and how loud the sound ever gets. */
+export function overviewCommand(plan: RenditionPlan, threads: number): string[] {
+  const gifSize = plan.gif.from === 'frames' ? plan.gif.size : plan.video
+  const sampled = plan.overview === 'sampled' ? 'fps=2:round=up,' : ''
+  const graph = [
+    `[0:${plan.videoStream}]${wholeFrames(plan)}${sampled}${pictureFilters(inItsOwnTime(plan))},split[a][b]`,
+    `[a]scale=${size(gifSize)}:flags=lanczos,${denoise},${palettegen}[palette]`,
+    `[b]${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`,
+  ]
+  return [
+    // volumedetect reports as information
+    ...start(plan.audioStream === null ? 'error' : 'info'),
+    ...(plan.overview === 'keyframes' ? ['-skip_frame:v', 'nokey'] : []),
+    ...input(plan, threads),
+    ...filterGraph(graph, threads),
+    ...['-map', '[palette]', '-frames:v', '1', '-f', 'image2', '-update', '1', workFiles.palette],
+    ...posterOutput(),
+    ...(plan.audioStream === null
+      ? []
+      : [
+          '-map',
+          `0:${plan.audioStream}`,
+          '-t',
+          seconds(plan.startSeconds + plan.cutSeconds),
+          '-af',
+          'volumedetect',
+          '-f',
+          'null',
+          '-',
+        ]),
+  ]
+}
+
+/** One decode for every file: mp4, webm, and as asked the GIF (by which palette) and the poster. */
+export function renditionsCommand(
+  ffmpeg: Ffmpeg,
+  plan: RenditionPlan,
+  options: { threads: number; gif: GifSource; poster: boolean },
+): string[] {
+  const { threads, gif, poster } = options
+  const graph = [
+    ...sharedFrames(plan, [
+      ...(['mp4', 'webm'] as const),
+      ...(gif === 'none' ? [] : ['frames' as const]),
+      ...(poster ? ['still' as const] : []),
+    ]),
+    ...gifFilters(plan, gif),
+    ...(poster ? [`[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`] : []),
+  ]
+  return [
+    // What is held hides what is lost, so the log has to tell how much was decoded.
+    ...start(plan.holdsLastFrame ? 'verbose' : 'error'),
+    ...input(plan, threads),
+    ...(gif === 'palette-file' ? paletteInput() : []),
+    ...filterGraph(graph, threads),
+    ...mp4Output(ffmpeg, plan, threads),
+    ...webmOutput(ffmpeg, plan, threads),
+    ...(gif === 'none' ? [] : gifOutput(plan)),
+    ...(poster ? posterOutput() : []),
+    ...['-progress', 'pipe:1', '-nostats'],
+  ]
+}
+
+/** The frame at a given time, for when the typical one turned out too dark. */
+export function posterCommand(plan: RenditionPlan, atSeconds: number): string[] {
+  const filters = pictureFilters(inItsOwnTime(plan))
+  const graph = [
+    `[0:${plan.videoStream}]trim=start=${seconds(atSeconds)},${wholeFrames(plan)}${filters},${posterFilters(plan)}[poster]`,
+  ]
+  return [...start('error'), ...input(plan, 1), ...filterGraph(graph, 1), ...posterOutput()]
+}
+
+/** A smaller GIF from the finished mp4, or from the webm that keeps alpha, with the palette that is there already. */
+export function smallerGifCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+  const made = plan.keepsAlpha
+    ? { demuxer: 'matroska' as const, decoder: ffmpeg.webmVideoEncoder, file: workFiles.webm }
+    : { demuxer: 'mov' as const, decoder: null, file: workFiles.mp4 }
+  const graph = ['[0:0]null[frames]', ...gifFilters(plan, 'palette-file')]
+  return [
+    ...start('error'),
+    ...input({ ...plan, ...made }, threads, made.file),
+    ...paletteInput(),
+    ...filterGraph(graph, threads),
+    ...gifOutput(plan),
+  ]
+}
+
+/** Ends after the first frame of a GIF with a pixel that shows what is behind; the file stays empty where there is none. */
+export function transparencyCommand(plan: RenditionPlan): string[] {
+  // A build of 2018 selects every frame that has no metadata at all: `blackframe` gives each one some.
+  const isClear = 'blackframe=amount=0,negate,bbox=min_val=127,metadata=select:key=lavfi.bbox.x1'
+  return [
+    ...[...start('error'), ...input(plan, 1), '-map', `0:${plan.videoStream}`],
+    ...['-vf', `format=rgba,alphaextract,format=gray,${isClear},scale=2:2`, '-frames:v', '1', '-pix_fmt', 'gray'],
+    ...['-f', 'rawvideo', workFiles.transparency],
+  ]
+}
+
+/** One picture of a webm with its alpha: of the middle, where the clip is longer than its first impression. */
+export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
+  const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder, deinterlacer: null } as const
+  return [
+    ...[...start('error'), ...input(webm, 1, file), '-map', '0:v:0', '-ss', seconds(atSeconds), '-frames:v', '1'],
+    ...['-vf', 'format=rgba', '-f', 'rawvideo', workFiles.clearPoster],
+  ]
+}
+
+/**
+ * The AV1 copy, of the finished mp4 in `input`: picture anew, sound as it is. Preset 8 is the slowest that is quicker than VP9
+ * at its usual speed, and its files are half as large (contract/media.md 5.4 and 5.9).
+ */
+export function av1Command(ffmpeg: Ffmpeg): string[] {
+  return [
+    ...[...start('error'), '-threads', '1', ...hardenedInput('mov'), '-i', workFiles.input],
+    ...['-map', '0:v:0', '-map', '0:a:0?', ...variableRate(ffmpeg), '-c:v', 'libsvtav1', '-preset', '8', '-crf', '38'],
+    ...['-g', '120', '-svtav1-params', 'lp=1', '-pix_fmt', 'yuv420p', '-c:a', 'copy'],
+    ...['-movflags', '+faststart', ...withoutMetadata, '-f', 'mp4', workFiles.av1],
+  ]
+}
+
+function start(logLevel: 'error' | 'info' | 'verbose'): string[] {
+  return ['-nostdin', ...hardenedGlobals, '-loglevel', logLevel, '-nostats', '-y']
+}
+
+function input(
+  plan: Pick<RenditionPlan, 'decoder' | 'demuxer' | 'deinterlacer'>,
+  threads: number,
+  file: string = workFiles.input,
+): string[] {
+  const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
+  // Where the picture's size changes, as in calls, ffmpeg would begin with new filters and lose what the old ones held. Ours
+  // scale first, which takes any size; deinterlacers take one.
+  const filters = plan.deinterlacer ? [] : ['-reinit_filter:v', '0']
+  return ['-threads', String(threads), ...decoder, ...filters, ...hardenedInput(plan.demuxer), '-i', file]
+}
+
+function paletteInput(): string[] {
+  const png = ['-protocol_whitelist', 'file', '-format_whitelist', 'png_pipe', '-codec_whitelist', 'png']
+  return [...png, '-f', 'png_pipe', '-i', workFiles.palette]
+}
+
+function filterGraph(chains: string[], threads: number): string[] {
+  return ['-filter_complex_threads', String(threads), '-filter_complex', chains.join(';')]
+}
+
+function posterOutput(): string[] {
+  return ['-map', '[poster]', '-frames:v', '1', '-f', 'rawvideo', workFiles.poster]
+}
+
+function mp4Output(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+  return [
+    ...['-map', '[mp4]', ...audioMap(plan), ...variableRate(ffmpeg)],
+    ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', String(plan.h264Crf), '-maxrate', '6M', '-bufsize', '12M'],
+    // A keyframe every 60 frames costs bytes and buys seeks within 2 s.
+    ...['-profile:v', 'high', '-g', '60', '-threads', String(threads), ...colorTags(plan)],
+    ...audioCodec(plan, 'aac', '128k'),
+    ...['-movflags', '+faststart', ...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'mp4', workFiles.mp4],
+  ]
+}
+
+function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
+  const quality =
+    ffmpeg.webmVideoEncoder === 'libvpx-vp9'
+      ? [
+          ...['-cpu-used', '7', '-crf', String(plan.webmCrf), '-b:v', String(plan.webmBitRate)],
+          ...['-row-mt', '1', '-tile-columns', '2'],
+        ]
+      : ['-cpu-used', '8', '-crf', '16', '-b:v', '2500k']
+  return [
+    ...['-map', '[webm]', ...audioMap(plan), ...variableRate(ffmpeg)],
+    ...['-c:v', ffmpeg.webmVideoEncoder, '-deadline', 'realtime', ...quality],
+    ...['-g', '120', '-threads', String(threads), ...colorTags(plan)],
+    ...(plan.keepsAlpha ? alphaPlane : []),
+    ...audioCodec(plan, ffmpeg.webmAudioEncoder, '96k'),
+    ...[...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'webm', workFiles.webm],
+  ]
+}
+
+/**
+ * Frames that are never shown have no place for an alpha plane. The ffmpeg of 2018 loses frames when the encoders of the two planes
+ * look ahead by different distances.
+ */
+const alphaPlane = [
+  ...['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-lag-in-frames', '0'],
+  ...['-metadata:s:v:0', 'alpha_mode=1'],
+]
+
+function gifOutput(plan: RenditionPlan): string[] {
+  // ffmpeg's -1 is no loop block at all.
+  const loop = plan.gif.from === 'frames' ? (plan.gif.loopCount ?? -1) : 0
+  // Whole frames, as `clearAfterEachFrame` needs them.
+  const whole = plan.keepsAlpha ? ['-gifflags', '0'] : []
+  return ['-map', '[gif]', ...whole, '-loop', String(loop), '-t', seconds(plan.cutSeconds), '-f', 'gif', workFiles.gif]
+}
+
+/** Titles, places, chapters and the encoder's name stay behind; the same input gives the same bytes. */
+const withoutMetadata = [
+  ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
+  ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
+]
+
+function audioMap(plan: RenditionPlan): string[] {
+  return plan.audioStream === null ? [] : ['-map', `0:${plan.audioStream}`]
+}
+
+function audioCodec(plan: RenditionPlan, codec: string, bitrate: string): string[] {
+  if (plan.audioStream === null) return ['-an']
+  return [...soundFilters(plan), '-c:a', codec, '-b:a', bitrate, '-ac', '2', '-ar', '48000']
+}
+
+/** Variable frame rate: frames keep their times, none is invented. */
+function variableRate(ffmpeg: Ffmpeg): string[] {
+  return [ffmpeg.frameRateModeFlag, 'vfr']
+}
+
+function colorTags(plan: RenditionPlan): string[] {
+  if (plan.color === 'as-is') return []
+  return ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv']
+}

@@ -1,0 +1,180 @@
+import { spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { clip, clipOf, embeddedTools, written } from '../../../test/clips.ts'
+import { inspect, packetsOf } from '../../../test/inspect.ts'
+import { expectSound, make, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import { isDiskFull } from '../../ffmpeg/disk-full.ts'
+import { probe } from '../probe/probe.ts'
+import { makeRenditions } from './make-renditions.ts'
+
+describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => renditionTests(embeddedTools))
+
+/** What follows is about our own steps: the embedded build starts in 2 ms, where a distribution's needs 100 of a core. */
+test('progress rises to 1', async () => {
+  const seen: number[] = []
+  await make(embeddedTools, await clip('plain.mp4'), { onProgress: (fraction) => seen.push(fraction) })
+  expect(seen.length).toBeGreaterThan(2)
+  expect(seen.at(-1)).toBe(1)
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b))
+})
+
+test('the same file gives the same bytes', async () => {
+  const [first, second] = [
+    await make(embeddedTools, await clip('plain.gif')),
+    await make(embeddedTools, await clip('plain.gif')),
+  ]
+  expect(first.mp4.sha256).toBe(second.mp4.sha256)
+  expect(first.webm.sha256).toBe(second.webm.sha256)
+})
+
+describe('a damaged file', () => {
+  test('whose second half cannot be decoded is corrupt, though ffmpeg is content', async () => {
+    const bytes = Buffer.from(await readFile(await clip('faststart.mp4')))
+    bytes.fill(0, bytes.length / 2)
+    const path = await written('half-zero.mp4', bytes)
+    await expect(make(embeddedTools, path)).rejects.toMatchObject({ code: 'corrupt_media' })
+  })
+
+  test('is so, too, where frames come at odd times and the last one would be held to the end', async () => {
+    const odd = ['-f', 'lavfi', '-i', `testsrc2=s=128x96:r=30:d=2,select='not(between(n,20,24)+between(n,54,57))'`]
+    const path = await clipOf('odd-times.mp4', [
+      ...odd,
+      '-vsync',
+      'vfr',
+      '-pix_fmt',
+      'yuv420p',
+      '-movflags',
+      '+faststart',
+    ])
+    const bytes = Buffer.from(await readFile(path))
+    bytes.fill(0, (bytes.indexOf('mdat') + bytes.length) / 2)
+    await expect(make(embeddedTools, await written('odd-times-half.mp4', bytes))).rejects.toMatchObject({
+      code: 'corrupt_media',
+    })
+    await expect(make(embeddedTools, path)).resolves.toMatchObject({ warnings: [] })
+  })
+
+  test.each([
+    ['ends before its sound', 25, 50, 1],
+    ['begins after its sound', 0, 25, 0.56],
+  ])('whose picture %s is corrupt', async (how, from, to, actual) => {
+    const source = await clip('sound.mp4')
+    const bytes = Buffer.from(await readFile(source))
+    for (const { pos, size } of (await packetsOf(source)).slice(from, to)) bytes.fill(0, pos, pos + size)
+    const made = make(embeddedTools, await written(`picture-${how}.mp4`, bytes))
+    await expect(made).rejects.toMatchObject({ code: 'corrupt_media', details: { declared: 2, actual } })
+  })
+
+  test('that decodes to nothing is corrupt', async () => {
+    const bytes = Buffer.from(await readFile(await clip('faststart.mp4')))
+    bytes.fill(0, bytes.indexOf('mdat') + 4)
+    const path = await written('all-zero.mp4', bytes)
+    const info = await probe(embeddedTools, await clip('faststart.mp4'))
+    const made = makeRenditions(embeddedTools, { path, info }, { workDirectory: await workDirectory(), threads: 1 })
+    await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
+  })
+})
+
+describe('when ffmpeg fails', () => {
+  /** An ffmpeg that misbehaves for some commands and is the real one for the others. */
+  async function faulty(when: string, then: string): Promise<MediaTools> {
+    const path = join(await workDirectory(), 'ffmpeg')
+    const body = `#!/bin/sh\ncase "$*" in *${when}*) ${then};; esac\nexec '${embeddedTools.ffmpeg.path}' "$@"\n`
+    await writeFile(path, body, { mode: 0o755 })
+    return { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
+  }
+
+  test('a crash of the usual way is followed by the plain way', async () => {
+    const made = await make(
+      await faulty('paletteuse*out.mp4*progress', 'case "$*" in *hqdn3d*) kill -SEGV $$;; esac'),
+      await clip('sound.mp4'),
+    )
+    expect(made).toMatchObject({ hasAudio: true, warnings: ['ffmpeg ended with SIGSEGV'] })
+    await expectSound(made)
+  })
+
+  test('a gif over its budget is made again, smaller and not faster', async () => {
+    const { path } = embeddedTools.ffmpeg
+    const large = await faulty('out.webm*out.gif', `'${path}' "$@" && head -c 9000000 /dev/zero >>out.gif; exit $?`)
+    const made = await make(large, await clip('just-30.mp4'))
+    expect(made.gif.bytes).toBeLessThan(8_000_000)
+    // Ten a second, as of every clip of more than 20 s.
+    expect((await inspect(made.gif.path)).streams).toMatchObject([{ nb_read_frames: '300' }])
+  })
+
+  test('a success that wrote nothing is no success', async () => {
+    const made = await make(await faulty('hqdn3d', 'exit 0'), await clip('plain.mp4'))
+    expect(made.warnings).toEqual(['the overview failed'])
+    await expectSound(made)
+  })
+
+  test.each([
+    ['that wrote nothing', 'exit 0'],
+    ['that wrote what cannot be read', `for f in gif mp4 webm; do echo x >out.$f; done`],
+  ])('a success %s in the plain way too is the fault of the file', async (_, then) => {
+    const made = make(
+      await faulty('out.mp4', `${then}; '${embeddedTools.ffmpeg.path}' "$@"; ${then}; exit 0`),
+      await clip('plain.mp4'),
+    )
+    await expect(made).rejects.toMatchObject({ code: 'corrupt_media' })
+  })
+
+  /** Cuts one of the files, which are made at once, to its first second. */
+  function halving(file: 'mp4' | 'webm' | 'gif', when = ''): Promise<MediaTools> {
+    const { path } = embeddedTools.ffmpeg
+    const cut = `'${path}' -y -v error -i out.${file} -t 1 ${file === 'gif' ? '' : '-c copy'} -f ${file} cut && mv cut out.${file}`
+    return faulty(`${when}*out.mp4*out.webm`, `'${path}' "$@" && ${cut}; exit $?`)
+  }
+
+  test.each([
+    ['mp4', 'plain.mp4', /^mp4 lasts 1\.?\d* s, webm 2 s and gif 2/],
+    ['webm', 'plain.mp4', /^mp4 lasts 2 s, webm 1\.?\d* s and gif 2/],
+    ['webm', 'sound.mp4', /^mp4 lasts 2 s, webm 1\.?\d* s and gif 2/],
+    ['gif', 'plain.mp4', /^mp4 lasts 2 s, webm 2 s and gif 1/],
+    ['mp4', 'plain.gif', /^mp4 lasts 1\.?\d* s, webm 1.5 s and gif 1.5/],
+  ] as const)('a %s that is too short is our fault, not that of %s', async (file, name, message) => {
+    const made = make(await halving(file), await clip(name))
+    await expect(made).rejects.toSatisfy((error) => !('code' in error) && message.test(error.message))
+  })
+
+  test.each(['mp4', 'webm'] as const)('a %s that is too short is made again the plain way', async (file) => {
+    const made = await make(await halving(file, 'hqdn3d'), await clip('plain.mp4'))
+    expect(made.warnings).toEqual([expect.stringMatching(/^mp4 lasts .* s, webm/)])
+    expect(await expectSound(made)).toMatchObject({ seconds: 2, frames: '50' })
+  })
+
+  test('a success that says the disk is full is not the fault of the file', async () => {
+    const full = make(await faulty('', 'echo No space left on device >&2; exit 0'), await clip('plain.mp4'))
+    await expect(full).rejects.toSatisfy(isDiskFull)
+  })
+
+  test('twice for the file: corrupt; twice by a crash too; killed or on a full disk: not the fault of the file', async () => {
+    const path = await clip('plain.mp4')
+    await expect(make(await faulty('', 'exit 1'), path)).rejects.toMatchObject({ code: 'corrupt_media' })
+    const crash = make(await faulty('', 'kill -SEGV $$'), path)
+    await expect(crash).rejects.toMatchObject({ code: 'corrupt_media' })
+    const killed = make(await faulty('', 'exit 137'), path)
+    await expect(killed).rejects.toSatisfy((error) => !('code' in error) && /SIGKILL/.test(error.message))
+    const full = make(await faulty('', 'echo No space left on device >&2; exit 1'), path)
+    await expect(full).rejects.toSatisfy((error) => !('code' in error) && isDiskFull(error))
+  })
+})
+
+test('an abort ends ffmpeg and leaves no process behind', async () => {
+  const path = join(await workDirectory(), 'ffmpeg')
+  // A command line that no other process has, of another run neither.
+  const sleep = `sleep 606.${randomInt(1e9)}`
+  await writeFile(path, `#!/bin/sh\nexec ${sleep}\n`, { mode: 0o755 })
+  const isRunning = () => spawnSync('pgrep', ['-xf', sleep]).status === 0
+  const abort = new AbortController()
+  const slow = { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
+  const made = make(slow, await clip('plain.mp4'), { signal: abort.signal })
+  await expect.poll(isRunning).toBe(true)
+  abort.abort(new Error('deleted'))
+  await expect(made).rejects.toThrow('deleted')
+  expect(isRunning()).toBe(false)
+})

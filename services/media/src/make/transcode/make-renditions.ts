@@ -1,0 +1,238 @@
+import { rename, rm, stat, symlink } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { MediaInfo } from '../../db/media-info.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import { refuseFullDisk } from '../../ffmpeg/disk-full.ts'
+import { hashFile } from '../../store/blobs/measure.ts'
+import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
+import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob, UnusableOutput } from './encode.ts'
+import {
+  clearPosterCommand,
+  overviewCommand,
+  posterCommand,
+  renditionsCommand,
+  smallerGifCommand,
+  transparencyCommand,
+  workFiles,
+} from './ffmpeg-command.ts'
+import { type ClearPoster, isWholePoster, makePlaceholder, makePoster, posterTime } from './poster.ts'
+import { GIF_BUDGET_BYTES, planRenditions, type RenditionPlan, simplerPlan, smallerGifs } from './rendition-plan.ts'
+import { type Rendition, requireDecoded, requireWholeLength, verifyGif, verifyVideos } from './verify-renditions.ts'
+
+export interface Renditions {
+  gif: Rendition
+  jpg: Rendition
+  mp4: Rendition
+  webm: Rendition
+  /** A thumbhash of the poster. */
+  placeholder: Buffer
+  /** False also for a sound track of silence, which is left out. */
+  hasAudio: boolean
+  /** What a caller may log: the clip is served, but something was coped with. */
+  warnings: string[]
+}
+
+export interface TranscodeOptions {
+  /** An empty directory of this clip's own; the renditions stay in it, whoever made it removes it. */
+  workDirectory: string
+  /** 1 under load, the number of cores when the machine is idle (contract/media.md 5.7). */
+  threads: number
+  signal?: AbortSignal | undefined
+  /** From 0 to 1, rising. */
+  onProgress?: ((fraction: number) => void) | undefined
+}
+
+/**
+ * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. The one rule: ffmpeg's exit code 0 means
+ * nothing, every output is looked at. Next: `rendition-plan.ts` decides, `ffmpeg-command.ts` spells it out.
+ * Throws corrupt_media and processing_timeout; the signal's reason when aborted; an Error when the fault is ours.
+ */
+export async function makeRenditions(
+  tools: MediaTools,
+  source: { path: string; info: MediaInfo },
+  options: TranscodeOptions,
+): Promise<Renditions> {
+  const job: TranscodeJob = { tools, info: source.info, ...options, onProgress: rising(options.onProgress) }
+  await linkInput(job, source.path)
+  const plan = await keepAlphaInUse(job, planRenditions(job.info, tools.ffmpeg))
+  const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(job, plan)
+  const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
+  const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
+  if (!overview) return encodeSimply(job, heard, ['the overview failed', ...soundLost])
+
+  try {
+    return await encodeUsually(job, heard)
+  } catch (error) {
+    if (!mayTryAgain(job, error)) throw error
+    return encodeSimply(job, heard, [error.message])
+  }
+}
+
+/** Most GIFs only may be transparent, because frames leave out what stays: an alpha plane for those would double their webm's cost. */
+async function keepAlphaInUse(job: TranscodeJob, plan: RenditionPlan): Promise<RenditionPlan> {
+  if (plan.demuxer !== 'gif' || !plan.keepsAlpha) return plan
+  try {
+    await encode(job, transparencyCommand(plan))
+    return { ...plan, keepsAlpha: await exists(inWork(job, 'transparency')) }
+  } catch (error) {
+    if (!mayTryAgain(job, error)) throw error
+    return { ...plan, keepsAlpha: false }
+  }
+}
+
+/** Null when ffmpeg could not do it: then the plain way, which needs no overview, has to tell. */
+async function takeOverview(job: TranscodeJob, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
+  try {
+    const log = await encode(job, overviewCommand(plan, job.threads))
+    job.onProgress?.(0.05)
+    const found = await Promise.all([isWholePoster(inWork(job, 'poster'), plan.video), exists(inWork(job, 'palette'))])
+    return found.every(Boolean) ? { audible: isAudible(log) } : null
+  } catch (error) {
+    if (!mayTryAgain(job, error)) throw error
+    return null
+  }
+}
+
+async function encodeUsually(job: TranscodeJob, plan: RenditionPlan): Promise<Renditions> {
+  const keepsGif = plan.gif.from === 'rewrite'
+  const gif = keepsGif ? 'none' : 'palette-file'
+  const main = () => encodeAll(job, plan, { threads: job.threads, gif, poster: keepsGif })
+  if (keepsGif) {
+    await main()
+    return collect(job, plan, [], choosePoster(job, plan))
+  }
+  await allToTheirEnd(main(), choosePoster(job, plan))
+  await shrinkGif(job, plan)
+  return collect(job, plan, [])
+}
+
+/** contract/media.md 5.10: one thread, no denoiser, palette and poster inside. What fails here as well is the file. */
+async function encodeSimply(job: TranscodeJob, usual: RenditionPlan, warnings: string[]): Promise<Renditions> {
+  const simple = { ...job, threads: 1 }
+  const plan = simplerPlan(usual, job.info)
+  const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
+  try {
+    await encodeAll(simple, plan, { threads: 1, gif, poster: true })
+    return await collect(simple, plan, warnings, choosePoster(simple, plan))
+  } catch (error) {
+    if (error instanceof UnusableOutput) await refuseFullDisk(job.workDirectory)
+    throw refuseAsCorrupt(error)
+  }
+}
+
+async function encodeAll(job: TranscodeJob, plan: RenditionPlan, how: Parameters<typeof renditionsCommand>[2]) {
+  const log = await encode(job, renditionsCommand(job.tools.ffmpeg, plan, how))
+  requireDecoded(log, plan, job.info)
+}
+
+/** Looks at all files and hashes them meanwhile; `poster`, when given, is still being made. */
+async function collect(
+  job: TranscodeJob,
+  plan: RenditionPlan,
+  warnings: string[],
+  poster: Promise<void> = Promise.resolve(),
+): Promise<Renditions> {
+  const { tools, info, signal, workDirectory: directory } = job
+  const [seconds, { seconds: gifSeconds, ...gif }, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
+    verifyVideos(tools, { directory, plan, signal }),
+    collectGif(job, plan),
+    poster.then(() => collectPoster(job, plan)),
+    hashFile(inWork(job, 'mp4')),
+    hashFile(inWork(job, 'webm')),
+  )
+  requireWholeLength(plan, info, { ...seconds, gif: gifSeconds })
+  const missing = info.durationSeconds - seconds.mp4
+  job.onProgress?.(1)
+  const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
+  const { video } = plan
+  return {
+    gif,
+    jpg: { ...jpg, ...video },
+    mp4: { ...mp4, ...video },
+    webm: { ...webm, ...video },
+    placeholder,
+    hasAudio: plan.audioStream !== null,
+    warnings: [...warnings, ...shorter],
+  }
+}
+
+async function collectGif(job: TranscodeJob, plan: RenditionPlan): Promise<Rendition & { seconds: number }> {
+  const path = inWork(job, 'gif')
+  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), path)
+  else if (plan.keepsAlpha) await clearAfterEachFrame(path)
+  return { ...(await verifyGif(path)), ...(await hashFile(path)) }
+}
+
+async function collectPoster(job: TranscodeJob, plan: RenditionPlan) {
+  const path = inWork(job, 'jpg')
+  const picture = plan.keepsAlpha ? takeClearPoster(job, plan) : path
+  const [placeholder, jpg] = await allToTheirEnd(Promise.resolve(picture).then(makePlaceholder), hashFile(path))
+  return { jpg, placeholder }
+}
+
+async function takeClearPoster(job: TranscodeJob, { video, durationSeconds }: RenditionPlan): Promise<ClearPoster> {
+  await encode(job, clearPosterCommand(job.tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
+  return { path: inWork(job, 'clearPoster'), ...video }
+}
+
+/** A clip that begins black or empty gets the frame at a third of its length, unless that one is darker still. */
+async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
+  const [raw, jpg] = [inWork(job, 'poster'), inWork(job, 'jpg')]
+  if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
+  const first = await makePoster(raw, jpg, plan.video)
+  if (!(first.dark || first.isEmpty) || plan.isStill) return
+
+  await rm(raw)
+  await encode(job, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
+  if (!(await isWholePoster(raw, plan.video))) return
+  const second = await makePoster(raw, inWork(job, 'brighterJpg'), plan.video)
+  if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(job, 'brighterJpg'), jpg)
+}
+
+async function shrinkGif(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
+  if (plan.gif.from === 'rewrite') return
+  for (const gif of smallerGifs(job.info, plan.gif)) {
+    const { size } = await stat(inWork(job, 'gif'))
+    if (size <= GIF_BUDGET_BYTES) return
+    await encode(job, smallerGifCommand(job.tools.ffmpeg, { ...plan, gif }, job.threads))
+  }
+}
+
+/** Silence, or sound that cannot be decoded, is no sound: chat programs then treat the clip like a GIF. */
+function isAudible(log: string): boolean {
+  const loudest = /max_volume: (-?[\d.]+) dB/.exec(log)?.[1]
+  return loudest !== undefined && Number(loudest) > -70
+}
+
+/** A second try starts from the beginning; a progress bar that runs backwards would worry people. */
+function rising(report: TranscodeOptions['onProgress']): TranscodeOptions['onProgress'] {
+  let highest = 0
+  return (fraction) => {
+    if (fraction <= highest) return
+    highest = fraction
+    report?.(fraction)
+  }
+}
+
+/** So that the name ffmpeg sees is ours, wherever the file came from. */
+async function linkInput(job: TranscodeJob, path: string): Promise<void> {
+  const link = inWork(job, 'input')
+  if (resolve(path) === link) return
+  await rm(link, { force: true })
+  await symlink(resolve(path), link)
+}
+
+/** Waits for all even when one fails: nothing may be at work when the next try begins. Throws what the first of them did. */
+async function allToTheirEnd<T extends unknown[]>(...work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  await Promise.allSettled(work)
+  return Promise.all(work) as Promise<T>
+}
+
+function inWork(job: TranscodeJob, file: keyof typeof workFiles): string {
+  return resolve(join(job.workDirectory, workFiles[file]))
+}
+
+async function exists(path: string): Promise<boolean> {
+  const file = await stat(path).catch(() => undefined)
+  return (file?.size ?? 0) > 0
+}

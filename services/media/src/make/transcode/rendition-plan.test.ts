@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest'
+import type { GifInfo, VideoInfo } from '../../db/media-info.ts'
+import { planRenditions, runLimits } from './rendition-plan.ts'
+
+const video: VideoInfo = {
+  ...{ type: 'mp4', width: 640, height: 360, durationSeconds: 5, frames: 150, fps: 30 },
+  ...{ hasAudio: true, codec: 'h264', videoStream: 0, audioStream: 1, startSeconds: 0, baseFps: 30 },
+  ...{
+    longestFrameSeconds: 1 / 30,
+    shortestFrameSeconds: 1 / 30,
+    keyframes: 3,
+    hdr: null,
+    alpha: false,
+    colorSpace: 'unknown',
+  },
+}
+
+const gif: GifInfo = {
+  ...{ type: 'gif', width: 320, height: 240, durationSeconds: 2, frames: 20, fps: 10 },
+  ...{ hasAudio: false, tickCentiseconds: 5, loopCount: 0, rewritable: true },
+}
+
+const every = (seconds: number) => ({ longestFrameSeconds: seconds, shortestFrameSeconds: seconds })
+
+const plan = (changes: Partial<VideoInfo> = {}) =>
+  planRenditions({ ...video, ...changes }, { canToneMap: true, deinterlacer: 'bwdif' })
+
+describe('frame rate', () => {
+  test.each([
+    ['usual times are kept', {}, null],
+    ['59.94 up to 720p is kept', { fps: 59.94, baseFps: 59.94, ...every(1 / 59.94) }, null],
+    ['60 at 1080p is halved', { width: 1920, height: 1080, fps: 60, baseFps: 60 }, { rate: '30', dropsFrames: true }],
+    ['120 becomes 60', { fps: 120, baseFps: 120 }, { rate: '60', dropsFrames: true }],
+    ["a browser's irregular recording becomes regular", { fps: 24, baseFps: 1000 }, { rate: '30', dropsFrames: false }],
+    ['a fast irregular one too', { fps: 55, baseFps: 1000 }, { rate: '60', dropsFrames: false }],
+    ['a long stand-still makes it regular', { fps: 6, longestFrameSeconds: 3 }, { rate: '30', dropsFrames: false }],
+    ['two frames left out too', { fps: 29, longestFrameSeconds: 3 / 30 }, { rate: '30', dropsFrames: false }],
+    [
+      'a slide show gets ten a second',
+      { fps: 0.5, baseFps: 0.5, longestFrameSeconds: 2 },
+      { rate: '10', dropsFrames: false },
+    ],
+    ['a last frame cut short too', { shortestFrameSeconds: 0.01 }, { rate: '30', dropsFrames: false }],
+    [
+      'on a coarse grid one twice as fine',
+      { fps: 5, baseFps: 25 / 3, longestFrameSeconds: 0.36 },
+      { rate: '16.667', dropsFrames: false },
+    ],
+  ])('%s', (_, changes, frameRate) => {
+    expect(plan(changes).frameRate).toEqual(frameRate)
+  })
+
+  test('the last frame is held exactly when frames become regular', () => {
+    expect(plan({ longestFrameSeconds: 3 }).holdsLastFrame).toBe(true)
+    expect(plan().holdsLastFrame).toBe(false)
+  })
+})
+
+describe('the gif', () => {
+  test.each([
+    [5, 30, 6],
+    [10, 30, 6],
+    [10.04, 30, 8],
+    [20.04, 30, 10],
+    [5, 15, 7],
+    [5, 12, 9],
+    [5, 5, 20],
+    [5, 16.7, 6],
+    [5, 1, 100],
+    [5, 0.5, 200],
+  ])('of %d s at %d fps shows each frame for %i cs', (durationSeconds, fps, delayCentiseconds) => {
+    expect(plan({ durationSeconds, fps, baseFps: fps }).gif).toMatchObject({ delayCentiseconds })
+  })
+
+  test('of a gif is the gif itself, or made of its frames when that cannot be handed on', () => {
+    expect(planRenditions(gif, { canToneMap: true, deinterlacer: 'bwdif' })).toMatchObject({
+      ...{ gif: { from: 'rewrite' }, frameRate: { rate: '100/5' }, holdsLastFrame: true, cutSeconds: 2 },
+      ...{ flattenOnWhite: true, h264Crf: 20, webmCrf: 30 },
+    })
+    expect(
+      planRenditions({ ...gif, rewritable: false }, { canToneMap: true, deinterlacer: 'bwdif' }).gif,
+    ).toMatchObject({ from: 'frames' })
+  })
+})
+
+describe('colour', () => {
+  test.each([
+    ['small and silent about it: as it is', {}, 'as-is'],
+    ['720 lines and silent: BT.709', { width: 1280, height: 720 }, 'bt709'],
+    ['standing 720p too', { width: 720, height: 1280 }, 'bt709'],
+    ['says BT.709', { colorSpace: 'bt709' }, 'bt709'],
+    ['says something else', { width: 1280, height: 720, colorSpace: 'other' }, 'as-is'],
+    ['RGB', { colorSpace: 'rgb' }, 'rgb'],
+    ['PQ', { hdr: 'pq', colorSpace: 'other' }, 'pq'],
+    ['see-through', { alpha: true }, 'rgb'],
+  ] as const)('%s', (_, changes, color) => {
+    expect(plan(changes).color).toBe(color)
+  })
+
+  test('without tone mapping HDR is only scaled', () => {
+    const info = { ...video, hdr: 'pq', colorSpace: 'other' } as const
+    expect(planRenditions(info, { canToneMap: false, deinterlacer: 'bwdif' }).color).toBe('as-is')
+  })
+})
+
+test.each([
+  ['keyframes are enough', {}, 'keyframes'],
+  ['a long clip with one keyframe is sampled', { keyframes: 1, durationSeconds: 5 }, 'sampled'],
+  ['a short one is not', { keyframes: 1, durationSeconds: 4 }, 'keyframes'],
+  ['one that begins after its only keyframe is', { keyframes: 0 }, 'sampled'],
+  ['AV1 decoders do not skip', { codec: 'av1' }, 'sampled'],
+])('overview: %s', (_, changes, overview) => {
+  expect(plan(changes).overview).toBe(overview)
+})
+
+test('libvpx decodes what is see-through', () => {
+  expect(plan({ alpha: true, codec: 'vp9' }).decoder).toBe('libvpx-vp9')
+  expect(plan({ alpha: true, codec: 'vp8' }).decoder).toBe('libvpx')
+  expect(plan({ codec: 'vp9' }).decoder).toBeNull()
+})
+
+test('the longest clip may not run over four minutes, and the shortest has time to start', () => {
+  expect(runLimits({ ...video, width: 1920, height: 1080, frames: 900 }, 2).wallSeconds).toBe(240)
+  const short = runLimits({ ...video, frames: 1, durationSeconds: 0.1 }, 1)
+  expect(short.wallSeconds).toBeGreaterThanOrEqual(15)
+  expect(short.cpuSeconds).toBe(2 * short.wallSeconds)
+})

@@ -1,0 +1,120 @@
+import { join } from 'node:path'
+import { ApiError } from '@services/common/errors'
+import type { Size } from '../../core/clips/geometry.ts'
+import type { MediaInfo } from '../../db/media-info.ts'
+import { apiError } from '../../errors.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import { LARGEST_SIDE } from '../../ffmpeg/hardening.ts'
+import { runFfprobe } from '../probe/ffprobe.ts'
+import { measureGif } from '../probe/gif-info.ts'
+import { defaultProbeLimits } from '../probe/limits.ts'
+import { readClock, readTag, SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
+import { troubleOfOurs, UnusableOutput } from './encode.ts'
+import { workFiles } from './ffmpeg-command.ts'
+import type { RenditionPlan } from './rendition-plan.ts'
+
+export interface Rendition extends Size {
+  path: string
+  bytes: number
+  /** Lower-case hexadecimal. */
+  sha256: string
+}
+
+/** A shorter clip loses its last frame's duration to rounding; nobody sees a tenth of a second. */
+const DURATION_TOLERANCE_SECONDS = 0.1
+
+/** A fifth of a VP8 file's frames may be references that nobody sees. */
+const SMALLEST_DECODED_PART = 0.75
+
+/**
+ * Throws corrupt_media when the log of a command tells that much of the source could not be decoded. Where the last frame is held
+ * to the end, files are as long as planned all the same.
+ */
+export function requireDecoded(log: string, { videoStream, holdsLastFrame, isStill }: RenditionPlan, info: MediaInfo) {
+  if (!holdsLastFrame || isStill || info.type === 'gif') return
+  const [, decoded] = new RegExp(`#0:${videoStream} \\(video\\):.*; (\\d+) frames decoded`).exec(log) ?? []
+  // Two packets may be the two fields of one frame.
+  const frames = info.isInterlaced ? info.frames / 2 : info.frames
+  if (decoded === undefined || Number(decoded) >= frames * SMALLEST_DECODED_PART) return
+  throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames could be decoded` })
+}
+
+/** Looks at what ffmpeg wrote, whose exit code 0 promises nothing. Throws UnusableOutput when a file is not what was planned. */
+export async function verifyVideos(
+  tools: MediaTools,
+  work: { directory: string; plan: RenditionPlan; signal?: AbortSignal | undefined },
+): Promise<{ mp4: number; webm: number }> {
+  const { directory, plan, signal } = work
+  const [mp4, webm] = await Promise.all([
+    verifyVideo(tools, join(directory, workFiles.mp4), { demuxer: 'mov', codec: 'h264', size: plan.video, signal }),
+    verifyVideo(tools, join(directory, workFiles.webm), {
+      demuxer: 'matroska',
+      codec: tools.ffmpeg.webmVideoEncoder === 'libvpx' ? 'vp8' : 'vp9',
+      size: plan.video,
+      signal,
+    }),
+  ])
+  return { mp4, webm }
+}
+
+/**
+ * Throws corrupt_media when all files end early, because much of the source could not be decoded. Throws an Error when one file is
+ * shorter than the others: all are made from the same frames, so that is no fault of the source.
+ */
+export function requireWholeLength(
+  plan: RenditionPlan,
+  info: MediaInfo,
+  { mp4, webm, gif }: Record<'mp4' | 'webm' | 'gif', number>,
+): void {
+  // A rewritten one is a copy of the source.
+  const gifFrameSeconds = plan.gif.from === 'rewrite' ? Number.POSITIVE_INFINITY : plan.gif.delayCentiseconds / 100
+  const isGifApart = Math.abs(gif - mp4) > DURATION_TOLERANCE_SECONDS + gifFrameSeconds
+  if (isGifApart || Math.abs(mp4 - webm) > DURATION_TOLERANCE_SECONDS) {
+    throw new Error(`mp4 lasts ${mp4} s, webm ${webm} s and gif ${gif} s`)
+  }
+  if (mp4 >= info.durationSeconds * SMALLEST_WHOLE_PART - DURATION_TOLERANCE_SECONDS) return
+  throw apiError('corrupt_media', { details: { declared: info.durationSeconds, actual: mp4 } })
+}
+
+/** Returns how long its picture lasts, in seconds. Throws UnusableOutput when it is not of this codec and size. */
+export async function verifyVideo(
+  tools: MediaTools,
+  path: string,
+  expected: { demuxer: 'mov' | 'matroska'; codec: string; size: Size; signal?: AbortSignal | undefined },
+): Promise<number> {
+  const { demuxer, codec, size, signal } = expected
+  const report = await runFfprobe({ ...tools, ffprobe: tools.verifier }, path, {
+    demuxer,
+    packets: false,
+    signal,
+  }).catch((cause) => {
+    signal?.throwIfAborted()
+    throw unreadable(path, cause)
+  })
+  const video = report.streams?.find((stream) => stream.codec_type === 'video')
+  const matches = video?.codec_name === codec && video.width === size.width && video.height === size.height
+  if (!matches) throw new UnusableOutput(`${path} is not ${codec} of ${size.width}x${size.height}`)
+  // WebM has ends of tracks as tags; the length of the file is that of the sound, where a damaged picture begins late or ends early.
+  const end = readClock(readTag(video, 'DURATION'))
+  const seconds = end > 0 ? end - (Number.parseFloat(video.start_time ?? '') || 0) : 0
+  return Number.parseFloat(video.duration ?? '') || seconds || Number.parseFloat(report.format?.duration ?? '') || 0
+}
+
+/** Size and length, from its blocks: how large it may be was for the source's probe to say. Throws UnusableOutput when it is not a whole GIF. */
+export async function verifyGif(path: string): Promise<Size & { seconds: number }> {
+  const limits = { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }
+  const { width, height, delaysCentiseconds } = await measureGif(path, limits).catch((cause) => {
+    throw unreadable(path, cause)
+  })
+  return { width, height, seconds: delaysCentiseconds.reduce((sum, delay) => sum + delay, 0) / 100 }
+}
+
+/** Unless the reader itself was in trouble: killed, too slow, or kept from the file. */
+function unreadable(path: string, cause: unknown): Error {
+  const { code } = cause as { code?: string }
+  const isRefusal = cause instanceof ApiError && cause.status === 422 && !troubleOfOurs.test(String(cause.cause))
+  const isFault = code === 'ENOENT' || isRefusal
+  return isFault
+    ? new UnusableOutput(`${path} cannot be read`, { cause })
+    : new Error(`${path} cannot be read`, { cause })
+}

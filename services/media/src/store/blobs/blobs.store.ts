@@ -1,0 +1,81 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import type { BlobName } from './blob-storage.ts'
+
+/** Notes a file that is about to be put; without a reference it is housekeeping's after a while. */
+export async function registerBlob(db: Kysely<DB>, name: BlobName, bytes: number, now: Date): Promise<void> {
+  await db
+    .insertInto('blobs')
+    .values({ ...keyOf(name), bytes, unreferenced_at: now })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['sha256', 'extension'])
+        .doUpdateSet({ unreferenced_at: now })
+        .where('blobs.reference_count', '=', 0),
+    )
+    .execute()
+}
+
+/** False when housekeeping took the row since it was registered: then the file is gone too. */
+export async function addReference(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
+  const { sha256, extension } = keyOf(name)
+  const referenced = await trx
+    .updateTable('blobs')
+    .set((column) => ({ reference_count: sql`${column.ref('reference_count')} + 1`, unreferenced_at: null }))
+    .where('sha256', '=', sha256)
+    .where('extension', '=', extension)
+    .returning('extension')
+    .executeTakeFirst()
+  return referenced !== undefined
+}
+
+export async function dropReference(trx: Transaction<DB>, name: BlobName, now: Date): Promise<void> {
+  const { sha256, extension } = keyOf(name)
+  await trx
+    .updateTable('blobs')
+    .set({
+      reference_count: sql`reference_count - 1`,
+      unreferenced_at: sql`case when reference_count = 1 then ${now}::timestamptz end`,
+    })
+    .where('sha256', '=', sha256)
+    .where('extension', '=', extension)
+    .execute()
+}
+
+/** Takes the row away if nothing refers to it; until the transaction ends nobody else can register or refer to it. */
+export async function takeUnreferencedBlob(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
+  const { sha256, extension } = keyOf(name)
+  const taken = await trx
+    .deleteFrom('blobs')
+    .where('sha256', '=', sha256)
+    .where('extension', '=', extension)
+    .where('reference_count', '=', 0)
+    .returning('extension')
+    .executeTakeFirst()
+  return taken !== undefined
+}
+
+/** Files that nothing has referred to since `before`, a page of them in the order of their names. */
+export async function listUnreferencedBlobs(
+  db: Kysely<DB>,
+  { before, after, limit }: { before: Date; after: BlobName | undefined; limit: number },
+): Promise<BlobName[]> {
+  const last = after ? keyOf(after) : { sha256: Buffer.alloc(0), extension: '' }
+  const rows = await db
+    .selectFrom('blobs')
+    .select(['sha256', 'extension'])
+    .where('unreferenced_at', '<', before)
+    .where((column) => column(column.refTuple('sha256', 'extension'), '>', column.tuple(last.sha256, last.extension)))
+    .orderBy('sha256')
+    .orderBy('extension')
+    .limit(limit)
+    .execute()
+  return rows.map(({ sha256, extension }) => ({ sha256: sha256.toString('hex'), extension }))
+}
+
+/** In which rows are locked wherever a transaction touches several, so that two of them never wait for each other. */
+export const inLockOrder = <Name extends BlobName>(names: readonly Name[]): Name[] => names.toSorted(byName)
+
+const byName = (a: BlobName, b: BlobName) => (`${a.sha256}.${a.extension}` < `${b.sha256}.${b.extension}` ? -1 : 1)
+
+const keyOf = ({ sha256, extension }: BlobName) => ({ sha256: Buffer.from(sha256, 'hex'), extension })

@@ -1,0 +1,87 @@
+import type { Kysely, Transaction } from 'kysely'
+import type { DB } from '../../db/tables.ts'
+import type { BlobName, BlobStorage } from './blob-storage.ts'
+import { addReference, dropReference, inLockOrder, registerBlob, takeUnreferencedBlob } from './blobs.store.ts'
+
+export interface BlobDeps {
+  db: Kysely<DB>
+  blobs: BlobStorage
+  now: () => Date
+}
+
+export interface FileToKeep {
+  name: BlobName
+  path: string
+  bytes: number
+}
+
+/** Losing twice to a deletion of the very same content is a coincidence; more is a fault. */
+const TRIES = 3
+
+/** What a transaction that keeps files has decided. A file without a reference is housekeeping's. */
+export interface Kept<T> {
+  references: readonly BlobName[]
+  /** References that end with it. */
+  dropped?: readonly BlobName[]
+  /** What takes locks that everybody wants: done last, when the store has answered. */
+  last?: () => Promise<void>
+  result: T
+}
+
+/**
+ * Puts the files and runs `commit` in a transaction that refers to them all. Order is what makes it safe beside
+ * deletions: row, file, reference; whoever deletes holds the row until the file is gone. `commit` returns the names to
+ * refer to, because what it finds may make a file superfluous.
+ */
+export async function keepFiles<T>(
+  deps: BlobDeps,
+  files: readonly FileToKeep[],
+  commit: (trx: Transaction<DB>) => Promise<Kept<T>>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    await Promise.all(files.map((file) => putFile(deps, file)))
+    try {
+      return await deps.db.transaction().execute(async (trx) => {
+        const kept = await commit(trx)
+        await changeReferences(deps, trx, kept)
+        await kept.last?.()
+        return kept.result
+      })
+    } catch (error) {
+      if (!(error instanceof DeletedMeanwhile) || attempt === TRIES) throw error
+    }
+  }
+}
+
+async function putFile({ db, blobs, now }: BlobDeps, { name, path, bytes }: FileToKeep): Promise<void> {
+  await registerBlob(db, name, bytes, now())
+  await blobs.put(name, path)
+}
+
+async function changeReferences(
+  { blobs, now }: BlobDeps,
+  trx: Transaction<DB>,
+  { references, dropped = [] }: Kept<unknown>,
+): Promise<void> {
+  const toAdd = new Set(references)
+  for (const name of inLockOrder([...references, ...dropped])) {
+    if (!toAdd.has(name)) await dropReference(trx, name, now())
+    else if (!(await addReference(trx, name))) throw new DeletedMeanwhile()
+  }
+  // A row without a file is what a deletion leaves whose COMMIT failed. By now our locks keep others away.
+  const found = await Promise.all(references.map(blobs.stat))
+  if (found.includes(undefined)) throw new DeletedMeanwhile()
+}
+
+class DeletedMeanwhile extends Error {
+  override readonly name = 'DeletedMeanwhile'
+}
+
+/** Deletes the file if nothing refers to it. The file goes while the row is locked: see `keepFiles`. */
+export async function deleteIfUnreferenced({ db, blobs }: Omit<BlobDeps, 'now'>, name: BlobName): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const isTaken = await takeUnreferencedBlob(trx, name)
+    if (isTaken) await blobs.delete(name)
+    return isTaken
+  })
+}
