@@ -60,3 +60,6 @@ export function errorsTable(catalogue: ErrorCatalogue): string {
     .map(([code, { status, message }]) => `| ${status} | \`${code}\` | ${message} |`)
   return ['| Status | Code | Message |', '| --- | --- | --- |', ...rows].join('\n')
 }
+
+/** Where `reference` of an error leads, with the code as the fragment; under the address of the API's documentation. */
+export const ERRORS_PATH = '/docs/errors'

@@ -1,4 +1,3 @@
-import { deleteClip, forgetClip } from './core/clips/remove-clip.ts'
 import { dayOf, deleteDaysBefore } from './core/tokens/usage.store.ts'
 import { rescueDeliveries } from './core/webhooks/deliver-webhook.ts'
 import { deleteDeliveriesBefore } from './core/webhooks/deliveries.store.ts'
@@ -16,6 +15,7 @@ import {
 import { deleteExpiredLimits } from './http/rate-limits.store.ts'
 import { deleteOutcomesBefore } from './ingest/accept/idempotency.store.ts'
 import { rescueSource } from './make/jobs/rescue-source.ts'
+import { deleteClip, forgetClip } from './remove-clip.ts'
 import type { BlobName } from './store/blobs/blob-storage.ts'
 import { dropReference, inLockOrder, listUnreferencedBlobs } from './store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from './store/blobs/keep-files.ts'

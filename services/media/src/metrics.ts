@@ -5,9 +5,11 @@ import { statfs } from 'node:fs/promises'
 import { metrics } from '@opentelemetry/api'
 import { counter, histogram } from '@services/common/instruments'
 import { askedInTime, observeService, observeTogether } from '@services/common/observe-service'
+import type { Queue } from '@services/common/queue'
+import type pg from 'pg'
+import type { Config } from './config.ts'
 import type { Slots } from './core/clips/slots.ts'
 import type { MediaInfo } from './db/media-info.ts'
-import type { Deps } from './deps.ts'
 
 /** How a file came; of clips that are made again by housekeeping nobody knows any more. */
 export type Way = 'upload' | 'tus' | 'import'
@@ -39,9 +41,12 @@ function startCounters(): void {
 }
 
 /** Begins with what is read at each export; the returned function ends it. To be called only where metrics are on. */
-export function observeMedia(
-  deps: Pick<Deps, 'pool' | 'queue' | 'config'> & { slots: Record<'upload' | 'download' | 'probe', Slots> },
-): () => void {
+export function observeMedia(deps: {
+  pool: pg.Pool
+  queue: Queue
+  config: Config
+  slots: Record<'upload' | 'download' | 'probe', Slots>
+}): () => void {
   startCounters()
   const stops = [observeService('media', deps), observeDisks(deps.config.storage), observeSlots(deps.slots)]
   return () => {
@@ -49,7 +54,7 @@ export function observeMedia(
   }
 }
 
-function observeDisks(storage: Deps['config']['storage']): () => void {
+function observeDisks(storage: Config['storage']): () => void {
   const meter = metrics.getMeter('media')
   const free = meter.createObservableGauge('media.disk.free', {
     description: 'Free for what is received and made',

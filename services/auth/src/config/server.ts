@@ -14,7 +14,6 @@ import {
 } from '@services/common/config'
 import { parseAllowList } from '../core/redirects/allow-list.ts'
 import type { limitVariables } from './limits.ts'
-import type { mailVariables } from './mail.ts'
 
 export const serverVariables = {
   SITE_URL: anyUrl('Base URL of the site; any URI on its host is a permitted `redirect_to`.', { required: true }),
@@ -43,11 +42,9 @@ export const serverVariables = {
   }),
 } satisfies Variables
 
-type Server = typeof serverVariables &
-  Pick<typeof mailVariables, 'MAILER_EXTERNAL_HOSTS'> &
-  Pick<typeof limitVariables, 'SECURITY_SB_FORWARDED_FOR_ENABLED'>
+type Server = typeof serverVariables & Pick<typeof limitVariables, 'SECURITY_SB_FORWARDED_FOR_ENABLED'>
 
-export const serverSettings = (values: Values<Server>) => ({
+export const serverSettings = (values: Values<Server> & { MAILER_EXTERNAL_HOSTS: readonly string[] }) => ({
   externalUrl: values.API_EXTERNAL_URL,
   externalHosts: values.MAILER_EXTERNAL_HOSTS,
   host: values.API_HOST,

@@ -1,7 +1,7 @@
 // A page with one button, between an address that is opened and its effect: scanners, prefetches and strangers' links open addresses
 // but press no buttons. It works without scripts. What it says is the caller's.
 import { createHash } from 'node:crypto'
-import { escapeHtml } from '../adapters/mail/template/escape.ts'
+import { escapeHtml } from '@services/common/html'
 
 const STYLE = `:root{color-scheme:light dark}body{margin:0;min-height:100vh;display:grid;place-items:center;background:#f3f5f8;color:#16202c;font:16px/1.5 system-ui,sans-serif}main{background:#fff;padding:2.5rem;border-radius:12px;max-width:22rem;margin:1rem;text-align:center}h1{font-size:1.4rem;margin:0 0 .5rem}button{font:inherit;font-weight:600;color:#fff;background:#2457d6;border:0;border-radius:8px;padding:.8rem 1.6rem;margin-top:1rem;cursor:pointer}button:disabled{opacity:.5}@media(prefers-color-scheme:dark){body{background:#111418;color:#e8ecf1}main{background:#1b2027}}`
 

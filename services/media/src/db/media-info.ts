@@ -1,4 +1,5 @@
-import type { MediaType } from '../make/probe/sniff.ts'
+/** Of what we take. */
+export type MediaType = 'gif' | 'mp4' | 'webm'
 
 /**
  * What is known about a source before it is transcoded. Plain data, so that it can travel in a job.

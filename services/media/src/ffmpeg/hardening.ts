@@ -1,4 +1,9 @@
-import type { Demuxer } from '../make/probe/sniff.ts'
+import type { MediaType } from '../db/media-info.ts'
+
+/** The ffmpeg demuxer a file of this type is forced through, so that a playlist in disguise is never followed. */
+export const demuxerOf = { gif: 'gif', mp4: 'mov', webm: 'matroska' } as const
+
+export type Demuxer = (typeof demuxerOf)[MediaType]
 
 /**
  * The decoders a clip may need, and those of what travels along (cover pictures, subtitles), which ffprobe opens too.

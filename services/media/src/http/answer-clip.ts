@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Clip, findClip } from '../core/clips/clips.store.ts'
-import { forgetClip } from '../core/clips/remove-clip.ts'
 import { listFiles } from '../core/clips/renditions.store.ts'
 import { type Result, toResult } from '../core/clips/result.ts'
 import type { Deps } from '../deps.ts'
 import { apiError } from '../errors.ts'
 import type { AcceptedClip } from '../ingest/accept/accept-clip.ts'
+import { forgetClip } from '../remove-clip.ts'
 import { toDetails } from './clip-details.ts'
 
 /** What the client asked for in `Prefer` (RFC 7240). */

@@ -1,4 +1,4 @@
-import { type Html, html } from './html.ts'
+import { type Html, html, toText } from '../../html.ts'
 import { type Message, URL_IN_TEXT } from './inbox-messages.ts'
 
 export type MessageView = 'html' | 'text' | 'source'
@@ -15,7 +15,7 @@ type PageInput = {
 export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput): string {
   const title = shown ? shownSubject(shown.message) : `Inbox (${messages.length})`
   const rows = messages.map((message) => renderRow(message, message.id === shown?.message.id, now))
-  return html`<!doctype html>
+  return toText(html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -35,7 +35,7 @@ export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput
 <ol id="list" class="list" aria-label="Messages">${rows.length > 0 ? rows : renderEmptyList(smtpAddress)}</ol>
 ${shown ? renderMessage(shown.message, shown.view) : html`<main class="none"><p class="empty">${rows.length > 0 ? 'Choose a message.' : ''}</p></main>`}
 </body>
-</html>`.markup
+</html>`)
 }
 
 /** Which parts a message can be read by, the best first. */

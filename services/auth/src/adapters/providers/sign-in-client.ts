@@ -1,4 +1,3 @@
-import type { RandomBytes } from '../../core/one-time-tokens/one-time-token.ts'
 import type { CleanAccount } from './clean-account.ts'
 
 /** What a sign-in at a provider keeps on our side until the browser is back. */
@@ -16,7 +15,7 @@ export interface SignInRequest {
   scopes: string
   /** Parameters of GET /authorize that are not ours. */
   parameters: Readonly<Record<string, string>>
-  random: RandomBytes
+  random: (size: number) => Buffer
 }
 
 export interface SignedIn {

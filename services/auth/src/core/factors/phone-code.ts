@@ -1,7 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-
-/** Kind of the SMS with it, as GET /admin/messages shows it. */
-export const FACTOR_CODE_KIND = 'second_factor'
+import { FACTOR_CODE_KIND } from '../outbox/deliver-sms.ts'
 
 /** Wrong tries at one code; five of a million. */
 export const MAX_PHONE_ATTEMPTS = 5

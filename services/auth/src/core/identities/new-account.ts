@@ -4,7 +4,7 @@ import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from '../users/address.ts'
 import { blankUser } from '../users/blank-user.ts'
-import { withoutFacts } from '../users/proven-addresses.ts'
+import { registeredData } from '../users/registered-data.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByAddress, insertUser, type User } from '../users/users.store.ts'
 import { insertIdentity } from './identities.store.ts'
@@ -48,11 +48,6 @@ export function newAccount(
     ],
   }
   return { user, address, passwordHash }
-}
-
-/** What is stored of the data of a sign-up; see newAccount. */
-export function registeredData(id: string, { channel, value }: Address, data: Metadata): Metadata {
-  return { ...withoutFacts(data), sub: id, [channel]: value, email_verified: false, phone_verified: false }
 }
 
 /** The same account with what is left of its claim. */

@@ -3,8 +3,10 @@ import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import type { SmsSender } from '../../adapters/sms/send-sms.ts'
 import { smsText } from '../../adapters/sms/sms-text.ts'
 import type { Config } from '../../config.ts'
-import { FACTOR_CODE_KIND } from '../factors/phone-code.ts'
 import type { Channel } from './deliver-message.ts'
+
+/** Kind of the SMS with the code of a second factor, as GET /admin/messages shows it. */
+export const FACTOR_CODE_KIND = 'second_factor'
 
 /** What an SMS in the outbox holds beside its number. */
 export interface SmsVariables {

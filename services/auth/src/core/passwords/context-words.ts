@@ -1,5 +1,10 @@
 import { foldPassword } from './common-passwords.ts'
-import type { PasswordContext } from './password-rules.ts'
+
+/** Words that a password must not be. */
+export interface PasswordContext {
+  email: string | null | undefined
+  siteUrl: string
+}
 
 /** Shorter ones are parts of too many good passwords, and of no use to an attacker. */
 const MIN_WORD_LENGTH = 4

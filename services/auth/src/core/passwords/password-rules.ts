@@ -1,5 +1,5 @@
 import { isCommonPassword } from './common-passwords.ts'
-import { isContextWord } from './context-words.ts'
+import { isContextWord, type PasswordContext } from './context-words.ts'
 
 /** Longest password accepted: argon2 takes any length, so this only bounds the work of one request (design.md 5.6). */
 export const MAX_PASSWORD_BYTES = 1024
@@ -12,12 +12,6 @@ export interface PasswordRules {
   requiredCharacters: readonly string[]
   /** Whether the most used passwords, and words of the user's address and of the site, are refused. */
   refusesGuessable: boolean
-}
-
-/** Words that a password must not be. */
-export interface PasswordContext {
-  email: string | null | undefined
-  siteUrl: string
 }
 
 /** Which of today's rules a password breaks; empty when it is good. Length counts bytes, as the reference does. */

@@ -4,9 +4,20 @@ import { insertForNobody } from '../../db/nobody.store.ts'
 import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { isStillGood } from '../one-time-tokens/earlier-links.store.ts'
 import type { Address } from './address.ts'
-import type { AddressClaim } from './claims.ts'
 import { FACTS } from './proven-addresses.ts'
 import { isVouched } from './vouched-address.store.ts'
+
+export interface AddressClaim {
+  address: Address
+  /** HMAC of the address alone, as send gaps are kept: a request for another audience is a claim like any other. */
+  key: Buffer
+  /** null: a request without a password, for a link or code. */
+  passwordHash: string | null
+  passwordTag: Buffer
+  data: Metadata
+  now: Date
+  expiresAt: Date
+}
 
 /**
  * Stores what a request asks for and answers in what it differs from the requests before it that have not expired. The row stays

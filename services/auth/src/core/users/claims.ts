@@ -3,24 +3,11 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
-import type { Claim, DB, Metadata } from '../../db/tables.ts'
-import { registeredData } from '../identities/new-account.ts'
-import type { Address } from './address.ts'
-import { narrowClaims, putAddressClaim, replaceRegistered } from './claims.store.ts'
+import type { Claim, DB } from '../../db/tables.ts'
+import { type AddressClaim, narrowClaims, putAddressClaim, replaceRegistered } from './claims.store.ts'
 import { withoutFacts } from './proven-addresses.ts'
+import { registeredData } from './registered-data.ts'
 import { type LockedUser, setPassword } from './users.store.ts'
-
-export interface AddressClaim {
-  address: Address
-  /** HMAC of the address alone, as send gaps are kept: a request for another audience is a claim like any other. */
-  key: Buffer
-  /** null: a request without a password, for a link or code. */
-  passwordHash: string | null
-  passwordTag: Buffer
-  data: Metadata
-  now: Date
-  expiresAt: Date
-}
 
 interface ClaimDeps {
   config: Pick<Config, 'mail' | 'sms'>

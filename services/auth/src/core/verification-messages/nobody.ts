@@ -5,7 +5,6 @@ import type { Config } from '../../config.ts'
 import { writeForNobody } from '../../db/nobody.store.ts'
 import type { DB } from '../../db/tables.ts'
 import type { AuditLog } from '../audit/audit.ts'
-import { newAccount } from '../identities/new-account.ts'
 import { findUserById, lockUser, type User } from '../users/users.store.ts'
 import { sendCodeSms } from './code-sms.ts'
 import { type LinkMailDeps, sendLinkMail } from './link-mail.ts'
@@ -14,12 +13,6 @@ import type { MessageRequest } from './message-request.ts'
 type NobodyDeps = LinkMailDeps & {
   config: Pick<Config, 'auditInDatabase' | 'jwt' | 'mail' | 'siteUrl' | 'sms'>
 }
-
-/** An account as the address would have one. */
-export const nobody = (
-  deps: { config: Pick<Config, 'jwt'>; newId: () => string; now: () => Date },
-  { address, audience }: Pick<MessageRequest, 'address' | 'audience'>,
-): User => newAccount(deps, { address, audience, data: {} }, null).user
 
 /** Looks for nobody, as `lockAndReadUser` does for somebody. */
 export async function lockNobody(trx: Transaction<DB>, { id }: User): Promise<undefined> {

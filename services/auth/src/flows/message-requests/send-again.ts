@@ -13,9 +13,10 @@ import {
 } from '../../core/verification-messages/address-change.ts'
 import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import { isChange, type MessageRequest } from '../../core/verification-messages/message-request.ts'
-import { lockNobody, nobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
+import { lockNobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
+import { nobody } from './nobody.ts'
 
 /** The worker's half of POST /resend: sends again what is still pending; a confirmation is pretended where none is. */
 export async function sendAgain(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {

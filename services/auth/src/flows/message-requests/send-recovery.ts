@@ -4,9 +4,10 @@ import { releaseAddress } from '../../core/users/unproven-holder.store.ts'
 import { findUserByEmail, lockUser, setSentAt } from '../../core/users/users.store.ts'
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
-import { nobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
+import { pretendMessage } from '../../core/verification-messages/nobody.ts'
 import { takeMailboxTurn } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
+import { nobody } from './nobody.ts'
 
 /**
  * The worker's half of POST /recover: a link to the account of the address, if there is one; the same work if not. Using it on an

@@ -10,11 +10,12 @@ import { sendCodeSms } from '../../core/verification-messages/code-sms.ts'
 import { isUnconfirmed, sendConfirmation } from '../../core/verification-messages/confirmation.ts'
 import { sendLinkMail } from '../../core/verification-messages/link-mail.ts'
 import type { MessageRequest } from '../../core/verification-messages/message-request.ts'
-import { lockNobody, nobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
+import { lockNobody, pretendMessage } from '../../core/verification-messages/nobody.ts'
 import { takeMailboxTurn } from '../../core/verification-messages/send-gap.ts'
 import type { Claim, DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { countSignUp } from '../../metrics.ts'
+import { nobody } from './nobody.ts'
 
 export async function sendSignIn(deps: Deps, log: AuditLog, request: MessageRequest): Promise<void> {
   const { address } = request

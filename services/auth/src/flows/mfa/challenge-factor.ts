@@ -7,6 +7,7 @@ import { withLockedCaller } from '../../core/sessions/locked-caller.ts'
 import type { User } from '../../core/users/users.store.ts'
 import type { DB, FactorType } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
+import type { Open } from './challenge-parts.ts'
 import { requireVerifyEnabled } from './factor-switches.ts'
 import { requireFactor, requireMayProve } from './find-factor.ts'
 import { sendPhoneCode } from './phone-challenge.ts'
@@ -29,12 +30,6 @@ export interface OpenChallenge {
   expires_at: number
   webauthn?: KeyChallenge
 }
-
-/** What a kind of factor adds to a challenge, and does in its transaction, with the user locked. */
-export type ChallengeParts = Pick<NewChallenge, 'codeHash' | 'webauthn'> & {
-  whenOpen?: (trx: Transaction<DB>) => Promise<void>
-}
-export type Open = (parts: ChallengeParts) => Promise<void>
 
 /** Asks for a proof of the factor (contract/auth-external.md 4.3). */
 export async function challengeFactor(

@@ -2,15 +2,15 @@ import { parseChannel } from '../../adapters/sms/parse-channel.ts'
 import { smsText } from '../../adapters/sms/sms-text.ts'
 import { testCodeOf } from '../../adapters/sms/test-numbers.ts'
 import type { Factor } from '../../core/factors/factors.store.ts'
-import { FACTOR_CODE_KIND, hashPhoneCode } from '../../core/factors/phone-code.ts'
+import { hashPhoneCode } from '../../core/factors/phone-code.ts'
 import { randomDigits } from '../../core/one-time-tokens/one-time-token.ts'
-import type { SmsVariables } from '../../core/outbox/deliver-sms.ts'
+import { FACTOR_CODE_KIND, type SmsVariables } from '../../core/outbox/deliver-sms.ts'
 import { queueMessage } from '../../core/outbox/outbox.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
 import { withMessagesCounted } from '../../core/verification-messages/message-budget.ts'
 import { withinGaps } from '../../core/verification-messages/send-gap.ts'
 import type { Deps } from '../../deps.ts'
-import type { Open } from './challenge-factor.ts'
+import type { Open } from './challenge-parts.ts'
 
 /**
  * Sends a code to the factor's number. Codes are spaced by user and number, so that users of one number do not keep each other

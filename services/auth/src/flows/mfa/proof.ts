@@ -1,29 +1,14 @@
-import type { Transaction } from 'kysely'
-import { type Challenge, countAttempt } from '../../core/factors/challenges.store.ts'
+import { countAttempt } from '../../core/factors/challenges.store.ts'
 import { type Factor, spendStep } from '../../core/factors/factors.store.ts'
 import { hashPhoneCode, MAX_PHONE_ATTEMPTS } from '../../core/factors/phone-code.ts'
 import { openTotpSecret, stepOfCode } from '../../core/factors/totp.ts'
 import { isSameHash } from '../../core/one-time-tokens/one-time-token.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
-import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import type { Proof, Verification } from './factor-proof.ts'
 import { secondFactorTry } from './second-factor-try.ts'
-import type { Verification } from './verify-factor.ts'
 import { webauthnProof } from './webauthn-proof.ts'
-
-/** Uses the proof up, with the user locked; false: somebody else was first. */
-export type Spend = (trx: Transaction<DB>) => Promise<boolean>
-
-/** How a proof of one kind is looked at. */
-export interface Proof {
-  /** Undefined: it is wrong. */
-  check(challenge: Challenge): Promise<Spend | undefined>
-  /** Runs the look at it, which resolves to whether it was right, counted where it could be a guess. */
-  counted(look: () => Promise<boolean>): Promise<boolean>
-  /** What the caller is told of a wrong one. */
-  refusal: string
-}
 
 /** What the request gives as proof of a factor. Throws validation_failed for what is none. */
 export function proofOf(deps: Deps, caller: LiveCaller, factor: Factor, given: Verification): Proof {

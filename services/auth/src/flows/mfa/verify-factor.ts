@@ -4,7 +4,7 @@ import { type RefusalLog, recordRefusal } from '../../core/audit/sign-in-attempt
 import { SECOND_METHODS } from '../../core/factors/assurance.ts'
 import { type Challenge, deleteChallenge, findChallenge, takeChallenge } from '../../core/factors/challenges.store.ts'
 import { changeFactor, deleteUnverified, type Factor } from '../../core/factors/factors.store.ts'
-import { type GivenProof, requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
+import { requireFresh, spendNonce } from '../../core/freshness/require-fresh.ts'
 import { notify } from '../../core/outbox/notify.ts'
 import { answerSession } from '../../core/sessions/answer-session.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
@@ -15,23 +15,13 @@ import type { DB } from '../../db/tables.ts'
 import { UUID } from '../../db/uuid.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import type { Verification } from './factor-proof.ts'
 import { requireRoomToProve } from './factor-room.ts'
 import { requireVerifyEnabled } from './factor-switches.ts'
 import { actsOfProof, requireFactor, requireMayProve } from './find-factor.ts'
 import { proofOf } from './proof.ts'
 import { type RaisedSession, raise } from './raise.ts'
 import { giveFirstRecoveryCodes } from './recovery-codes.ts'
-
-export interface Verification {
-  factorId: string
-  challengeId: string | undefined
-  code: string | undefined
-  /** What a security key answered; its shape is checked where it is read. */
-  webauthn: unknown
-  ip: string | null
-  proof: GivenProof
-  acceptLanguage: string | undefined
-}
 
 /** With the codes, where this was the user's first proof of a factor. */
 export type VerifiedSession = SessionBody & { recovery_codes?: string[] }

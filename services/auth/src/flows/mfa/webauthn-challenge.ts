@@ -4,7 +4,7 @@ import { creationOptions, requestOptions } from '../../core/factors/webauthn.ts'
 import type { LiveCaller } from '../../core/sessions/caller.ts'
 import type { StoredCredential } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import type { Open } from './challenge-factor.ts'
+import type { Open } from './challenge-parts.ts'
 
 /** What a browser hands to its key: `create` until the factor is proven, `request` afterwards. */
 export interface KeyChallenge {

@@ -5,7 +5,7 @@ import { advanceCredential, type Factor, setCredential } from '../../core/factor
 import { checkAssertion, checkRegistration, isKeyResponse } from '../../core/factors/webauthn.ts'
 import type { DB, StoredCredential, WebauthnChallenge } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
-import type { Proof, Spend } from './proof.ts'
+import type { Proof, Spend } from './factor-proof.ts'
 
 const REFUSAL = 'Invalid WebAuthn credential'
 

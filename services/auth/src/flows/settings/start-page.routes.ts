@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { escapeHtml } from '../../adapters/mail/template/escape.ts'
+import { escapeHtml } from '@services/common/html'
 import type { Config } from '../../config.ts'
 
 /** GET /, for people who open the base URL in a browser: where to read on. Every other caller is told that nothing is there. */

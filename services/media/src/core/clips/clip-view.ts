@@ -1,5 +1,5 @@
 import type { Attribution } from '../../db/attribution.ts'
-import { creditOf } from '../../flows/pages/credit.ts'
+import { creditOf } from './credit.ts'
 
 /** What the pages show of a clip: plain values, all addresses absolute, nothing that needs a look-up. */
 export interface ClipView {

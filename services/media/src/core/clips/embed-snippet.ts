@@ -1,4 +1,4 @@
-import { html, toText } from '../../flows/pages/html.ts'
+import { html, toText } from '@services/common/html'
 import { type ClipView, titleOf } from './clip-view.ts'
 
 export interface Size {

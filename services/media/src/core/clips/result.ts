@@ -1,7 +1,6 @@
 import type { Config } from '../../config.ts'
 import type { ExtraKind, MainKind } from '../../db/tables.ts'
-import { errorCatalogue } from '../../errors.ts'
-import { ERRORS_PATH } from '../../flows/pages/errors-page.ts'
+import { ERRORS_PATH, errorCatalogue } from '../../errors.ts'
 import type { ClipView } from './clip-view.ts'
 import type { Clip } from './clips.store.ts'
 import { embedSnippet } from './embed-snippet.ts'

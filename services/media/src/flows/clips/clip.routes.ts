@@ -6,7 +6,6 @@ import { Type } from 'typebox'
 import { type ClipFields, cleanFields, MAX_TAG_TEXTS } from '../../core/clips/clip-fields.ts'
 import { isClipId } from '../../core/clips/clip-id.ts'
 import { type Clip, findClip, findDeleteTokenHash, updateClip } from '../../core/clips/clips.store.ts'
-import { deleteClip } from '../../core/clips/remove-clip.ts'
 import { listFiles } from '../../core/clips/renditions.store.ts'
 import { hashToken } from '../../core/tokens/api-token.ts'
 import type { ApiToken } from '../../core/tokens/tokens.store.ts'
@@ -16,6 +15,7 @@ import { apiError } from '../../errors.ts'
 import { allows, requireToken, tokenOf } from '../../http/authenticate.ts'
 import { DetailsShape, toDetails } from '../../http/clip-details.ts'
 import { AttributionInput, counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
+import { deleteClip } from '../../remove-clip.ts'
 
 const Params = Type.Object({ id: Type.String() })
 

@@ -4,12 +4,12 @@
  * Where to look next: clip-view.ts (the input), head-tags.ts (cards and previews), player.ts (shared with embed-page.ts).
  */
 
+import { type Html, html } from '@services/common/html'
 import { type ClipView, formatSeconds, titleOf } from '../../core/clips/clip-view.ts'
+import { creditOf } from '../../core/clips/credit.ts'
 import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
-import { creditOf } from './credit.ts'
 import { htmlDocument } from './document.ts'
 import { headTags } from './head-tags.ts'
-import { type Html, html } from './html.ts'
 import { pagePolicy } from './page-policy.ts'
 import { readScript } from './page-script.ts'
 import { placeholderCss } from './placeholder.ts'

@@ -1,4 +1,4 @@
-import { type Html, html, raw, toText } from './html.ts'
+import { type Html, html, raw, toText } from '@services/common/html'
 import { iconUrl } from './icon.ts'
 
 interface Document {

@@ -1,6 +1,6 @@
+import { html } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
 import { htmlDocument } from './document.ts'
-import { html } from './html.ts'
 import { pagePolicy } from './page-policy.ts'
 import { placeholderCss } from './placeholder.ts'
 import { player, refreshTag } from './player.ts'

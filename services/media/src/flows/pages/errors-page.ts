@@ -1,13 +1,10 @@
 import type { ErrorCatalogue } from '@services/common/errors'
+import { html } from '@services/common/html'
 import type { Config } from '../../config.ts'
 import { htmlDocument } from './document.ts'
-import { html } from './html.ts'
 import { textPolicy } from './page-policy.ts'
 import { siteHeader } from './site-header.ts'
 import { sitePageCss } from './styles.ts'
-
-/** Where `reference` of an error leads, with the code as the fragment; under the address of the API's documentation. */
-export const ERRORS_PATH = '/docs/errors'
 
 type Site = Pick<Config['site'], 'name' | 'baseUrl'>
 

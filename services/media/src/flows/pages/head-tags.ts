@@ -1,6 +1,6 @@
+import { type Html, html, jsonLd } from '@services/common/html'
 import { type ClipView, describe, titleOf } from '../../core/clips/clip-view.ts'
 import { embedSize } from '../../core/clips/embed-snippet.ts'
-import { type Html, html, jsonLd } from './html.ts'
 
 /**
  * What crawlers, chats and players read from the page's head (contract/media.md 2.17). Until the files exist nothing

@@ -1,7 +1,7 @@
+import { html, raw } from '@services/common/html'
 import type { Config } from '../../config.ts'
 import { htmlDocument } from './document.ts'
 import { homePageCss } from './home-styles.ts'
-import { html, raw } from './html.ts'
 import { iconUrl } from './icon.ts'
 import { contentPolicy, styleSource } from './page-policy.ts'
 import { readScript } from './page-script.ts'

@@ -1,5 +1,5 @@
+import { html } from '@services/common/html'
 import { htmlDocument } from './document.ts'
-import { html } from './html.ts'
 import { textPolicy } from './page-policy.ts'
 import { clipPageCss, embedPageCss } from './styles.ts'
 

@@ -1,8 +1,8 @@
+import { escapeHtml } from '@services/common/html'
 import type { ClipView } from '../../core/clips/clip-view.ts'
+import { creditOf } from '../../core/clips/credit.ts'
 import { embedSize, embedSnippet } from '../../core/clips/embed-snippet.ts'
 import { apiError } from '../../errors.ts'
-import { creditOf } from './credit.ts'
-import { escapeMarkup } from './html.ts'
 
 /** oembed.com 2.3.4: https://oembed.com. Members that are undefined are left out. */
 export interface Oembed {
@@ -71,7 +71,7 @@ export function oembed(clip: ClipView, limits: Limits = {}): Oembed {
 export function oembedXml(answer: Oembed): string {
   const members = Object.entries(answer)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `<${name}>${escapeMarkup(withoutForbidden(String(value)))}</${name}>`)
+    .map(([name, value]) => `<${name}>${escapeHtml(withoutForbidden(String(value)))}</${name}>`)
   return `<?xml version="1.0" encoding="utf-8" standalone="yes"?>\n<oembed>${members.join('')}</oembed>\n`
 }
 

@@ -1,6 +1,6 @@
+import { type Html, html, raw } from '@services/common/html'
 import { type ClipView, titleOf } from '../../core/clips/clip-view.ts'
 import type { Size } from '../../core/clips/embed-snippet.ts'
-import { type Html, html, raw } from './html.ts'
 
 /** Seconds until a page that waits for its clip looks again. */
 const REFRESH_SECONDS = 3

@@ -1,5 +1,5 @@
+import { type Html, html } from '@services/common/html'
 import type { Config } from '../../config.ts'
-import { type Html, html } from './html.ts'
 
 type Site = Pick<Config['site'], 'name' | 'baseUrl'>
 

@@ -5,9 +5,13 @@
  * Reading it: read-manifests.ts, hls.ts, dash.ts. Its pieces: download-tracks.ts. What becomes of them: remux.ts.
  */
 import { rename, rm } from 'node:fs/promises'
-import type { Deps } from '../../deps.ts'
+import type { Config } from '../../config.ts'
+import type { Slots } from '../../core/clips/slots.ts'
 import { apiError } from '../../errors.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import type { WorkDirectory } from '../../make/jobs/work-directory.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
+import type { Remote } from '../remote/fetch-remote.ts'
 import { readBody } from '../remote/read-body.ts'
 import { requireOk } from '../remote/require-file.ts'
 import type { FetchedFile } from '../remote/save-body.ts'
@@ -20,7 +24,13 @@ import { type ManifestText, readManifests } from './read-manifests.ts'
 import { remux } from './remux.ts'
 
 type ManifestSource = Parameters<AssembleManifest>[0]
-type Needs = Pick<Deps, 'remote' | 'work' | 'tools' | 'probes' | 'config'>
+interface Needs {
+  config: Pick<Config, 'source'>
+  remote: Remote
+  work: WorkDirectory
+  tools: MediaTools
+  probes: Slots
+}
 
 /** Of one manifest (contract/media.md 3.6); so are the pieces. */
 const MAX_MANIFEST_BYTES = 1024 ** 2

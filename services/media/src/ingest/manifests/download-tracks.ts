@@ -2,9 +2,8 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import type { RemoteAnswer } from '../remote/fetch-remote.ts'
+import type { Remote, RemoteAnswer } from '../remote/fetch-remote.ts'
 import { requireOk, requirePlain } from '../remote/require-file.ts'
 import { upstreamFailure } from '../remote/upstream-error.ts'
 import type { HostRule } from './host-rule.ts'
@@ -25,7 +24,7 @@ const PIECES_AT_ONCE = 4
 
 /** Makes one file of each track's pieces, as `track-0`, `track-1`. Throws what a fetch throws, file_too_large in sum. */
 export async function downloadTracks(
-  { remote }: Pick<Deps, 'remote'>,
+  { remote }: { remote: Remote },
   tracks: readonly Track[],
   { maxBytes, signal: callerSignal, ...options }: DownloadOptions,
 ): Promise<string[]> {
@@ -86,7 +85,7 @@ async function allOrNone<T, R>(
 }
 
 async function fetchPiece(
-  remote: Deps['remote'],
+  remote: Remote,
   { url, range }: Piece,
   path: string,
   budget: Budget,

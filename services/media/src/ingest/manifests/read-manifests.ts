@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Deps } from '../../deps.ts'
 import { apiError, type ErrorCode } from '../../errors.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import { type ManifestLimits, type Reading, refuseManifest } from './manifest.ts'
 
@@ -34,7 +34,7 @@ const HEAP_MIB = 128
  * (`details.reason`), duration_exceeded.
  */
 export async function readManifests(
-  { tools }: Pick<Deps, 'tools'>,
+  { tools }: { tools: MediaTools },
   sources: ManifestText[],
   { directory, limits, signal }: { directory: string; limits: ManifestLimits; signal: AbortSignal },
 ): Promise<Reading[]> {

@@ -1,7 +1,8 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Deps } from '../../deps.ts'
+import type { Slots } from '../../core/clips/slots.ts'
 import { apiError } from '../../errors.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/disk-full.ts'
 import { hardenedGlobals, hardenedInput, type StreamDemuxer } from '../../ffmpeg/hardening.ts'
 import { busyAfterKill, wasKilled } from '../../ffmpeg/killed.ts'
@@ -20,7 +21,7 @@ const ROOM_BYTES = 1024 ** 2
  * path. Throws unsupported_site_content, corrupt_media, unsupported_media_type, processing_timeout.
  */
 export async function remux(
-  { tools, probes }: Pick<Deps, 'tools' | 'probes'>,
+  { tools, probes }: { tools: MediaTools; probes: Slots },
   tracks: readonly string[],
   { directory, maxBytes, key, signal }: { directory: string; maxBytes: number; key: string; signal: AbortSignal },
 ): Promise<string> {

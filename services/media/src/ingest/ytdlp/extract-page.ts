@@ -4,9 +4,11 @@
  * How it runs: run-ytdlp.ts, ytdlp-command.ts, guard-proxy.ts. What it says: read-answer.ts, ytdlp-failure.ts.
  */
 import { rm } from 'node:fs/promises'
+import type { Config } from '../../config.ts'
 import { createSlots } from '../../core/clips/slots.ts'
-import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
+import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import type { WorkDirectory } from '../../make/jobs/work-directory.ts'
 import { createGuard } from '../remote/ssrf-guard.ts'
 import type { ExtractPage } from '../sites/hand-over.ts'
 import { parseJson } from '../sites/json.ts'
@@ -19,7 +21,7 @@ const AT_ONCE = { atOnce: 2, waiting: 16, waitMs: 15_000, perKey: { atOnce: 1, w
 
 /** Throws site_login_required, unsupported_site_content, source_forbidden, source_fetch_failed, duration_exceeded, busy, queue_full. */
 export function createExtractPage(
-  { config, tools, work }: Pick<Deps, 'config' | 'tools' | 'work'>,
+  { config, tools, work }: { config: Pick<Config, 'source' | 'egress'>; tools: MediaTools; work: WorkDirectory },
   program: { path: string; cookies: string | undefined },
 ): ExtractPage {
   const slots = createSlots(AT_ONCE)

@@ -1,6 +1,6 @@
 // How long a file says it is, by its first bytes alone: so that an import can end before the rest of it is fetched. The one
 // rule: not knowing is no refusal, because the probe measures what arrives (probe.ts).
-import type { MediaType } from './sniff.ts'
+import type { MediaType } from '../../db/media-info.ts'
 
 /**
  * Seconds of the picture of an mp4, or of a whole webm, by a header that lies within these bytes; undefined where there

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import type { Demuxer } from '../../ffmpeg/hardening.ts'
 import {
   hardenedGlobals,
   hardenedInput,
@@ -12,7 +13,6 @@ import {
 import { busyAfterKill, wasKilled } from '../../ffmpeg/killed.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './limits.ts'
-import type { Demuxer } from './sniff.ts'
 
 /** The part of ffprobe's JSON we read. All times are in seconds, as text; a missing one was `N/A`. */
 export interface FfprobeReport {

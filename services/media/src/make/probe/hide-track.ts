@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
+import type { MediaType } from '../../db/media-info.ts'
 import { boxesIn, elementsIn, findBox } from './declared-duration.ts'
-import type { MediaType } from './sniff.ts'
 
 /** The index of half a minute takes some hundred kilobytes, a cover in it a few megabytes. More boxes would hold up other requests. */
 const LARGEST_HEADER_BYTES = 8 * 1024 ** 2

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, rm, stat } from 'node:fs/promises'
-import type { GifInfo, MediaInfo } from '../../db/media-info.ts'
+import type { GifInfo, MediaInfo, MediaType } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import { demuxerOf } from '../../ffmpeg/hardening.ts'
 import { type FfprobeReport, refusedStreamIn, runFfprobe } from './ffprobe.ts'
 import { measureGif } from './gif-info.ts'
 import { findCodecToHide, writeChange } from './hide-track.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLongDuration } from './limits.ts'
-import { demuxerOf, type MediaType, sniffFile } from './sniff.ts'
+import { sniffFile } from './sniff.ts'
 import { readVideoInfo } from './video-info.ts'
 
 /**

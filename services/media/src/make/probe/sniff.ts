@@ -1,13 +1,7 @@
 import { open } from 'node:fs/promises'
 import { fileTypeFromBuffer } from 'file-type'
+import type { MediaType } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
-
-export type MediaType = 'gif' | 'mp4' | 'webm'
-
-/** The ffmpeg demuxer a file of this type is forced through, so that a playlist in disguise is never followed. */
-export const demuxerOf = { gif: 'gif', mp4: 'mov', webm: 'matroska' } as const
-
-export type Demuxer = (typeof demuxerOf)[MediaType]
 
 /** What file-type needs to tell every format apart; its documentation names this number. */
 const SNIFF_BYTES = 4100

@@ -1,8 +1,8 @@
 import { fitGif, fitVideo, type Size } from '../../core/clips/geometry.ts'
 import type { GifInfo, MediaInfo, VideoInfo } from '../../db/media-info.ts'
 import type { Ffmpeg } from '../../ffmpeg/binaries.ts'
+import { type Demuxer, demuxerOf } from '../../ffmpeg/hardening.ts'
 import type { RunLimits } from '../../ffmpeg/run-confined.ts'
-import { type Demuxer, demuxerOf } from '../probe/sniff.ts'
 
 /** Every decision about one clip, made once from what was probed; `ffmpeg-command.ts` only spells it out. */
 export interface RenditionPlan {

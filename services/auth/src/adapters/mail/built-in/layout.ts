@@ -1,4 +1,4 @@
-import type { MailWords, Words } from './words.ts'
+import type { MailWords, Words } from './mail-words.ts'
 
 /** A built-in mail as templates, in both forms. */
 export interface MailSource {

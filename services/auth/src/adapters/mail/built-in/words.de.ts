@@ -1,4 +1,4 @@
-import type { Words } from './words.ts'
+import type { Words } from './mail-words.ts'
 
 const code = 'Oder gib diesen Code ein'
 const site = '{{ .SiteURL }}'

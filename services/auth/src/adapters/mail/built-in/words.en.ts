@@ -1,5 +1,5 @@
 import { MAIL_KINDS } from '../kinds.ts'
-import type { MailWords, Words } from './words.ts'
+import type { MailWords, Words } from './mail-words.ts'
 
 const code = 'Or enter this code'
 const site = '{{ .SiteURL }}'

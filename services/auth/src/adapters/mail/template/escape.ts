@@ -1,7 +1,4 @@
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-
-export const escapeHtml = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] as string)
+import { escapeHtml } from '@services/common/html'
 
 /** In an attribute without quotes a blank, a backtick or `=` would end the value or begin another one. */
 export const escapeUnquoted = (text: string): string =>

@@ -1,4 +1,5 @@
-import { escapeHtml, escapeScriptText, percentEncode } from './escape.ts'
+import { escapeHtml } from '@services/common/html'
+import { escapeScriptText, percentEncode } from './escape.ts'
 import { ENCODED, fieldOf, isEncoded, isTrue, toText } from './values.ts'
 
 export interface TemplateFunction {

@@ -1,5 +1,5 @@
+import { escapeHtml } from '@services/common/html'
 import {
-  escapeHtml,
   escapeScriptText,
   escapeUnquoted,
   filterCss,

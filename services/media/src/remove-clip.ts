@@ -1,7 +1,7 @@
-import type { Deps } from '../../deps.ts'
-import { type EmitDeps, emitEvent } from '../webhooks/emit-event.ts'
-import { buryClip, eraseClip, lockClip } from './clips.store.ts'
-import { deleteFailedSource, detachFromSource } from './sources.store.ts'
+import { buryClip, eraseClip, lockClip } from './core/clips/clips.store.ts'
+import { deleteFailedSource, detachFromSource } from './core/clips/sources.store.ts'
+import { type EmitDeps, emitEvent } from './core/webhooks/emit-event.ts'
+import type { Deps } from './deps.ts'
 
 /**
  * Deletes a clip: its addresses answer 410 from now on. The files go once the last clip of the same bytes is deleted,

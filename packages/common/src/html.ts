@@ -33,7 +33,7 @@ export function jsonLd(data: unknown): Html {
 }
 
 /** Escapes for text and quoted attributes, of HTML and of XML. */
-export function escapeMarkup(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ESCAPES[char] ?? char)
 }
 
@@ -41,7 +41,7 @@ const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
 
 function toMarkup(value: HtmlValue): string {
   if (value === undefined || value === null || value === false) return ''
-  if (typeof value === 'string' || typeof value === 'number') return escapeMarkup(String(value))
+  if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value))
   if (MARKUP in value) return value[MARKUP]
   return value.map(toMarkup).join('')
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { type HtmlValue, html, jsonLd, raw, toText } from './html.ts'
-import { HOSTILE } from './testing/clip-fixture.ts'
+
+const HOSTILE = `</script></style></title></textarea>--><img src=x onerror=alert(1)>"'><svg/onload=alert(2)>&lt;{{7*7}}\u2028`
 
 test.each<[HtmlValue, string]>([
   ['<b>', '&lt;b&gt;'],
