@@ -5,15 +5,17 @@ import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
+import { createSlots, type Slots } from '@services/common/slots'
+import { createTurns, type Turns } from '@services/common/turns'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
 import { openResults, type Results } from './core/clips/results.ts'
-import { createSlots, createTurns, type Slots } from './core/clips/slots.ts'
 import { createRequestCounts, type RequestCounts } from './core/tokens/request-counts.ts'
 import { createReceivers, type Receivers } from './core/webhooks/receivers.ts'
 import { WEBHOOK_QUEUE } from './core/webhooks/webhook-queue.ts'
 import { type DB, TABLES } from './db/tables.ts'
+import { busy } from './errors.ts'
 import { type MediaTools, resolveTools } from './ffmpeg/binaries.ts'
 import { createKnownFiles, type KnownFiles } from './flows/files/known-files.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
@@ -57,7 +59,7 @@ export interface Deps {
   probes: Slots
   downloads: Slots
   uploads: Slots
-  turns: ReturnType<typeof createTurns>
+  turns: Turns
   atWork: AtWork
   receivers: Receivers
   now: () => Date
@@ -152,19 +154,22 @@ export async function openDeps(
       opening,
     ])
     const remote = openRemoteWhenUsed({ ...config.egress, userAgent: `media/${VERSION}`, timeouts: remoteTimeouts })
-    const probes = createSlots({ ...PROBES, waitMs: patience.slotWaitMs })
+    const probes = createSlots({ ...PROBES, waitMs: patience.slotWaitMs }, busy)
     const closing = new AbortController()
     const extractPage = await openYtdlp({ config, tools, work, log, now: base.now(), signal: closing.signal })
     const results = openResults({ db, url: database.url, channel: resultsChannel, log })
     const requests = createRequestCounts({ db, log, now: base.now })
     reportTools(tools, config, log)
     // A share for each token (contract/media.md 2.7): one whose sources crawl holds its own for as long as it may take.
-    const downloads = createSlots({
-      ...DOWNLOADS,
-      waitMs: patience.slotWaitMs,
-      perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS },
-    })
-    const uploads = createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } })
+    const downloads = createSlots(
+      {
+        ...DOWNLOADS,
+        waitMs: patience.slotWaitMs,
+        perKey: { atOnce: parallel, waiting: parallel * WAITING_DOWNLOADS },
+      },
+      busy,
+    )
+    const uploads = createSlots({ ...UPLOADS, perKey: { atOnce: parallel, waiting: 0 } }, busy)
     const slots = { upload: uploads, download: downloads, probe: probes }
     const stopObserving = config.telemetry.metrics ? observeMedia({ config, pool, queue, slots }) : () => {}
     return {

@@ -53,6 +53,12 @@ export type ErrorCode = keyof typeof errorCatalogue
 
 export const apiError = errorFactory(errorCatalogue)
 
+/** Seconds that what is under way takes. */
+const BUSY_SECONDS = 5
+
+/** The refusal of slots (common/slots.ts). */
+export const busy = (isShare: boolean) => apiError(isShare ? 'queue_full' : 'busy', { retryAfterSeconds: BUSY_SECONDS })
+
 /** The README's table: one row per code. A test compares it with the file. */
 export function errorsTable(catalogue: ErrorCatalogue): string {
   const rows = Object.entries(catalogue)

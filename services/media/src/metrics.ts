@@ -6,9 +6,9 @@ import { metrics } from '@opentelemetry/api'
 import { counter, histogram } from '@services/common/instruments'
 import { askedInTime, observeService, observeTogether } from '@services/common/observe-service'
 import type { Queue } from '@services/common/queue'
+import type { Slots } from '@services/common/slots'
 import type pg from 'pg'
 import type { Config } from './config.ts'
-import type { Slots } from './core/clips/slots.ts'
 import type { MediaInfo } from './db/media-info.ts'
 
 /** How a file came; of clips that are made again by housekeeping nobody knows any more. */

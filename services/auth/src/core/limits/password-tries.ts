@@ -2,6 +2,7 @@
 // password is looked at, right or wrong, or the delay would tell which it was. Counters: password-tries.store.ts.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/deadline'
+import { createTurns } from '@services/common/turns'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
@@ -80,7 +81,7 @@ export function createPasswordTries(
   { db, now }: { db: Kysely<DB>; now: () => Date },
   { freeMisses }: { freeMisses: number },
 ): PasswordTries {
-  const inLine = createLine(MAX_IN_LINE)
+  const line = createTurns({ mostWaiting: MAX_IN_LINE, refuse: () => mustWait(1000) })
 
   const note = async (keys: string[]) => {
     if (keys.length === 0) return
@@ -94,7 +95,7 @@ export function createPasswordTries(
     const account = { key: keys.account, free: keys.pair ? freeMisses * ACCOUNT_ALONE_FACTOR : freeMisses }
     const pair = keys.pair ? { key: keys.pair, free: freeMisses } : undefined
     const guards: Guard[] = pair ? [account, pair] : [account]
-    return inLine(keys.pair ?? keys.account, async () => {
+    return line.take(keys.pair ?? keys.account, async () => {
       const started = now()
       const { taken, before } = await takeTry(db, {
         account,
@@ -185,23 +186,5 @@ function keysOf({ identifier, address, session }: PasswordTry) {
     pair: pair && `password-pair:${pair}`,
     known: address === undefined ? undefined : `password-known:${pair}`,
     owner: address === undefined ? undefined : `message-owner:${pair}`,
-  }
-}
-
-/** Runs work one after the other per key; refuses when `max` wait already. */
-function createLine(max: number) {
-  const lines = new Map<string, { last: Promise<unknown>; length: number }>()
-  return async <Result>(key: string, work: () => Promise<Result>): Promise<Result> => {
-    const line = lines.get(key) ?? { last: Promise.resolve(), length: 0 }
-    if (line.length > max) throw mustWait(1000)
-    lines.set(key, line)
-    line.length++
-    const turn = line.last.then(work)
-    line.last = turn.catch(() => {})
-    try {
-      return await turn
-    } finally {
-      if (--line.length === 0) lines.delete(key)
-    }
   }
 }

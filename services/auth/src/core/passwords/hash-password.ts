@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
+import { createSlots } from '@services/common/slots'
 import { argon2id, type HashOptions, hash } from 'argon2'
+import { apiError } from '../../errors.ts'
 import { observeHashQueue } from '../../metrics.ts'
-import { createHashQueue } from './hash-queue.ts'
 import { isCostly, readsOnlyTheBeginning, verifyImported } from './imported-hash.ts'
 
 export interface HashingSettings {
@@ -35,15 +36,19 @@ const MAX_WAITING_PER_CORE = 80
 /** Imported hashes of a hundred megabytes or of seconds each: few may wait, and one at a time leaves the others three threads. */
 const MAX_WAITING_COSTLY = 8
 
+/** Seconds in which a full queue of hashes of 25 ms drains. */
+const RETRY_AFTER_SECONDS = 2
+const overCapacity = () => apiError('over_capacity', { retryAfterSeconds: RETRY_AFTER_SECONDS })
+
 /**
  * argon2id off the event loop (libuv's pool), behind a bounded queue, in which none waits longer than `longestWaitMs`. The
  * made-up hash is computed once, at start.
  */
-export async function createPasswords(settings: HashingSettings, longestWaitMs?: number): Promise<Passwords> {
-  const maxWaiting = availableParallelism() * MAX_WAITING_PER_CORE
-  const queue = createHashQueue({ concurrency: HASHES_AT_ONCE, maxWaiting, longestWaitMs })
-  observeHashQueue(queue.waiting)
-  const costly = createHashQueue({ concurrency: 1, maxWaiting: MAX_WAITING_COSTLY, longestWaitMs })
+export async function createPasswords(settings: HashingSettings, longestWaitMs = Infinity): Promise<Passwords> {
+  const waiting = availableParallelism() * MAX_WAITING_PER_CORE
+  const queue = createSlots({ atOnce: HASHES_AT_ONCE, waiting, waitMs: longestWaitMs }, overCapacity)
+  observeHashQueue(() => queue.taken().waiting)
+  const costly = createSlots({ atOnce: 1, waiting: MAX_WAITING_COSTLY, waitMs: longestWaitMs }, overCapacity)
   const options: HashOptions = {
     type: argon2id,
     memoryCost: settings.memoryKib,

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { createSlots } from '@services/common/slots'
 import { Type } from 'typebox'
 import { createClipWatch } from '../../core/clips/clip-watch.ts'
-import { createSlots } from '../../core/clips/slots.ts'
 import type { Deps } from '../../deps.ts'
+import { busy } from '../../errors.ts'
 import { requireToken, tokenOf } from '../../http/authenticate.ts'
 import { clientGone } from '../../http/client-gone.ts'
 import { counted, errorResponses, TOKEN_SECURITY } from '../../http/shapes.ts'
@@ -24,7 +25,7 @@ const EventStream = Type.Unsafe<Readable>({
 /** GET /media/{id}/events: for the token that added the clip, and for admins. */
 export const eventRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (app, { deps }) => {
   const watch = createClipWatch(deps)
-  const streams = createSlots(STREAMS)
+  const streams = createSlots(STREAMS, busy)
   const closing = new AbortController()
   app.addHook('preClose', async () => closing.abort())
 

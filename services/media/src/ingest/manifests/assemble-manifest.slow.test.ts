@@ -3,12 +3,13 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createSlots } from '@services/common/slots'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { clip, embeddedTools } from '../../../test/clips.ts'
 import { listFiles } from '../../../test/service.ts'
 import { type StreamSite, serveStreams } from '../../../test/streams.ts'
 import type { Config } from '../../config.ts'
-import { createSlots } from '../../core/clips/slots.ts'
+import { busy } from '../../errors.ts'
 import { openWorkDirectory } from '../../make/jobs/work-directory.ts'
 import { probe } from '../../make/probe/probe.ts'
 import { createRemote, type Remote } from '../remote/fetch-remote.ts'
@@ -32,7 +33,7 @@ beforeEach(async () => {
     remote: createRemote({ allowCidrs: ['127.0.0.1/32'] }),
     work: await openWorkDirectory(root),
     tools: embeddedTools,
-    probes: createSlots({ atOnce: 4, waiting: 10, waitMs: 600_000 }),
+    probes: createSlots({ atOnce: 4, waiting: 10, waitMs: 600_000 }, busy),
     config: { source: { maxSeconds: 30, maxBytes: 0, maxSide: 0 } } as Config,
   }
   remotes.push(deps.remote)

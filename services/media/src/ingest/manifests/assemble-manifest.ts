@@ -5,8 +5,8 @@
  * Reading it: read-manifests.ts, hls.ts, dash.ts. Its pieces: download-tracks.ts. What becomes of them: remux.ts.
  */
 import { rename, rm } from 'node:fs/promises'
+import type { Slots } from '@services/common/slots'
 import type { Config } from '../../config.ts'
-import type { Slots } from '../../core/clips/slots.ts'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import type { WorkDirectory } from '../../make/jobs/work-directory.ts'

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Slots } from '../../core/clips/slots.ts'
+import type { Slots } from '@services/common/slots'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { isDiskFull } from '../../ffmpeg/disk-full.ts'

@@ -4,9 +4,9 @@
  * How it runs: run-ytdlp.ts, ytdlp-command.ts, guard-proxy.ts. What it says: read-answer.ts, ytdlp-failure.ts.
  */
 import { rm } from 'node:fs/promises'
+import { createSlots } from '@services/common/slots'
 import type { Config } from '../../config.ts'
-import { createSlots } from '../../core/clips/slots.ts'
-import { apiError } from '../../errors.ts'
+import { apiError, busy } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import type { WorkDirectory } from '../../make/jobs/work-directory.ts'
 import { createGuard } from '../remote/ssrf-guard.ts'
@@ -24,7 +24,7 @@ export function createExtractPage(
   { config, tools, work }: { config: Pick<Config, 'source' | 'egress'>; tools: MediaTools; work: WorkDirectory },
   program: { path: string; cookies: string | undefined },
 ): ExtractPage {
-  const slots = createSlots(AT_ONCE)
+  const slots = createSlots(AT_ONCE, busy)
   const { maxSeconds } = config.source
   const guard = createGuard(config.egress)
   return (address, { key, signal, endsAt, maxBytes }) =>

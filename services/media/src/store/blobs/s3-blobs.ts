@@ -1,5 +1,6 @@
 // Blobs in a bucket. Loaded only where one is configured (deps.ts): the SDK is 30 MB that others do without.
 // The one rule: nothing waits for S3 without end, and what it does not do is StorageUnavailable, never a missing blob.
+
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -16,6 +17,8 @@ import {
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import type { Logger } from '@services/common/logger'
+import { createSlots, type Slots } from '@services/common/slots'
+import { busy } from '../../errors.ts'
 import {
   type BlobName,
   type BlobStorage,
@@ -54,7 +57,7 @@ interface Bucket {
   bucket: string
   prefix: string
   answerMs: number
-  inTurn: ReturnType<typeof createGate>
+  puts: Slots
 }
 
 interface UnfinishedUpload extends UnfinishedPut {
@@ -77,7 +80,8 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
     bucket,
     prefix,
     answerMs: patience.storageAnswerMs,
-    inTurn: createGate(PUTS_AT_ONCE),
+    // Callers are bounded themselves, and what hangs is given up.
+    puts: createSlots({ atOnce: PUTS_AT_ONCE, waiting: Infinity, waitMs: Infinity }, busy),
   }
   return {
     put: (name, path) => putBlob(s3, name, path),
@@ -108,7 +112,7 @@ async function putBlob(s3: Bucket, name: BlobName, path: string): Promise<void> 
   const [existing, { size }] = await Promise.all([statBlob(s3, name), stat(path)])
   // A file of another size under this name is damage, and is replaced.
   if (existing?.bytes === size) return
-  await s3.inTurn(() => uploadFile(s3, name, { path, size }))
+  await s3.puts.run(() => uploadFile(s3, name, { path, size }))
 }
 
 async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: string; size: number }): Promise<void> {
@@ -141,23 +145,6 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
   } finally {
     progress.end()
     file.destroy()
-  }
-}
-
-/** Who does not get in waits: callers are bounded themselves, and what hangs is given up. */
-function createGate(atOnce: number) {
-  const waiting: (() => void)[] = []
-  let free = atOnce
-  return async (work: () => Promise<void>): Promise<void> => {
-    if (free > 0) free--
-    else await new Promise<void>((enter) => waiting.push(enter))
-    try {
-      await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else free++
-    }
   }
 }
 

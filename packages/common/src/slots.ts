@@ -1,10 +1,8 @@
-import { apiError } from '../../errors.ts'
-
 /** Runs at most so many at once, in order of arrival. */
 export interface Slots {
   /**
-   * `key` is whose share the work takes. Throws busy when too many wait already or the wait was too long, queue_full when
-   * that is because of the share, and the reason of `signal` when that ends the wait.
+   * `key` names the share that the work takes. Throws the refusal when too many wait already or the wait was too long, and
+   * the reason of `signal` when that ends the wait.
    */
   run<T>(work: () => Promise<T>, whose?: { key?: string; signal?: AbortSignal }): Promise<T>
   /** Throws what `run` would throw at once, for a caller with something to do before. */
@@ -17,19 +15,19 @@ export interface SlotLimits {
   atOnce: number
   waiting: number
   waitMs: number
-  /** So that one caller cannot hold everything: its share of both. */
+  /** Share of one key in both, so that no caller holds everything. */
   perKey?: { atOnce: number; waiting: number }
 }
 
-/** What is under way takes seconds. */
-const RETRY_SECONDS = 5
+/** `isShare`: the key has used up its share, while others may still come in. */
+type Refusal = (isShare: boolean) => Error
 
 interface Waiting {
   key: string
   start: () => void
 }
 
-export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Slots {
+export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits, refuse: Refusal): Slots {
   const queue: Waiting[] = []
   const running = new Map<string, number>()
   let total = 0
@@ -38,8 +36,7 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Sl
   const isFree = (key: string) => total < atOnce && !isShareTaken(key)
   const isQueueFull = (key: string) =>
     queue.length >= waiting || queue.filter((other) => other.key === key).length >= (perKey?.waiting ?? waiting)
-  const refusal = (key: string) =>
-    apiError(perKey && isShareTaken(key) ? 'queue_full' : 'busy', { retryAfterSeconds: RETRY_SECONDS })
+  const refusal = (key: string) => refuse(perKey !== undefined && isShareTaken(key))
   const refuseWhenFull = (key: string) => {
     if (!isFree(key) && isQueueFull(key)) throw refusal(key)
   }
@@ -70,7 +67,7 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Sl
       reject(reason)
     }
     const onAbort = () => leave(signal?.reason)
-    const timer = setTimeout(() => leave(refusal(key)), waitMs)
+    const timer = waitMs < Infinity ? setTimeout(() => leave(refusal(key)), waitMs) : undefined
     signal?.addEventListener('abort', onAbort)
     queue.push(place)
     try {
@@ -95,22 +92,5 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits): Sl
     },
     refuseWhenFull,
     taken: () => ({ used: total, waiting: queue.length }),
-  }
-}
-
-/** One after another for each key: the same bytes sent twenty times at once are looked at once. */
-export function createTurns(): { take<T>(key: string, work: () => Promise<T>): Promise<T> } {
-  const last = new Map<string, Promise<unknown>>()
-  return {
-    take: async (key, work) => {
-      const before = last.get(key) ?? Promise.resolve()
-      const turn = before.then(work, work)
-      last.set(key, turn)
-      try {
-        return await turn
-      } finally {
-        if (last.get(key) === turn) last.delete(key)
-      }
-    },
   }
 }

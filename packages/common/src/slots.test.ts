@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
-import { createSlots, createTurns } from './slots.ts'
+import { createSlots, type SlotLimits } from './slots.ts'
+import { createTurns } from './turns.ts'
+
+const open = (limits: SlotLimits) => createSlots(limits, (isShare) => new Error(isShare ? 'its share is full' : 'busy'))
 
 test('so many at once, the others in order, and too many are refused', async () => {
-  const slots = createSlots({ atOnce: 2, waiting: 2, waitMs: 60_000 })
+  const slots = open({ atOnce: 2, waiting: 2, waitMs: 60_000 })
   const started: number[] = []
   const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>())
   const runs = gates.map((gate, n) =>
@@ -13,7 +16,7 @@ test('so many at once, the others in order, and too many are refused', async () 
       return n
     }),
   )
-  await expect(slots.run(async () => 5)).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: expect.any(Number) })
+  await expect(slots.run(async () => 5)).rejects.toThrow('busy')
   expect(started).toEqual([0, 1])
   gates[0]?.resolve()
   await expect(runs[0]).rejects.toThrow('its own failure')
@@ -24,7 +27,7 @@ test('so many at once, the others in order, and too many are refused', async () 
 })
 
 test('one key has its share of the slots and of the queue, and no more', async () => {
-  const slots = createSlots({ atOnce: 3, waiting: 4, waitMs: 60_000, perKey: { atOnce: 2, waiting: 1 } })
+  const slots = open({ atOnce: 3, waiting: 4, waitMs: 60_000, perKey: { atOnce: 2, waiting: 1 } })
   const started: string[] = []
   const gate = Promise.withResolvers<void>()
   const run = (name: string, key: string) =>
@@ -36,7 +39,7 @@ test('one key has its share of the slots and of the queue, and no more', async (
       { key },
     )
   const runs = [run('a1', 'a'), run('a2', 'a'), run('a3', 'a')]
-  await expect(run('a4', 'a')).rejects.toMatchObject({ code: 'queue_full', retryAfterSeconds: 5 })
+  await expect(run('a4', 'a')).rejects.toThrow('its share is full')
   expect(() => slots.refuseWhenFull('a')).toThrow()
   slots.refuseWhenFull('b')
   runs.push(run('b1', 'b'), run('b2', 'b'))
@@ -47,7 +50,7 @@ test('one key has its share of the slots and of the queue, and no more', async (
 })
 
 test('a wait ends as busy, or with whoever waited; neither takes a slot', async () => {
-  const slots = createSlots({ atOnce: 1, waiting: 2, waitMs: 20 })
+  const slots = open({ atOnce: 1, waiting: 2, waitMs: 20 })
   const gate = Promise.withResolvers<void>()
   const first = slots.run(() => gate.promise)
   const leaving = new AbortController()
@@ -55,10 +58,20 @@ test('a wait ends as busy, or with whoever waited; neither takes a slot', async 
   leaving.abort(new Error('gone'))
   await expect(left).rejects.toThrow('gone')
   await expect(slots.run(async () => 'never', { signal: leaving.signal })).rejects.toThrow('gone')
-  await expect(slots.run(async () => 'never')).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: 5 })
+  await expect(slots.run(async () => 'never')).rejects.toThrow('busy')
   gate.resolve()
   await first
   expect(await slots.run(async () => 'at once')).toBe('at once')
+})
+
+test('a wait without a limit ends with its turn alone', async () => {
+  const slots = open({ atOnce: 1, waiting: Infinity, waitMs: Infinity })
+  const gate = Promise.withResolvers<void>()
+  const runs = [slots.run(() => gate.promise), slots.run(async () => {})]
+  expect(slots.taken()).toEqual({ used: 1, waiting: 1 })
+  gate.resolve()
+  await Promise.all(runs)
+  expect(slots.taken()).toEqual({ used: 0, waiting: 0 })
 })
 
 test('work of one key waits for its turn, also after a failure; other keys do not', async () => {
@@ -76,4 +89,14 @@ test('work of one key waits for its turn, also after a failure; other keys do no
   await expect(first).rejects.toThrow('failed')
   await second
   expect(log).toEqual(['b', 'a1', 'a2'])
+})
+
+test('a line that is too long refuses the next one, and takes it once it is shorter', async () => {
+  const turns = createTurns({ mostWaiting: 1, refuse: () => new Error('too long') })
+  const gate = Promise.withResolvers<void>()
+  const runs = [turns.take('a', () => gate.promise), turns.take('a', async () => {})]
+  await expect(turns.take('a', async () => {})).rejects.toThrow('too long')
+  gate.resolve()
+  await Promise.all(runs)
+  expect(await turns.take('a', async () => 'taken')).toBe('taken')
 })
