@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { environmentOf, readCompose } from './docker/compose-file.ts'
+import { environmentOf, readCompose } from './compose-file.ts'
 
 const run = promisify(execFile)
 const repository = resolve(import.meta.dirname, '..')

@@ -1,5 +1,4 @@
-// Reads a Dockerfile as far as ours go, so that what is checked is the file. What it does not know it refuses.
-import { parseArgs } from 'node:util'
+// Reads a Dockerfile for dockerfiles.test.ts, as far as ours go, and refuses the rest.
 
 export interface Instruction {
   keyword: string
@@ -86,16 +85,4 @@ export function pairsOf(text: string): [name: string, value: string | undefined]
     name,
     value?.replace(/^"(.*)"$/, '$1'),
   ])
-}
-
-/** `$NAME` and `${NAME}`; one that is not set is empty, as for a builder. */
-export const expand = (text: string, variables: Record<string, string>): string =>
-  text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (_all, braced, bare) => variables[braced ?? bare] ?? '')
-
-/** The operands of `check`: names of services, all when there are none. */
-export function chosen(args: string[], all: string[]): string[] {
-  const { positionals } = parseArgs({ args, allowPositionals: true })
-  const unknown = positionals.find((name) => !all.includes(name))
-  if (unknown) throw new Error(`there is no ${unknown}: ${all.join(', ')}`)
-  return positionals.length > 0 ? positionals : all
 }

@@ -25,7 +25,7 @@ export interface ComposeFile {
 
 /** With anchors and `<<` as Compose reads them. */
 export const readCompose = (): ComposeFile =>
-  parse(readFileSync(new URL('../compose.yaml', import.meta.url), 'utf8'), { merge: true })
+  parse(readFileSync(new URL('./compose.yaml', import.meta.url), 'utf8'), { merge: true })
 
 /** What Compose gives a service, as texts. */
 export const environmentOf = ({ environment = {} }: ComposeService): Record<string, string> =>
