@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { createSlots, type SlotLimits } from './slots.ts'
-import { createTurns } from './turns.ts'
 
 const open = (limits: SlotLimits) => createSlots(limits, (isShare) => new Error(isShare ? 'its share is full' : 'busy'))
 
@@ -72,31 +71,4 @@ test('a wait without a limit ends with its turn alone', async () => {
   gate.resolve()
   await Promise.all(runs)
   expect(slots.taken()).toEqual({ used: 0, waiting: 0 })
-})
-
-test('work of one key waits for its turn, also after a failure; other keys do not', async () => {
-  const turns = createTurns()
-  const log: string[] = []
-  const gate = Promise.withResolvers<void>()
-  const first = turns.take('a', async () => {
-    await gate.promise
-    log.push('a1')
-    throw new Error('failed')
-  })
-  const second = turns.take('a', async () => log.push('a2'))
-  await turns.take('b', async () => log.push('b'))
-  gate.resolve()
-  await expect(first).rejects.toThrow('failed')
-  await second
-  expect(log).toEqual(['b', 'a1', 'a2'])
-})
-
-test('a line that is too long refuses the next one, and takes it once it is shorter', async () => {
-  const turns = createTurns({ mostWaiting: 1, refuse: () => new Error('too long') })
-  const gate = Promise.withResolvers<void>()
-  const runs = [turns.take('a', () => gate.promise), turns.take('a', async () => {})]
-  await expect(turns.take('a', async () => {})).rejects.toThrow('too long')
-  gate.resolve()
-  await Promise.all(runs)
-  expect(await turns.take('a', async () => 'taken')).toBe('taken')
 })

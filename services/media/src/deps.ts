@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, tablePrefix, waitForDatabase } from '@services/common/database'
+import { createKeyedMutex, type KeyedMutex } from '@services/common/keyed-mutex'
 import type { Logger } from '@services/common/logger'
 import { type MigrateOptions, migrate, onMigrationConnection } from '@services/common/migrate'
 import { openQueue, type Queue } from '@services/common/queue'
 import { inOrder } from '@services/common/shutdown'
 import { createSlots, type Slots } from '@services/common/slots'
-import { createTurns, type Turns } from '@services/common/turns'
 import type { Kysely } from 'kysely'
 import type pg from 'pg'
 import type { Config } from './config.ts'
@@ -59,7 +59,7 @@ export interface Deps {
   probes: Slots
   downloads: Slots
   uploads: Slots
-  turns: Turns
+  mutex: KeyedMutex
   atWork: AtWork
   receivers: Receivers
   now: () => Date
@@ -195,7 +195,7 @@ export async function openDeps(
       probes,
       downloads,
       uploads,
-      turns: createTurns(),
+      mutex: createKeyedMutex(),
       atWork: createAtWork(),
       receivers: createReceivers(),
       ...base,

@@ -69,7 +69,7 @@ test('an import whose client goes away between its last byte and its acceptance 
   const sha256 = createHash('sha256').update(await readFile(await clip('plain.gif')))
   // Whoever has the same bytes is looked at first.
   const { promise: isOver, resolve: goOn } = Promise.withResolvers<void>()
-  const other = deps.turns.take(sha256.digest('hex'), () => isOver)
+  const other = deps.mutex.run(sha256.digest('hex'), () => isOver)
   const connected = once(app.server, 'connection')
   const servedBefore = served
   const body = JSON.stringify({ source: `${site}/clip.gif` })

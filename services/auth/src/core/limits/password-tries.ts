@@ -2,7 +2,7 @@
 // password is looked at, right or wrong, or the delay would tell which it was. Counters: password-tries.store.ts.
 import { createHash } from 'node:crypto'
 import { regardlessOfDeadline } from '@services/common/deadline'
-import { createTurns } from '@services/common/turns'
+import { createKeyedMutex } from '@services/common/keyed-mutex'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
@@ -81,7 +81,7 @@ export function createPasswordTries(
   { db, now }: { db: Kysely<DB>; now: () => Date },
   { freeMisses }: { freeMisses: number },
 ): PasswordTries {
-  const line = createTurns({ mostWaiting: MAX_IN_LINE, refuse: () => mustWait(1000) })
+  const oneAtATime = createKeyedMutex({ mostWaiting: MAX_IN_LINE, refuse: () => mustWait(1000) })
 
   const note = async (keys: string[]) => {
     if (keys.length === 0) return
@@ -95,7 +95,7 @@ export function createPasswordTries(
     const account = { key: keys.account, free: keys.pair ? freeMisses * ACCOUNT_ALONE_FACTOR : freeMisses }
     const pair = keys.pair ? { key: keys.pair, free: freeMisses } : undefined
     const guards: Guard[] = pair ? [account, pair] : [account]
-    return line.take(keys.pair ?? keys.account, async () => {
+    return oneAtATime.run(keys.pair ?? keys.account, async () => {
       const started = now()
       const { taken, before } = await takeTry(db, {
         account,

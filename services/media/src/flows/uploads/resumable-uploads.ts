@@ -67,7 +67,7 @@ export async function finishUpload(
   id: string,
   fieldsOf: (metadata: string) => Promise<ClipFields>,
 ): Promise<Clip> {
-  return deps.turns.take(`upload ${id}`, async () => {
+  return deps.mutex.run(`upload ${id}`, async () => {
     const upload = await findUpload(deps.db, id)
     if (!upload) throw apiError('not_found')
     if (upload.clipId !== null) return findFinished(deps, upload.clipId)

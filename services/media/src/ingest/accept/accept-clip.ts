@@ -58,7 +58,7 @@ export type AcceptedClip = Clip & { deleteToken?: string }
 
 /** The accepted clip, `processing` or, for bytes that were here before, perhaps `ready`. The file stays the caller's. */
 export async function acceptClip(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
-  return deps.turns.take(input.file.sha256, () => acceptInTurn(deps, input))
+  return deps.mutex.run(input.file.sha256, () => acceptInTurn(deps, input))
 }
 
 /** A clip of many seconds is nothing to come back for at once. */

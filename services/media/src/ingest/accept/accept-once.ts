@@ -24,7 +24,7 @@ export async function acceptOnce(
   clientGone: AbortSignal,
 ): Promise<{ clip: AcceptedClip; isReplay: boolean }> {
   if (!keyed) return { clip: await accept(), isReplay: false }
-  return deps.turns.take(`${keyed.route} ${keyed.tokenId} ${keyed.key}`, async () => {
+  return deps.mutex.run(`${keyed.route} ${keyed.tokenId} ${keyed.key}`, async () => {
     const known = await recall(deps, keyed)
     if (known) return { clip: known, isReplay: true }
     try {

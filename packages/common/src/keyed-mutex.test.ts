@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { createKeyedMutex } from './keyed-mutex.ts'
+
+test('work of one key runs one at a time, also after a failure; other keys do not wait', async () => {
+  const mutex = createKeyedMutex()
+  const log: string[] = []
+  const gate = Promise.withResolvers<void>()
+  const first = mutex.run('a', async () => {
+    await gate.promise
+    log.push('a1')
+    throw new Error('failed')
+  })
+  const second = mutex.run('a', async () => log.push('a2'))
+  await mutex.run('b', async () => log.push('b'))
+  gate.resolve()
+  await expect(first).rejects.toThrow('failed')
+  await second
+  expect(log).toEqual(['b', 'a1', 'a2'])
+})
+
+test('a full queue of one key refuses work until it is shorter', async () => {
+  const mutex = createKeyedMutex({ mostWaiting: 1, refuse: () => new Error('too long') })
+  const gate = Promise.withResolvers<void>()
+  const runs = [mutex.run('a', () => gate.promise), mutex.run('a', async () => {})]
+  await expect(mutex.run('a', async () => {})).rejects.toThrow('too long')
+  gate.resolve()
+  await Promise.all(runs)
+  expect(await mutex.run('a', async () => 'taken')).toBe('taken')
+})
