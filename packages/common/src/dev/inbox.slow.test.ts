@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Browser, launchBrowser } from '../testing/browser.ts'
+import { type Browser, launchBrowser, type Page } from '../testing/browser.ts'
 import { createMessages } from './inbox/inbox-messages.ts'
 import { createInboxWeb } from './inbox/inbox-web.ts'
 
@@ -30,6 +30,18 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await web?.close()
   })
 
+  test.each([
+    ['a mail without dark styles stays a white sheet', 1, 'dark', { border: 'dark', mail: 'white' }],
+    ['a mail with dark styles is dark', 2, 'dark', { border: 'dark', mail: 'dark' }],
+    ['a mail with dark styles is white', 2, 'light', { border: 'light', mail: 'white' }],
+  ] as const)('%s (message %i) in an inbox that is %s', async (_, id, colorScheme, expected) => {
+    const context = await browser.newContext({ colorScheme })
+    const page = await context.newPage()
+    await page.goto(`${url}/messages/${id}?view=html`)
+    await expect.poll(() => lookOfFrame(page)).toEqual(expected)
+    await context.close()
+  })
+
   test('times are those of the reader, with UTC as their title', async () => {
     const page = await browser.newPage({ timezoneId: 'Asia/Kathmandu', locale: 'en-GB' })
     await page.goto(`${url}/messages/1`)
@@ -42,3 +54,20 @@ describe('in a browser', { tags: 'chromium' }, () => {
     await page.close()
   })
 })
+
+/** Whether the border around the mail and the middle of the mail are white, light or dark, by the pixels of a screenshot. */
+async function lookOfFrame(page: Page): Promise<unknown> {
+  const shot = (await page.locator('iframe').screenshot()).toString('base64')
+  return page.evaluate(`(async () => {
+    const image = new Image()
+    image.src = 'data:image/png;base64,${shot}'
+    await image.decode()
+    const context = new OffscreenCanvas(image.width, image.height).getContext('2d')
+    context.drawImage(image, 0, 0)
+    const lookAt = (x) => {
+      const [red] = context.getImageData(x, image.height / 2, 1, 1).data
+      return red === 255 ? 'white' : red > 127 ? 'light' : 'dark'
+    }
+    return { border: lookAt(0), mail: lookAt(image.width / 2) }
+  })()`)
+}
