@@ -19,6 +19,7 @@ import {
   startWorkerProcess,
 } from './service-process.ts'
 import { openUpload } from './slow-upload.ts'
+import { startFlags } from './start-flags.ts'
 
 const run = promisify(execFile)
 
@@ -197,6 +198,27 @@ test('a disk that refuses to be written is 503 with Retry-After, for uploads and
   expect(await api.countRows()).toEqual({ clips: 0, sources: 0 })
 })
 
+test.each(['MEDIA_FFMPEG_PATH', 'MEDIA_FFPROBE_PATH', 'MEDIA_YTDLP_PATH'])(
+  'a start whose %s is missing or cannot be executed names the variable and exits with 78',
+  async (variable) => {
+    const { environment } = await startApi()
+    const [missing, interpreter, locked] = ['missing', 'interpreter', `${variable}-locked`].map((name) =>
+      join(directory, name),
+    ) as [string, string, string]
+    // The service makes a file of its own executable: EACCES remains because of the interpreter.
+    await writeFile(interpreter, '', { mode: 0o644 })
+    await writeFile(locked, `#!${interpreter}\n`, { mode: 0o644 })
+    for (const [path, problem] of [
+      [missing, ''],
+      [locked, 'EACCES'],
+    ] as const) {
+      const { code, output } = await runStart({ ...environment, [variable]: path })
+      expect(output).toMatch(new RegExp(`${variable}: .*${path}.*${problem}`))
+      expect(code).toBe(78)
+    }
+  },
+)
+
 /** Two pixels. */
 const GIF = 'R0lGODlhAgABAIAAAP///wAAACH5BAAKAAAALAAAAAACAAEAAAICDAoAOw=='
 
@@ -204,4 +226,14 @@ const GIF = 'R0lGODlhAgABAIAAAP///wAAACH5BAAKAAAALAAAAAACAAEAAAICDAoAOw=='
 async function hasProcess(name: string, directory: string): Promise<boolean> {
   const { stdout } = await run('sh', ['-c', `for p in $(pgrep -x ${name}); do readlink /proc/$p/cwd; done; true`])
   return stdout.includes(directory)
+}
+
+/** `serve` in a process of its own that does not get to listen: its exit code and all that it wrote. */
+async function runStart(settings: Record<string, string>): Promise<{ code: number; output: string }> {
+  const options = { cwd: join(import.meta.dirname, '..'), env: { ...process.env, ...settings, MEDIA_PORT: '0' } }
+  const started = run(process.execPath, [...startFlags, 'src/main.ts'], options)
+  return started.then(
+    ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
+    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, output: stdout + stderr }),
+  )
 }
