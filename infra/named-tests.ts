@@ -12,7 +12,9 @@ export interface NamedTests {
 /** The files that a text names, with the titles after each of them. */
 export function namedTests(text: string): NamedTests[] {
   const named: NamedTests[] = []
-  for (const [, path, title] of text.matchAll(/`([\w./-]+\.test\.ts|[\w/-]+-tests\.ts)`|"([^"]+)"/g)) {
+  for (const [, path, title] of text
+    .replaceAll(/\s+/g, ' ')
+    .matchAll(/`([\w./-]+\.test\.ts|[\w/-]+-tests\.ts)`|"([^"]+)"/g)) {
     if (path) named.push({ path, titles: [] })
     else if (title) named.at(-1)?.titles.push(title)
   }

@@ -4,54 +4,48 @@ import { expect, test } from 'vitest'
 import { missingTests, namedTests } from './named-tests.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const lines = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8').split('\n')
+const read = (name: string) => readFileSync(join(ROOT, 'docs/security', name), 'utf8')
 
-/** A row of a table under the heading `section`. */
-interface Row {
+/** One threat or requirement, its lines joined, under the last `## ` heading before it. */
+interface Entry {
   section: string
-  cells: string[]
+  title: string
+  text: string
 }
 
-const rows = readRows()
-const isAsvs = ({ section }: Row) => section.startsWith('OWASP ASVS')
-const threats = rows.filter((row) => !isAsvs(row))
+/** Threats stand under headings without entries of their own below them. */
+const threats = entriesOf(read('threats.md'), /^#{3,4} (.*)$/).filter(({ text }) => text !== '')
+const requirements = entriesOf(read('asvs.md'), /^- \*\*(\d[^*]*)\*\*/)
 
-/** Files that a row names, with the titles after each of them. */
-const proofsOf = ({ cells, section }: Row) =>
-  cells.flatMap(namedTests).map(({ path, titles }) => ({ path: pathIn(section, path), titles }))
+/** Files that an entry names, with the titles after each of them. */
+const proofsOf = ({ section, text }: Entry) =>
+  namedTests(text).map(({ path, titles }) => ({ path: pathIn(section, path), titles }))
 
-test('every threat names a test, and what stops it', () => {
+test('every threat says what stops it, and names a test', () => {
   expect(threats.length).toBeGreaterThan(80)
-  for (const row of threats) {
-    expect(row.cells[1]).not.toBe('')
+  for (const threat of threats) {
+    expect(threat.text, threat.title).toMatch(/^[^-]/)
     expect(
-      proofsOf(row).flatMap(({ titles }) => titles),
-      row.cells[0],
+      proofsOf(threat).flatMap(({ titles }) => titles),
+      threat.title,
     ).not.toEqual([])
   }
 })
 
 test('every requirement says whether it is met, and how', () => {
-  const requirements = rows.filter(isAsvs)
   expect(requirements.length).toBeGreaterThan(80)
-  for (const { cells } of requirements) {
-    expect(cells).toEqual([
-      expect.stringMatching(/^\d/),
-      expect.stringMatching(/^(met|partly|not met|not met by default|n\/a)$/),
-      expect.stringMatching(/./),
-    ])
+  for (const { text } of requirements) {
+    expect(text).toMatch(/^- \*\*\d[^*]*\*\* .*: \*\*(met|partly|not met|not met by default|n\/a)\*\*\. \S/)
   }
 })
 
-test('every test that SECURITY.md names is there, in the file it names', () => {
-  expect(rows.flatMap(proofsOf).flatMap(missingTests)).toEqual([])
+test('every test that the pages of security name is there, in the file they name', () => {
+  expect([...threats, ...requirements].flatMap(proofsOf).flatMap(missingTests)).toEqual([])
 })
 
-test('every other file that SECURITY.md names is there', () => {
-  const named = lines.flatMap((line) =>
-    [...line.matchAll(/`((?:\.github|services|packages|infra|docs|bench)\/[\w./-]+)`/g)].map(
-      ([, path]) => path as string,
-    ),
+test('every other file that the pages of security name is there', () => {
+  const named = [...`${read('threats.md')}${read('asvs.md')}${read('known-gaps.md')}`.matchAll(FILE)].map(
+    ([, path = '']) => path,
   )
   expect(named.length).toBeGreaterThan(0)
   expect(
@@ -59,14 +53,23 @@ test('every other file that SECURITY.md names is there', () => {
   ).toEqual([])
 })
 
-/** Without the rows that only begin a table or a group of it. */
-function readRows(): Row[] {
+const FILE = /`((?:\.github|services|packages|infra|docs|bench)\/[\w./-]+)`/g
+
+/** Each entry begins with a line like `begins` and ends before the next one or a heading. */
+function entriesOf(page: string, begins: RegExp): Entry[] {
   let section = ''
-  return lines.flatMap((line) => {
+  let open: Entry | undefined
+  const found: Entry[] = []
+  for (const line of page.split('\n')) {
     section = /^## (.*)$/.exec(line)?.[1] ?? section
-    const [, row] = /^\| (?!---|Threat \||Requirements \||\*\*)(.*) \|$/.exec(line) ?? []
-    return row === undefined ? [] : [{ section, cells: row.split(' | ') }]
-  })
+    const title = begins.exec(line)?.[1]
+    if (title !== undefined) {
+      open = { section, title, text: '' }
+      found.push(open)
+    } else if (line.startsWith('#')) open = undefined
+    if (open && !line.startsWith('#')) open.text = `${open.text} ${line.trim()}`.trim()
+  }
+  return found
 }
 
 /** In the section of a service a path is below its folder, or else below the repository. */
