@@ -4,11 +4,17 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { blocksOf, GUIDES, isToBeRun, readGuide } from './testing/guide.ts'
 
-const guides = readdirSync(GUIDES).filter((name) => name.endsWith('.md') && name !== 'README.md')
+/** Pages beside the guides: the index itself, and pages without commands. */
+const OTHER_PAGES = ['README.md', 'design.md', 'style.md']
+const guides = readdirSync(GUIDES).filter((name) => name.endsWith('.md') && !OTHER_PAGES.includes(name))
+const pages = [
+  ...['design.md', 'style.md'],
+  ...['contract', 'explanation', 'reference', 'security', 'specification'].flatMap(pagesBelow),
+]
 
-test('the index names every guide', () => {
+test('the index names every guide and every page', () => {
   const index = readGuide('README.md')
-  expect(guides.filter((name) => !index.includes(`(${name})`))).toEqual([])
+  expect([...guides, ...pages].filter((name) => !index.includes(`(${name})`))).toEqual([])
 })
 
 test.each(guides)('what %s tells to type is run by a test of its own, which leaves nothing out', (name) => {
@@ -17,17 +23,26 @@ test.each(guides)('what %s tells to type is run by a test of its own, which leav
   if (blocks.length > 0) expect(readGuide(tests.slice(GUIDES.length))).toContain('expect(guide.untaken()).toEqual([])')
 })
 
-test.each([...guides, 'README.md', '../README.md'])('links of %s lead somewhere', (name) => {
-  const markdown = readGuide(name).replaceAll(/```[\s\S]*?```/g, '')
-  const targets = [...markdown.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string)
-  const broken = targets.filter((target) => !/^https?:/.test(target) && !leadsSomewhere(name, target))
-  expect(broken).toEqual([])
-})
+test.each([...guides, ...pages, 'README.md', '../README.md', '../CONTRIBUTING.md', '../SECURITY.md'])(
+  'links of %s lead somewhere',
+  (name) => {
+    const markdown = readGuide(name).replaceAll(/```[\s\S]*?```/g, '')
+    const targets = [...markdown.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string)
+    const broken = targets.filter((target) => !/^https?:/.test(target) && !leadsSomewhere(name, target))
+    expect(broken).toEqual([])
+  },
+)
 
 test('pictures are small enough to be read over a slow line', async () => {
   const folder = join(GUIDES, 'screenshots')
   for (const name of readdirSync(folder)) expect((await stat(join(folder, name))).size).toBeLessThan(200_000)
 })
+
+function pagesBelow(folder: string): string[] {
+  if (!existsSync(join(GUIDES, folder))) return []
+  const names = readdirSync(join(GUIDES, folder), { recursive: true, encoding: 'utf8' })
+  return names.filter((name) => name.endsWith('.md')).map((name) => join(folder, name))
+}
 
 function leadsSomewhere(from: string, target: string): boolean {
   const [path = '', anchor] = target.split('#')

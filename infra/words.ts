@@ -141,10 +141,21 @@ function paragraphsOf(source: string): Text[] {
 
 if (import.meta.main) {
   const root = resolve(import.meta.dirname, '..')
-  const paths = execFileSync('git', ['ls-files', '--', ...(process.argv.length > 2 ? process.argv.slice(2) : ['.'])], {
-    cwd: root,
-    encoding: 'utf8',
-  })
+  const paths = execFileSync(
+    'git',
+    [
+      'ls-files',
+      '--cached',
+      '--others',
+      '--exclude-standard',
+      '--',
+      ...(process.argv.length > 2 ? process.argv.slice(2) : ['.']),
+    ],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  )
   const files = paths.split('\n').filter((path) => /\.(ts|md)$/.test(path) && !/^infra\/words/.test(path))
   const broken = files.flatMap((path) => brokenRules(path, readFileSync(resolve(root, path), 'utf8')))
   for (const each of broken) process.stdout.write(`${each}\n`)

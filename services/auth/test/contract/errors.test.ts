@@ -68,7 +68,7 @@ test.for<[string, string, Who, object | undefined, number, string]>([
   expect(newer.headers['x-supabase-api-version']).toBe('2024-01-01')
 })
 
-// contract/auth-external.md 4; libraries of other languages show these texts, and applications match them.
+// contract/auth-external.md 7.7; libraries of other languages show these texts, and applications match them.
 test('texts that clients compare are the ones they know', async ({ service }) => {
   const user = await service.signedIn()
   const of = async (answer: Promise<{ body: { msg: string } }>) => (await answer).body.msg
