@@ -1,6 +1,6 @@
 import { prepared } from '@services/common/prepared'
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { Aal, AmrEntry, DB, Metadata } from '../../db/tables.ts'
+import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { SessionLimits } from './session-limits.ts'
 
@@ -47,65 +47,35 @@ type OpenedSession = Omit<NewSession, 'amr'> & {
   entryAddress: string
 }
 
-const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
-  const { verifiedHash } = session
-  return db
-    .with('signed_in', (qb) =>
-      qb
-        .updateTable('users')
-        .set({ last_sign_in_at: session.now, updated_at: session.now })
-        .where('id', '=', session.userId)
-        .where('deleted_at', 'is', null)
-        .where(
-          sql<boolean>`(${verifiedHash}::text is null or ${sql.ref('users.password_hash')} = ${verifiedHash}::text)`,
-        )
-        .returning('id'),
+const openSession = prepared(
+  (_: Kysely<DB>, session: OpenedSession) => sql<{ id: string }>`
+    with signed_in as (
+      update ${sql.table('users')} set last_sign_in_at = ${session.now}, updated_at = ${session.now}
+      where id = ${session.userId} and deleted_at is null
+        and (${session.verifiedHash}::text is null or password_hash = ${session.verifiedHash}::text)
+      returning id
+    ), audited as (
+      insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)
+      select ${session.entryId}::uuid, ${session.payload}::jsonb, ${session.now}::timestamptz, ${session.entryAddress}
+      from signed_in where ${session.entryId}::uuid is not null
     )
-    .with('audited', (qb) =>
-      qb
-        .insertInto('audit_log_entries')
-        .columns(['id', 'payload', 'created_at', 'ip_address'])
-        .expression((eb) =>
-          eb
-            .selectFrom('signed_in')
-            .select([
-              sql<string>`${session.entryId}::uuid`.as('id'),
-              sql<Metadata>`${session.payload}::jsonb`.as('payload'),
-              sql<Date>`${session.now}::timestamptz`.as('created_at'),
-              sql<string>`${session.entryAddress}::text`.as('ip_address'),
-            ])
-            .where(sql<boolean>`${session.entryId}::uuid is not null`),
-        ),
-    )
-    .insertInto('sessions')
-    .columns(['id', 'user_id', 'amr', 'refreshed_at', 'user_agent', 'ip', 'identity_id', 'created_at'])
-    .expression((eb) =>
-      eb
-        .selectFrom('signed_in')
-        .select([
-          sql<string>`${session.id}::uuid`.as('id'),
-          'signed_in.id as user_id',
-          sql<AmrEntry[]>`${session.amr}::jsonb`.as('amr'),
-          sql<Date>`${session.now}::timestamptz`.as('refreshed_at'),
-          sql<string | null>`${session.userAgent}::text`.as('user_agent'),
-          sql<string | null>`${session.ip}::inet`.as('ip'),
-          sql<string | null>`${session.identityId}::uuid`.as('identity_id'),
-          sql<Date>`${session.now}::timestamptz`.as('created_at'),
-        ]),
-    )
-    .returning('sessions.id')
-})
+    insert into ${sql.table('sessions')} (id, user_id, amr, refreshed_at, user_agent, ip, identity_id, created_at)
+    select ${session.id}::uuid, signed_in.id, ${session.amr}::jsonb, ${session.now}::timestamptz,
+      ${session.userAgent}, ${session.ip}::inet, ${session.identityId}::uuid, ${session.now}::timestamptz
+    from signed_in
+    returning id`,
+)
 
 /**
- * Whether a newer sign-in of its user replaced the session in `sessions`, where only the newest counts. Asked and not stored:
- * of sign-ins at once none sees the others, and all of them agree on the order. Between two of one moment ids decide. Left
- * out of the statement where all count: planning it cost GET /user a third of its rate.
+ * Reports whether a newer sign-in replaced the session, where only the newest is valid. Computed and not stored: concurrent sign-ins
+ * do not see each other, but all agree on the order. Ids break ties. Left out where every session is valid: planning it cost
+ * GET /user a third of its rate.
  */
-export const isReplaced = (singlePerUser: boolean) =>
+export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
   singlePerUser
     ? sql<boolean>`exists (
-        select from ${sql.table('sessions')} newer where newer.user_id = ${sql.ref('sessions.user_id')}
-          and (newer.created_at, newer.id) > (${sql.ref('sessions.created_at')}, ${sql.ref('sessions.id')}))`
+        select from ${sql.table('sessions')} newer where newer.user_id = ${sql.ref(`${session}.user_id`)}
+          and (newer.created_at, newer.id) > (${sql.ref(`${session}.created_at`)}, ${sql.ref(`${session}.id`)}))`
     : sql<boolean>`false`
 
 /** For telling a caller why the rotation refused. */
