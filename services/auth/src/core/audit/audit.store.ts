@@ -6,17 +6,15 @@ import type { DB, Metadata } from '../../db/tables.ts'
 export interface AuditEntry {
   id: string
   payload: Metadata
-  ipAddress?: string
+  ipAddress: string
   now: Date
 }
 
-export function insertAuditEntry(db: Kysely<DB>, entry: AuditEntry) {
-  return db.insertInto('audit_log_entries').values({
-    id: entry.id,
-    payload: jsonb(entry.payload),
-    ip_address: entry.ipAddress ?? '',
-    created_at: entry.now,
-  })
+export async function insertAuditEntry(db: Kysely<DB>, { id, payload, ipAddress, now }: AuditEntry): Promise<void> {
+  await db
+    .insertInto('audit_log_entries')
+    .values({ id, payload: jsonb(payload), ip_address: ipAddress, created_at: now })
+    .execute()
 }
 
 export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
@@ -93,20 +91,11 @@ async function countedPage(
   { limit, offset }: PageOfEntries,
   maxCounted: number,
 ): Promise<{ ids: string[]; total: number }> {
-  const { ids, total } = await db
-    .with(
-      (cte) => cte('counted').materialized(),
-      () => newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted),
-    )
-    .with('page', (qb) =>
-      qb.selectFrom('counted').select('id').orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset),
-    )
-    .selectNoFrom((eb) => [
-      eb.selectFrom('counted').select(eb.fn.countAll<number>().as('total')).as('total'),
-      sql<string[]>`array(select id from page)`.as('ids'),
-    ])
-    .executeTakeFirstOrThrow()
-  return { ids, total: total ?? 0 }
+  const { rows } = await sql<{ ids: string[]; total: number }>`
+    with counted as materialized (${newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted)})
+    select (select count(*) from counted) as total,
+      array(select id from counted order by created_at desc, id limit ${limit} offset ${offset}) as ids`.execute(db)
+  return rows[0] ?? { ids: [], total: 0 }
 }
 
 const readEntries = (db: Kysely<DB>, ids: string[]) =>

@@ -3,7 +3,6 @@ import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
-import { originOf } from './origin.ts'
 
 /** What is recorded, by log type (contract/auth-core.md 14). */
 const LOG_TYPES = {
@@ -60,7 +59,7 @@ export interface AuditEvent {
 export type AuditLog = Pick<Logger, 'info'>
 
 /** The entry's payload: who did what, in the reference's words. */
-function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: string | null = null): Metadata {
+function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: string | null | undefined): Metadata {
   const name = actor.user_metadata.full_name
   const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
   return {
@@ -74,6 +73,20 @@ function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: 
     ...(about || traits ? { traits: { ...about, ...traits } } : {}),
   }
 }
+
+/** Client of a request: its address, as limits and session lists have it, and its user agent. */
+export interface Origin {
+  ip: string | null
+  userAgent: string | null
+}
+
+const origins = new WeakMap<object, () => Origin>()
+
+/** Ties a request's logger to its origin, so that audit entries get it with the logger; read only where something is audited. */
+export const noteOrigin = (log: object, readOrigin: () => Origin): void => void origins.set(log, readOrigin)
+
+/** Origin of the request that this logger belongs to; undefined for commands and workers. */
+export const originOf = (log: object): Origin | undefined => origins.get(log)?.()
 
 export interface AuditDeps {
   now: () => Date
@@ -99,14 +112,13 @@ export function pendingAudit(deps: AuditDeps, log: AuditLog, event: AuditEvent):
 
 function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
   if (!deps.config.auditInDatabase) return null
-  const origin = originOf(log)
-  const payload = auditPayload(event, origin?.userAgent)
-  return { id: deps.newRowId(), payload, ipAddress: origin?.ip ?? '', now: deps.now() }
+  const { ip, userAgent } = originOf(log) ?? {}
+  return { id: deps.newRowId(), payload: auditPayload(event, userAgent), ipAddress: ip ?? '', now: deps.now() }
 }
 
 /** Stores the event's entry in the caller's transaction, and logs it once that is committed. */
 export async function audit(deps: AuditDeps, db: Kysely<DB>, log: AuditLog, event: AuditEvent): Promise<void> {
   const entry = auditEntry(deps, log, event)
-  if (entry) await insertAuditEntry(db, entry).execute()
+  if (entry) await insertAuditEntry(db, entry)
   await afterCommit(db, () => logAudit(log, event))
 }

@@ -14,7 +14,6 @@ import type { LiveCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
-import { isSecondFactorDemanded } from './demanded-factor.ts'
 
 interface FreshnessDeps {
   config: Pick<Config, 'passwords'>
@@ -45,6 +44,15 @@ export interface Freshness {
  * enough that a session taken from a device or a log is usually older.
  */
 const RECENT_MS = 15 * 60_000
+
+/** Whether AUTH_MFA_REQUIRED_FOR makes the user have a second factor. Anonymous users cannot have one. */
+function isSecondFactorDemanded(
+  { mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>,
+  { role, is_anonymous: isAnonymous }: Pick<User, 'role' | 'is_anonymous'>,
+): boolean {
+  if (isAnonymous || mfa.requiredFor === 'nobody') return false
+  return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(role)
+}
 
 /** Throws insufficient_aal for a session without the second factor that its user has, or is made to have by a switch. */
 export function requireSecondFactor(

@@ -18,8 +18,8 @@ import type { LinkMailDeps, MailContext } from '../verification-messages/link-ma
 import { type BudgetDeps, withMessagesCounted } from '../verification-messages/message-budget.ts'
 import { withinGaps } from '../verification-messages/send-gap.ts'
 import { type ExternalSignIn, type ExternalSignInDeps, type ExternalUser, unverifiedEmail } from './external-account.ts'
-import { lockExternalAccount } from './external-user.store.ts'
 import { findOrCreateExternalUser } from './external-user.ts'
+import { lockExternalAccount } from './identities.store.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 
 type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }

@@ -1,6 +1,6 @@
 // Whose account it is that somebody showed at a provider. The one rule: an account here is given to somebody because the
 // provider has verified an address, never because it was told one (contract/auth-external.md 2.5). A known account goes on in
-// sign-in-again.ts, an unknown one joins a user here or becomes a new one (create-external-user.ts).
+// sign-in-again.ts, an unknown one joins a user here or becomes a new one.
 import type { Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
@@ -10,14 +10,14 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
 import { notify } from '../outbox/notify.ts'
 import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
+import { blankUser } from '../users/blank-user.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { displace, isBannedInUse } from '../users/displace-holder.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { dropAddress, lockUnprovenHolder, releaseAddress, type UnprovenHolder } from '../users/unproven-holder.store.ts'
-import { findUserById, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
-import { createExternalUser } from './create-external-user.ts'
+import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import {
   type ExternalSignIn,
   type ExternalSignInDeps,
@@ -26,8 +26,7 @@ import {
   identityData,
   mergeIfItFits,
 } from './external-account.ts'
-import { findIdentity, forgetUnprovenOwner } from './external-user.store.ts'
-import { insertIdentity } from './identities.store.ts'
+import { findIdentity, forgetUnprovenOwner, insertIdentity } from './identities.store.ts'
 import { refuseVanishedAccount } from './new-account.ts'
 import { signInAgain } from './sign-in-again.ts'
 
@@ -92,6 +91,49 @@ async function joinOrCreate(
   }
   await link(deps, trx, log, signIn, { userId: holder, squatters })
   return { userId: holder, isNew: false, isAnother: false }
+}
+
+/** Makes a user of an account at a provider. Undefined when somebody else had the address first. */
+async function createExternalUser(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  { provider, account, audience }: ExternalSignIn,
+): Promise<Found | undefined> {
+  const { config } = deps
+  if (config.signup.disabled) throw apiError('signup_disabled')
+  const now = deps.now()
+  const email = primaryEmail(account)
+  const [holder] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
+  if (holder && email?.verified) return undefined
+  // It is only told to be theirs.
+  if (holder && !config.external.allowUnverifiedEmail) return { userId: holder, isNew: false, isAnother: true }
+  // The account is let in without it; the answer is the same whether the address is taken.
+  const toldEmail = config.external.allowUnverifiedEmail && !email?.verified ? email?.email : undefined
+  const ownEmail = toldEmail || holder ? undefined : email
+  const isAssumed = ownEmail !== undefined && !ownEmail.verified && config.mail.autoconfirm
+  const data = identityData(account, email)
+  const id = deps.newId()
+  const { identities: _none, confirmed_at: _generated, ...row } = blankUser(id, audience, config.jwt.defaultRole, now)
+  const isInserted = await insertUser(trx, {
+    ...row,
+    email: ownEmail?.email ?? null,
+    email_confirmed_at: ownEmail?.verified || isAssumed ? now : null,
+    email_assumed: isAssumed,
+    email_change: toldEmail ?? null,
+    email_change_sent_at: toldEmail ? now : null,
+    app_metadata: { provider: provider.name, providers: [provider.name] },
+    user_metadata: data,
+  })
+  if (!isInserted) return undefined
+  await insertIdentity(trx, {
+    id: deps.newId(),
+    userId: id,
+    provider: provider.name,
+    providerId: account.sub,
+    data,
+    now,
+  })
+  return { userId: id, isNew: true, isAnother: false, toldEmail }
 }
 
 /** Takes the addresses from squatters and creates an account, where there is none to link. */

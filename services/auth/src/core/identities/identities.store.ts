@@ -1,6 +1,9 @@
 import { jsonb } from '@services/common/database'
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
+import { deleteAllFactors } from '../factors/factors.store.ts'
+import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
+import { endSessions } from '../sessions/end-sessions.store.ts'
 
 export interface NewIdentity {
   id: string
@@ -26,6 +29,29 @@ export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity
       updated_at: identity.now,
     })
     .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Makes sign-ins of one account at a provider wait for each other, so that two at once do not make two users. */
+export async function lockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${provider} ${sub}`}, 0))`.execute(trx)
+}
+
+export function findIdentity(db: Kysely<DB>, provider: string, sub: string) {
+  return db
+    .selectFrom('identities')
+    .select(['id', 'user_id'])
+    .where('provider', '=', provider)
+    .where('provider_id', '=', sub)
+    .executeTakeFirst()
+}
+
+/** What the provider tells now, and that its account was just used. */
+export async function refreshIdentity(trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> {
+  await trx
+    .updateTable('identities')
+    .set({ identity_data: jsonb(data), last_sign_in_at: now, updated_at: now })
+    .where('id', '=', id)
     .execute()
 }
 
@@ -131,5 +157,30 @@ export async function anonymiseIdentity(trx: Transaction<DB>, id: string, provid
     .updateTable('identities')
     .set({ provider_id: providerId, identity_data: jsonb({}), updated_at: now })
     .where('id', '=', id)
+    .execute()
+}
+
+/**
+ * Ends the sessions, second factors and recovery codes of an account whose address somebody else than its registrant has proven.
+ * Identities, password and data are the caller's part: which of them stay depends on the proof.
+ */
+export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
+  await endSessions(trx, userId, 'global', '')
+  await deleteAllFactors(trx, userId)
+  await deleteRecoveryCodes(trx, userId)
+}
+
+/** Leaves an account the identity it was just proven by and this data, and no way in to who made it. */
+export async function forgetUnprovenOwner(
+  trx: Transaction<DB>,
+  userId: string,
+  { identityId, data, now }: { identityId: string; data: Metadata; now: Date },
+): Promise<void> {
+  await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '!=', identityId).execute()
+  await endEntries(trx, userId)
+  await trx
+    .updateTable('users')
+    .set({ password_hash: null, claim: null, user_metadata: jsonb(data), updated_at: now })
+    .where('id', '=', userId)
     .execute()
 }

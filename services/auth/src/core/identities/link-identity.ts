@@ -16,9 +16,8 @@ import { endTokens } from '../users/end-tokens.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
 import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-account.ts'
-import { findIdentity } from './external-user.store.ts'
 import { forgetRegistrant, isGuarded } from './external-user.ts'
-import { insertIdentity } from './identities.store.ts'
+import { findIdentity, insertIdentity } from './identities.store.ts'
 
 /** Whose account the one at the provider is to be linked to, and the session they asked for it in. */
 export interface Linking {

@@ -17,7 +17,7 @@ import {
   identityData,
   mergeIfItFits,
 } from './external-account.ts'
-import { refreshIdentity } from './external-user.store.ts'
+import { refreshIdentity } from './identities.store.ts'
 import { refuseVanishedAccount } from './new-account.ts'
 
 export async function signInAgain(

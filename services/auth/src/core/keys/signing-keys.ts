@@ -63,13 +63,10 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
   const secret = new TextEncoder().encode(options.secret)
   const verifying = new Map<string, VerifyingKey>()
   for (const jwk of options.keys ?? []) {
-    const { key_ops: _ops, use: _use, ...material } = jwk
-    const key = jwk.kty === 'oct' ? material : publicHalf(material)
-    verifying.set(jwk.kid, { alg: jwk.alg, key: await importJWK(key, jwk.alg) })
+    verifying.set(jwk.kid, { alg: jwk.alg, key: await importKey(jwk.kty === 'oct' ? jwk : publicHalf(jwk)) })
   }
   const signer = options.keys?.find((key) => key.key_ops.includes('sign'))
-  const { key_ops: _ops, use: _use, ...signerMaterial } = signer ?? ({} as Partial<JwtKey>)
-  const signingKey = signer ? await importJWK(signerMaterial as JwtKey, signer.alg) : undefined
+  const signingKey = signer && (await importKey(signer))
   const alg = signer?.alg ?? 'HS256'
   const header = { alg, typ: options.type === 'at+jwt' ? 'at+jwt' : 'JWT', ...(signer ? { kid: signer.kid } : {}) }
   const hmacKey = createSecretKey(secret)
@@ -113,6 +110,8 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
       .map((key) => ({ ...publicHalf(key), use: 'sig', key_ops: ['verify'] })),
   }
 }
+
+const importKey = ({ key_ops: _ops, use: _use, ...jwk }: JwtKey) => importJWK(jwk, jwk.alg)
 
 const isInTime = (claims: JWTPayload, now: Date) => {
   const seconds = now.getTime() / 1000

@@ -1,5 +1,8 @@
-import type { Aal, AmrEntry } from '../../db/tables.ts'
-import type { User } from '../users/users.store.ts'
+import type { Kysely, Transaction } from 'kysely'
+import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { lockAndReadUser, type User } from '../users/users.store.ts'
+import { lockSession } from './sessions.store.ts'
 
 /** Whose access token a request carries. */
 export interface Caller {
@@ -14,3 +17,21 @@ export interface Caller {
 
 /** One whose session is live: only such a caller changes an account. */
 export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
+
+/**
+ * Runs `work` with the caller's user and session locked, as they are by then: what a concurrent request proved or took away
+ * counts. Throws session_not_found when the session has ended meanwhile.
+ */
+export function withLockedCaller<Result>(
+  { db }: { db: Kysely<DB> },
+  { user, session }: LiveCaller,
+  work: (trx: Transaction<DB>, now: { user: User; session: { id: string; aal: Aal } }) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction().execute(async (trx) => {
+    const locked = await lockAndReadUser(trx, user.id)
+    if (!locked) throw apiError('user_not_found')
+    const live = await lockSession(trx, session.id)
+    if (!live) throw apiError('session_not_found')
+    return work(trx, { user: locked, session: { id: session.id, aal: live.aal } })
+  })
+}

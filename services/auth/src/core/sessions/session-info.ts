@@ -38,13 +38,10 @@ export async function listLiveSessions(
   return sessions
     .map((session, index) => ({ ...session, is_replaced: singlePerUser && index > 0 }))
     .filter((session) => whyEnded(session, config.sessions, now()) === undefined)
-    .map((session) => ({
-      id: session.id,
+    .map(({ is_replaced: _, ...session }) => ({
+      ...session,
       created_at: session.created_at.toISOString(),
       refreshed_at: session.refreshed_at.toISOString(),
       not_after: session.not_after?.toISOString() ?? null,
-      aal: session.aal,
-      user_agent: session.user_agent,
-      ip: session.ip,
     }))
 }

@@ -1,8 +1,9 @@
-import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
+import { isUniqueViolation } from '@services/common/database-errors'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from './address.ts'
-import { refuseTakenAddress } from './address-taken.ts'
+import { changeUser } from './change-user.store.ts'
 
 /**
  * Returns the users of the audience whose own address is one of these, proven or not. Addresses of linked identities do not
@@ -18,16 +19,6 @@ export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, e
   return (await findUserIdsByEmails(db, [email], aud)).some((id) => id !== exceptId)
 }
 
-async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('users')
-    .select('id')
-    .where('phone', '=', phone)
-    .where('aud', '=', aud)
-    .executeTakeFirst()
-  return found !== undefined && found.id !== exceptId
-}
-
 /** Throws email_exists when another account than `exceptId` has the address. */
 export async function refuseTakenEmail(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<void> {
   if (await isEmailTaken(db, email, aud, exceptId)) throw apiError('email_exists')
@@ -35,17 +26,23 @@ export async function refuseTakenEmail(db: Kysely<DB>, email: string, aud: strin
 
 /** Throws phone_exists when another account than `exceptId` has the number. */
 export async function refuseTakenPhone(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<void> {
-  if (await isPhoneTaken(db, phone, aud, exceptId)) throw apiError('phone_exists')
+  const found = await db.selectFrom('users').select('id').where('phone', '=', phone).where('aud', '=', aud).execute()
+  if (found.some(({ id }) => id !== exceptId)) throw apiError('phone_exists')
 }
 
-/** The address a user wants; it becomes theirs with its confirmation. */
-export async function requestEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({ email_change: email, email_change_sent_at: now, email_change_confirm_status: 0, updated_at: now })
-    .where('id', '=', id)
-    .execute()
+/** For a write that gives an account an address: who loses a race for it hears the same as who came too late. */
+export function refuseTakenAddress(error: unknown): never {
+  if (isUniqueViolation(error, 'users_email_key')) throw apiError('email_exists', { cause: error })
+  if (isUniqueViolation(error, 'users_phone_key')) throw apiError('phone_exists', { cause: error })
+  throw error
 }
+
+/** Stores the address a user wants; its confirmation makes it theirs. */
+export const requestEmailChange = (trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> =>
+  changeUser(trx, id, { email_change: email, email_change_sent_at: now, email_change_confirm_status: 0 }, now)
+
+export const requestPhoneChange = (trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> =>
+  changeUser(trx, id, { phone_change: phone, phone_change_sent_at: now }, now)
 
 /** One of both addresses has agreed to a change; whether this call was the one that noted it. */
 export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
@@ -87,14 +84,6 @@ export async function applyEmailChange(
     .catch(refuseTakenAddress)
 }
 
-export async function requestPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({ phone_change: phone, phone_change_sent_at: now, updated_at: now })
-    .where('id', '=', id)
-    .execute()
-}
-
 /**
  * The wanted number becomes the user's. An address that only a provider told stays behind: who proves it is let in
  * to this account, where the number would go on to let in somebody else. Throws email_exists or phone_exists when somebody
@@ -109,12 +98,10 @@ export async function applyPhoneChange(
 ): Promise<void> {
   await trx
     .updateTable('users')
-    .set((column) => ({
-      email: column
-        .case()
-        .when(column.or([column('email_confirmed_at', 'is not', null), hasEmailIdentity(column)]))
-        .then(column.ref('email'))
-        .end(),
+    .set({
+      email: sql<string | null>`case when email_confirmed_at is not null or exists (
+        select from ${sql.table('identities')} i where i.user_id = ${sql.ref('users.id')} and i.provider = 'email'
+      ) then ${sql.ref('users.email')} end`,
       phone,
       phone_change: null,
       // Stays the time of the account's first proof: older tokens of the same owner still read the account.
@@ -124,25 +111,24 @@ export async function applyPhoneChange(
       user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
       is_anonymous: false,
       updated_at: now,
-    }))
+    })
     .where('id', '=', id)
     .execute()
     .catch(refuseTakenAddress)
 }
 
-const hasEmailIdentity = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>) =>
-  exists(
-    selectFrom('identities')
-      .select('identities.id')
-      .whereRef('identities.user_id', '=', 'users.id')
-      .where('identities.provider', '=', 'email'),
-  )
-
 /** Forgets the addresses a user wanted and never proved. */
 export async function forgetWishes(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await trx
     .updateTable('users')
-    .set({ ...NO_WISHES, updated_at: now })
+    .set({
+      email_change: null,
+      email_change_sent_at: null,
+      email_change_confirm_status: 0,
+      phone_change: null,
+      phone_change_sent_at: null,
+      updated_at: now,
+    })
     .where('id', '=', id)
     .where((eb) => eb.or([eb('email_change', 'is not', null), eb('phone_change', 'is not', null)]))
     .execute()
@@ -166,14 +152,6 @@ export async function forgetExpiredWishes(db: Kysely<DB>, before: Date, now: Dat
           where t.user_id = u.id and t.purpose in ${purposes} and t.expires_at >= ${before})
       limit ${limit} for update of u skip locked))`.execute(db)
   return Number(numAffectedRows ?? 0)
-}
-
-const NO_WISHES = {
-  email_change: null,
-  email_change_sent_at: null,
-  email_change_confirm_status: 0,
-  phone_change: null,
-  phone_change_sent_at: null,
 }
 
 /**

@@ -1,11 +1,12 @@
 import { deleteBatch, jsonb } from '@services/common/database'
-import { type ExpressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { expressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { insertForNobody } from '../../db/nobody.store.ts'
 import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { isStillGood } from '../one-time-tokens/earlier-links.store.ts'
 import type { Address } from './address.ts'
 import { FACTS } from './proven-addresses.ts'
-import { isVouched } from './vouched-address.store.ts'
+import { hasProvider } from './unproven-holder.store.ts'
+import { isVouched } from './users.store.ts'
 
 export interface AddressClaim {
   address: Address
@@ -62,9 +63,9 @@ export async function narrowClaims(
       .set((column) => ({
         claim: column
           .case()
-          .when(isOfProvider(column))
+          .when(hasProvider)
           .then(jsonb({ password_hash: null, data: {} }))
-          .when(isProvable(column, now))
+          .when(isProvable(now))
           .then(both(left))
           .else(jsonb(left))
           .end(),
@@ -72,7 +73,7 @@ export async function narrowClaims(
       .where(channel, '=', value)
       .where('email_confirmed_at', 'is', null)
       .where('phone_confirmed_at', 'is', null)
-      .where((eb) => eb.not(isVouched(eb, channel)))
+      .where(sql<boolean>`not ${isVouched(channel)}`)
       .returning('id'),
   )
   await insertForNobody(db, `claim ${channel} ${value}`, now, sql`not exists (select from claimed)`).execute()
@@ -91,38 +92,18 @@ function both({ password_hash, data }: Claim): RawBuilder<unknown> {
  * Whether a link or code may still prove the account's address: one that has not expired, or whose message has not left, because
  * its life begins anew when it leaves. A message may wait longer than the token that replaced its own.
  */
-const isProvable = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>, now: Date) =>
-  exists(
-    selectFrom('one_time_tokens')
-      .select('one_time_tokens.user_id')
-      .whereRef('one_time_tokens.user_id', '=', 'users.id')
-      .where('one_time_tokens.purpose', 'in', ['confirmation', 'recovery', 'phone_confirmation'])
-      .where((token) =>
-        token.or([
-          isStillGood(now)(token),
-          token.exists(
-            token
-              .selectFrom('messages')
-              .select('messages.id')
-              .whereRef('messages.user_id', '=', 'one_time_tokens.user_id')
-              .where('messages.state', 'in', ['queued', 'failed'])
-              .where('messages.lifetime_seconds', '>', 0),
-          ),
-        ]),
-      ),
-  )
-
-const isOfProvider = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>) =>
-  exists(
-    selectFrom('identities')
-      .select('identities.id')
-      .whereRef('identities.user_id', '=', 'users.id')
-      .where('identities.provider', 'not in', ['email', 'phone']),
-  )
+const isProvable = (now: Date) => sql<boolean>`exists (
+  select from ${sql.table('one_time_tokens')}
+  where ${sql.ref('one_time_tokens.user_id')} = ${sql.ref('users.id')}
+    and purpose in ('confirmation', 'recovery', 'phone_confirmation')
+    and (${isStillGood(now)(expressionBuilder<DB, 'one_time_tokens'>())} or exists (
+      select from ${sql.table('messages')} message
+      where message.user_id = ${sql.ref('users.id')} and message.state in ('queued', 'failed')
+        and message.lifetime_seconds > 0)))`
 
 /** Whether the account has a way in by a provider. */
 export async function hasProviderIdentity(trx: Transaction<DB>, id: string): Promise<boolean> {
-  const found = await trx.selectFrom('users').select('id').where('id', '=', id).where(isOfProvider).executeTakeFirst()
+  const found = await trx.selectFrom('users').select('id').where('id', '=', id).where(hasProvider).executeTakeFirst()
   return found !== undefined
 }
 

@@ -5,8 +5,7 @@ import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { Claim, DB } from '../../db/tables.ts'
 import { type AddressClaim, narrowClaims, putAddressClaim, replaceRegistered } from './claims.store.ts'
-import { withoutFacts } from './proven-addresses.ts'
-import { registeredData } from './registered-data.ts'
+import { registeredData, withoutFacts } from './proven-addresses.ts'
 import { type LockedUser, setPassword } from './users.store.ts'
 
 interface ClaimDeps {

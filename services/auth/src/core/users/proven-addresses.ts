@@ -15,6 +15,11 @@ export const otherChannel = (channel: Address['channel']): Address['channel'] =>
 export const withoutFacts = (data: Metadata): Metadata =>
   Object.fromEntries(Object.entries(data).filter(([key]) => !FACTS.includes(key)))
 
+/** What is stored of the data of a sign-up; see new-account.ts. */
+export function registeredData(id: string, { channel, value }: Address, data: Metadata): Metadata {
+  return { ...withoutFacts(data), sub: id, [channel]: value, email_verified: false, phone_verified: false }
+}
+
 /** Reports whether an account waits for its first proof: it has an address, none is confirmed, and it accepts no sign-in. */
 export const isPending = (
   user: Pick<User, 'email' | 'phone' | 'email_confirmed_at' | 'phone_confirmed_at' | 'is_anonymous'>,

@@ -1,11 +1,11 @@
 // Accounts that have an address nobody has proven, by a sign-up, a setting or a provider. Whoever proves it takes it
 // (displace-holder.ts, ../identities/external-user.ts). One that an admin gave, by an invitation or with the account, stays.
-import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
-import type { DB } from '../../db/tables.ts'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import type { DB, TokenPurpose } from '../../db/tables.ts'
 import type { Address } from './address.ts'
-import { noAddress } from './change-user.store.ts'
+import { changeUser, noAddress } from './change-user.store.ts'
 import { otherChannel } from './proven-addresses.ts'
-import { isVouched } from './vouched-address.store.ts'
+import { isVouched } from './users.store.ts'
 
 export interface Holding {
   address: Address
@@ -47,16 +47,12 @@ const unprovenHolder = (db: Kysely<DB>, { address: { channel, value }, audience,
     .where(channel, '=', value)
     .where('aud', '=', audience)
     .where((eb) => eb.or([eb(`${channel}_confirmed_at`, 'is', null), eb(`${channel}_assumed`, '=', true)]))
-    .where((eb) => eb.not(isVouched(eb, channel)))
+    .where(sql<boolean>`not ${isVouched(channel)}`)
     .where('id', '!=', exceptId)
 
 /** Takes an unproven address from an account, with the identity and the tokens that were about it. */
 export async function dropAddress(trx: Transaction<DB>, id: string, { channel, value }: Address, now: Date) {
-  await trx
-    .updateTable('users')
-    .set({ ...noAddress(channel), updated_at: now })
-    .where('id', '=', id)
-    .execute()
+  await changeUser(trx, id, noAddress(channel), now)
   await trx.deleteFrom('identities').where('user_id', '=', id).where('provider', '=', channel).execute()
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', id).where('relates_to', '=', value).execute()
 }
@@ -72,76 +68,50 @@ export async function releaseAddress(
   audience: string,
   now: Date,
 ): Promise<void> {
-  const isItsUse = (eb: ExpressionBuilder<DB, 'users'>) =>
-    eb.and([eb(channel, '=', value), eb('aud', '=', audience), isInUse(eb, channel)])
-  await withdraw(db, channel, isItsUse, now)
+  await withdraw(db, channel, sql`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`, now)
 }
 
 /** Does the same for one account, in use or about to be; false where an admin's word stands for the address. */
 export const withdrawEmail = (trx: Transaction<DB>, id: string, now: Date): Promise<boolean> =>
-  withdraw(trx, 'email', (eb) => eb('id', '=', id), now)
+  withdraw(trx, 'email', sql`id = ${id}`, now)
 
 /** Moves the address to `email_change` or `phone_change`: the user still wants it. */
 async function withdraw(
   db: Kysely<DB>,
   channel: Address['channel'],
-  whose: (eb: ExpressionBuilder<DB, 'users'>) => ReturnType<typeof isInUse>,
+  whose: RawBuilder<unknown>,
   now: Date,
 ): Promise<boolean> {
-  const change = `${channel}_change` as const
-  const withdrawn = await db
-    .with('users_of_it', (qb) =>
-      qb
-        .updateTable('users')
-        .set((eb) => ({
-          [channel]: null,
-          [change]: eb.fn.coalesce(eb.ref(change), eb.ref(channel)),
-          claim: null,
-          updated_at: now,
-        }))
-        .where(channel, 'is not', null)
-        .where(`${channel}_confirmed_at`, 'is', null)
-        .where((eb) => eb.not(isVouched(eb, channel)))
-        .where(whose)
-        .returning('id'),
+  const [own, change] = [sql.ref(channel), sql.ref(`${channel}_change`)]
+  const { rows } = await sql`
+    with withdrawn as (
+      update ${sql.table('users')}
+      set ${own} = null, ${change} = coalesce(${change}, ${own}), claim = null, updated_at = ${now}
+      where ${own} is not null and ${sql.ref(`${channel}_confirmed_at`)} is null and not ${isVouched(channel)} and ${whose}
+      returning id
+    ), no_identity as (
+      delete from ${sql.table('identities')} where provider = ${channel} and user_id in (select id from withdrawn)
+    ), no_token as (
+      delete from ${sql.table('one_time_tokens')}
+      where purpose in (${sql.join(TOKENS_TO[channel])}) and user_id in (select id from withdrawn)
     )
-    .with('no_identity', (qb) =>
-      qb
-        .deleteFrom('identities')
-        .where('provider', '=', channel)
-        .where('user_id', 'in', (eb) => eb.selectFrom('users_of_it').select('id')),
-    )
-    .with('no_token', (qb) =>
-      qb
-        .deleteFrom('one_time_tokens')
-        .where('purpose', 'in', TOKENS_TO[channel])
-        .where('user_id', 'in', (eb) => eb.selectFrom('users_of_it').select('id')),
-    )
-    .selectFrom('users_of_it')
-    .select('id')
-    .execute()
-  return withdrawn.length > 0
+    select id from withdrawn`.execute(db)
+  return rows.length > 0
 }
 
-/** Links and codes that confirm the address a user has. */
+/** Purposes of links and codes that confirm the address a user has. */
 const TOKENS_TO = {
   email: ['confirmation', 'recovery', 'email_change_current'],
   phone: ['phone_confirmation'],
-} as const
+} as const satisfies Record<Address['channel'], readonly TokenPurpose[]>
 
 /** A way in without the address: a session, another confirmed address, or a provider used before. */
-const isInUse = (eb: ExpressionBuilder<DB, 'users'>, channel: Address['channel']) =>
-  eb.or([
-    eb(`${otherChannel(channel)}_confirmed_at`, 'is not', null),
-    eb.exists(eb.selectFrom('sessions').whereRef('sessions.user_id', '=', 'users.id').select(sql`1`.as('one'))),
-    eb.and([
-      eb('last_sign_in_at', 'is not', null),
-      eb.exists(
-        eb
-          .selectFrom('identities')
-          .whereRef('identities.user_id', '=', 'users.id')
-          .where('identities.provider', 'not in', ['email', 'phone'])
-          .select(sql`1`.as('one')),
-      ),
-    ]),
-  ])
+const isInUse = (channel: Address['channel']) => sql`(
+  ${sql.ref(`${otherChannel(channel)}_confirmed_at`)} is not null
+  or exists (select from ${sql.table('sessions')} s where s.user_id = ${sql.ref('users.id')})
+  or (last_sign_in_at is not null and ${hasProvider}))`
+
+/** Reports whether the account has an identity at a provider. */
+export const hasProvider = sql<boolean>`exists (
+  select from ${sql.table('identities')} i
+  where i.user_id = ${sql.ref('users.id')} and i.provider not in ('email', 'phone'))`

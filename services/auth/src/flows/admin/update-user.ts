@@ -1,17 +1,16 @@
 import type { Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
-import { endEntries } from '../../core/identities/end-entries.ts'
 import {
   deleteProviderIdentities,
+  endEntries,
   putAddressIdentity,
   setIdentityEmailVerified,
   setIdentityPhoneVerified,
 } from '../../core/identities/identities.store.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../core/sessions/end-sessions.store.ts'
-import { refuseTakenAddress } from '../../core/users/address-taken.ts'
-import { refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
+import { refuseTakenAddress, refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../../core/users/change-user.store.ts'
 import { vouchFor } from '../../core/users/claims.store.ts'
 import { applyClaim } from '../../core/users/claims.ts'

@@ -1,8 +1,8 @@
 import type { Transaction } from 'kysely'
 import { type AuditAction, type AuditLog, audit } from '../../core/audit/audit.ts'
-import { endEntries } from '../../core/identities/end-entries.ts'
 import {
   deleteProviderIdentities,
+  endEntries,
   putProvenIdentity,
   setIdentityEmailVerified,
 } from '../../core/identities/identities.store.ts'
