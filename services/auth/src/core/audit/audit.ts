@@ -1,10 +1,12 @@
+// The audit log: one entry per event in the database and one line in the log, both only once the event is committed. The one rule:
+// log lines hold ids, never addresses. Tests: audit.test.ts. Next: sign-in-attempt.ts for refused sign-ins, audit.store.ts for the table.
 import { afterCommit } from '@services/common/after-commit'
 import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
 
-/** What is recorded, by log type (contract/auth-core.md 14). */
+/** Recorded actions and their log types (contract/auth-core.md 14). */
 const LOG_TYPES = {
   login: 'account',
   login_failed: 'account',
@@ -49,16 +51,15 @@ export interface Actor {
 export interface AuditEvent {
   action: AuditAction
   actor: Actor
-  /** Whom it was done to, where that is not the actor; stored as traits `user_id`, `user_email` and `user_phone`. */
+  /** User that it was done to, unless the actor; stored as traits `user_id`, `user_email` and `user_phone`. */
   target?: Pick<Actor, 'id' | 'email' | 'phone'>
   /** Also logged: ids and kinds only, never an address. */
   traits?: Metadata
 }
 
-/** What the log needs of a logger: the request's or, for commands, the process's own. */
+/** Logger of the request or, for commands, of the process. */
 export type AuditLog = Pick<Logger, 'info'>
 
-/** The entry's payload: who did what, in the reference's words. */
 function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: string | null | undefined): Metadata {
   const name = actor.user_metadata.full_name
   const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
@@ -74,7 +75,7 @@ function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: 
   }
 }
 
-/** Client of a request: its address, as limits and session lists have it, and its user agent. */
+/** Client of a request; the address is that of limits and session lists. */
 export interface Origin {
   ip: string | null
   userAgent: string | null
@@ -82,10 +83,10 @@ export interface Origin {
 
 const origins = new WeakMap<object, () => Origin>()
 
-/** Ties a request's logger to its origin, so that audit entries get it with the logger; read only where something is audited. */
+/** Ties a request's logger to its origin, which audit entries then contain; read only when an event is audited. */
 export const noteOrigin = (log: object, readOrigin: () => Origin): void => void origins.set(log, readOrigin)
 
-/** Origin of the request that this logger belongs to; undefined for commands and workers. */
+/** Returns the origin of the logger's request; undefined for commands and workers. */
 export const originOf = (log: object): Origin | undefined => origins.get(log)?.()
 
 export interface AuditDeps {
@@ -94,14 +95,14 @@ export interface AuditDeps {
   config: { auditInDatabase: boolean }
 }
 
-/** Writes the line of an event, ids only: never an address. Only callers whose own statement stores the entry need it. */
+/** Logs an event whose entry a statement of the caller stores. */
 export function logAudit(log: AuditLog, { action, actor, target, traits }: AuditEvent): void {
   log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
 }
 
-/** An event that a statement of the caller stores; its line is logged once that is committed. */
+/** An event whose entry a statement of the caller stores; `log` is called after its commit. */
 export interface PendingAudit {
-  /** null where the log alone is wanted. */
+  /** null: only logged. */
   entry: AuditEntry | null
   log(): void
 }
@@ -116,7 +117,7 @@ function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEnt
   return { id: deps.newRowId(), payload: auditPayload(event, userAgent), ipAddress: ip ?? '', now: deps.now() }
 }
 
-/** Stores the event's entry in the caller's transaction, and logs it once that is committed. */
+/** Stores an event in the caller's transaction and logs it after the commit. */
 export async function audit(deps: AuditDeps, db: Kysely<DB>, log: AuditLog, event: AuditEvent): Promise<void> {
   const entry = auditEntry(deps, log, event)
   if (entry) await insertAuditEntry(db, entry)

@@ -4,24 +4,21 @@ import { apiError } from '../../errors.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
 import { lockSession } from './sessions.store.ts'
 
-/** Whose access token a request carries. */
+/** User and session of a request's access token. */
 export interface Caller {
   user: User
   /** First audience of the token. */
   audience: string
-  /** False for a token made by hand from the secret. */
+  /** False for a token signed by hand with the secret. */
   hadSession: boolean
-  /** Undefined once the session has ended; the token itself stays valid until it expires. */
+  /** Undefined once the session has ended; the token stays valid until it expires. */
   session: { id: string; aal: Aal; amr: AmrEntry[] } | undefined
 }
 
-/** One whose session is live: only such a caller changes an account. */
+/** A caller with a live session; only such a caller may change an account. */
 export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
 
-/**
- * Runs `work` with the caller's user and session locked, as they are by then: what a concurrent request proved or took away
- * counts. Throws session_not_found when the session has ended meanwhile.
- */
+/** Runs `work` on the caller's user and session, locked and read anew. Throws session_not_found when the session has ended. */
 export function withLockedCaller<Result>(
   { db }: { db: Kysely<DB> },
   { user, session }: LiveCaller,

@@ -11,7 +11,7 @@ interface FoundSession extends SessionTimes {
   amr: AmrEntry[]
 }
 
-/** Whom a token names. */
+/** User and session that a token names. */
 export interface NamedCaller {
   userId: string
   sessionId: string | undefined
@@ -20,12 +20,12 @@ export interface NamedCaller {
 type FoundCaller = Awaited<ReturnType<typeof findCaller>>
 export type FindCaller = (caller: NamedCaller) => Promise<FoundCaller>
 
-/** The caller of a request: the user and, while its row is there, the token's session. */
+/** Finds the user of a token and, while its row exists, the session. */
 export async function findCaller(db: Kysely<DB>, caller: NamedCaller, limits: Pick<SessionLimits, 'singlePerUser'>) {
   return (await findCallers(db, [caller], limits))[0]
 }
 
-/** Those of several requests, in their order, by one statement; undefined where there is no such user. */
+/** Finds several callers in one statement, in the given order; undefined for an unknown user. */
 export async function findCallers(
   db: Kysely<DB>,
   callers: readonly NamedCaller[],

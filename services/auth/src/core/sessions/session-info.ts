@@ -7,7 +7,7 @@ import { listSessions } from './sessions.store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
 
-/** A session as its owner and admins see it: enough to recognise a device by, nothing to act with. */
+/** A session as its owner and admins see it: enough to recognise a device, and no secret. */
 export const SessionInfoShape = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
@@ -25,10 +25,10 @@ export const SessionInfoShape = Type.Object(
   { title: 'SessionInfo' },
 )
 
-/** More than a person has devices; the oldest of a user with more are not shown. */
+/** Sessions shown at most; more than a person has devices. */
 const MAX_SHOWN = 1_000
 
-/** A user's live sessions, newest first; those past their limits wait for housekeeping and are not shown. */
+/** Lists a user's live sessions, newest first. Those past their limits wait for housekeeping. */
 export async function listLiveSessions(
   { db, now, config }: { db: Kysely<DB>; now: () => Date; config: { sessions: SessionLimits } },
   userId: string,

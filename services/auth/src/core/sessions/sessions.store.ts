@@ -10,15 +10,14 @@ export interface NewSession {
   amr: AmrEntry[]
   userAgent: string | null
   ip: string | null
-  /** The identity at a provider that it began with. */
+  /** Identity at a provider that started it. */
   identityId: string | null
   now: Date
 }
 
 /**
- * Opens a session, notes the sign-in on the user and stores the audit entry, in one statement; false when there is no such
- * user any more. With `verifiedHash` the user must still have it: a password change that commits while a sign-in with the
- * old password is under way ends that sign-in too, because both wait for the user's row.
+ * Stores a session, the time of the sign-in and the audit entry in one statement; false when the user was deleted. With `verifiedHash`
+ * the user must still have it: both wait for the user's row, so a password change also ends a concurrent sign-in with the old one.
  */
 export async function insertSession(
   db: Kysely<DB>,
@@ -39,7 +38,7 @@ export async function insertSession(
 
 type OpenedSession = Omit<NewSession, 'amr'> & {
   amr: string
-  /** null: whatever the user's password is. */
+  /** null: any password. */
   verifiedHash: string | null
   /** null: no audit row. */
   entryId: string | null
@@ -78,7 +77,7 @@ export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
           and (newer.created_at, newer.id) > (${sql.ref(`${session}.created_at`)}, ${sql.ref(`${session}.id`)}))`
     : sql<boolean>`false`
 
-/** For telling a caller why the rotation refused. */
+/** Finds the reasons why a rotation was refused. */
 export function findSessionWithUser(
   db: Kysely<DB>,
   id: string,
@@ -105,7 +104,7 @@ export function findSessionWithUser(
     .executeTakeFirst()
 }
 
-/** A user's sessions, newest first, in the order of `isReplaced`. */
+/** Lists a user's sessions, newest first, in the order of `isReplaced`. */
 export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
   return db
     .selectFrom('sessions')
@@ -117,12 +116,12 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
     .execute()
 }
 
-/** Holds a live session until the transaction ends; undefined when it has ended. */
+/** Locks a session until the transaction ends; undefined when it has ended. */
 export function lockSession(trx: Transaction<DB>, id: string): Promise<{ aal: Aal } | undefined> {
   return trx.selectFrom('sessions').select('aal').where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Moves a session on to a counter that the database has lost; false when it is that far already, or has ended. */
+/** Advances a session to a counter that the database has lost; false when it is there already, or has ended. */
 export async function recoverSession(trx: Transaction<DB>, id: string, counter: number, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('sessions')
@@ -133,10 +132,10 @@ export async function recoverSession(trx: Transaction<DB>, id: string, counter: 
   return numUpdatedRows > 0n
 }
 
-/** Longest wait for the row: a refresh that waited for a lock until its deadline leaves nothing that waits on. */
+/** Longest wait for the row: after a deadline that passed waiting for a lock, nothing may go on waiting for it. */
 const RESTART_WITHIN_MS = 500
 
-/** Has the reuse interval of a token that was replaced after `since` begin at `until`. Throws where the session is held. */
+/** Restarts the reuse interval of a token replaced after `since` at `until`. Throws while the session is locked. */
 export async function restartReuseInterval(
   db: Kysely<DB>,
   { sessionId, counter }: { sessionId: string; counter: number },
