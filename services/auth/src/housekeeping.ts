@@ -7,7 +7,7 @@ import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
 import { deleteExpiredSessions, deleteInactiveSessions } from './core/sessions/delete-expired-sessions.store.ts'
-import { forgetExpiredWishes } from './core/users/addresses.store.ts'
+import { cancelExpiredChanges } from './core/users/addresses.store.ts'
 import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
 import { deleteExpiredClaims } from './core/users/claims.store.ts'
 import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
@@ -79,7 +79,7 @@ export async function deleteExpired(
   const inactiveSince = secondsBefore(config.sessions.inactivitySeconds)
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const steps: Record<string, () => Promise<number>> = {
-    'wishes for another address': () => forgetExpiredWishes(db, before, now(), BATCH),
+    'wishes for another address': () => cancelExpiredChanges(db, before, now(), BATCH),
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
     'claims of addresses': () => deleteExpiredClaims(db, now(), BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),

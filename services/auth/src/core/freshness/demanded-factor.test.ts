@@ -31,7 +31,7 @@ describe.for(['admins', 'everybody'])('with AUTH_MFA_REQUIRED_FOR=%s', (demanded
     await service.close()
   })
 
-  test('a token made from the secret, which has no session, remains an admin's', async ({ service: shared }) => {
+  test('a token made from the secret, without a session, remains an admin token', async ({ service: shared }) => {
     const service = await shared.with({ AUTH_MFA_REQUIRED_FOR: demanded })
     expect((await service.get('/admin/users', service.admin)).status).toBe(200)
     await service.close()

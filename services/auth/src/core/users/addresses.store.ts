@@ -6,8 +6,8 @@ import type { Address } from './address.ts'
 import { changeUser } from './change-user.store.ts'
 
 /**
- * Returns the users of the audience whose own address is one of these, proven or not. Addresses of linked identities do not
- * count: their mailboxes may have other owners by now (docs/addresses.md).
+ * Returns the users of the audience with one of these addresses, proven or not. Addresses of linked identities are ignored: those
+ * mailboxes may have other owners by now (docs/addresses.md).
  */
 export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
   const found = await db.selectFrom('users').select('id').where('email', 'in', emails).where('aud', '=', aud).execute()
@@ -30,7 +30,7 @@ export async function refuseTakenPhone(db: Kysely<DB>, phone: string, aud: strin
   if (found.some(({ id }) => id !== exceptId)) throw apiError('phone_exists')
 }
 
-/** For a write that gives an account an address: who loses a race for it hears the same as who came too late. */
+/** Translates the failure of a write that lost a race for an address. */
 export function refuseTakenAddress(error: unknown): never {
   if (isUniqueViolation(error, 'users_email_key')) throw apiError('email_exists', { cause: error })
   if (isUniqueViolation(error, 'users_phone_key')) throw apiError('phone_exists', { cause: error })
@@ -44,7 +44,7 @@ export const requestEmailChange = (trx: Transaction<DB>, id: string, email: stri
 export const requestPhoneChange = (trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> =>
   changeUser(trx, id, { phone_change: phone, phone_change_sent_at: now }, now)
 
-/** One of both addresses has agreed to a change; whether this call was the one that noted it. */
+/** Records the first of two confirmations of a change; false if there was one already. */
 export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('users')
@@ -55,10 +55,10 @@ export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, no
   return numUpdatedRows > 0n
 }
 
-/** Whether the address was proven by its owner, or counts as confirmed by a setting. */
+/** Proven by its owner, or assumed because of a setting. */
 export type Confirmation = 'proven' | 'assumed'
 
-/** The wanted address becomes the user's. Throws email_exists or phone_exists when somebody else has it by now. */
+/** Gives the user the wanted address. Throws email_exists when another account has it by now. */
 export async function applyEmailChange(
   trx: Transaction<DB>,
   id: string,
@@ -85,9 +85,8 @@ export async function applyEmailChange(
 }
 
 /**
- * The wanted number becomes the user's. An address that only a provider told stays behind: who proves it is let in
- * to this account, where the number would go on to let in somebody else. Throws email_exists or phone_exists when somebody
- * else has it by now.
+ * Gives the user the wanted number. An address that only a provider reported is removed: its owner could prove it and share the
+ * account with the owner of the number. Throws phone_exists when another account has the number by now.
  */
 export async function applyPhoneChange(
   trx: Transaction<DB>,
@@ -104,7 +103,7 @@ export async function applyPhoneChange(
       ) then ${sql.ref('users.email')} end`,
       phone,
       phone_change: null,
-      // Stays the time of the account's first proof: older tokens of the same owner still read the account.
+      // The time of the first proof stays: older tokens of the same owner remain valid.
       phone_confirmed_at: sql<Date>`case when phone_assumed then ${now} else coalesce(phone_confirmed_at, ${now}) end`,
       phone_assumed: confirmation === 'assumed',
       phone_vouched: false,
@@ -117,8 +116,8 @@ export async function applyPhoneChange(
     .catch(refuseTakenAddress)
 }
 
-/** Forgets the addresses a user wanted and never proved. */
-export async function forgetWishes(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+/** Cancels the changes of address that a user never confirmed. */
+export async function cancelAddressChanges(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await trx
     .updateTable('users')
     .set({
@@ -134,11 +133,8 @@ export async function forgetWishes(trx: Transaction<DB>, id: string, now: Date):
     .execute()
 }
 
-/**
- * Housekeeping: wishes whose last link or code expired before. To be done before those tokens are deleted, by which they are
- * found.
- */
-export async function forgetExpiredWishes(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
+/** Cancels changes whose last link or code expired before; they are found by these tokens, so run it before those are deleted. */
+export async function cancelExpiredChanges(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
   const purposes = sql`('email_change_new', 'email_change_current', 'phone_change')`
   const { numAffectedRows } = await sql`
     update ${sql.table('users')} set email_change = null, email_change_sent_at = null, email_change_confirm_status = 0,
@@ -155,9 +151,8 @@ export async function forgetExpiredWishes(db: Kysely<DB>, before: Date, now: Dat
 }
 
 /**
- * Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. That a setting
- * assumed it before was no proof: its time begins with the next second, after every token of the registrant (their `iat` is in
- * whole seconds).
+ * Marks the address as proven; a second call keeps the first time. An assumed address was never proven: its time is the next second,
+ * after every token of the registrant (their `iat` is in whole seconds).
  */
 export async function confirmAddress(
   trx: Transaction<DB>,

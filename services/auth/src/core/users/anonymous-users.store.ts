@@ -3,10 +3,9 @@ import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 
 /**
- * Housekeeping: of the next `limit` anonymous users by age, those of whom nothing is newer than `idleSince`: no
- * change, no sign-in (of an imported user it may be newer than the last change) and no refresh. Walked by age, as inactive
- * sessions are. A user who comes back in this very moment stays: users are locked, their sessions after them, and only then
- * is it seen for good when those were refreshed. `next` is where to go on; undefined at the end.
+ * Deletes the idle among the next `limit` anonymous users by age: no change, sign-in (imported users have later ones) or refresh since
+ * `idleSince`. A user who returns at this moment stays: users are locked before their sessions, whose refreshes are read last. `next` is
+ * the position to continue from; undefined at the end.
  */
 export async function deleteIdleAnonymousUsers(
   db: Kysely<DB>,

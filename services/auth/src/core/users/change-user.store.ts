@@ -4,7 +4,7 @@ import type { Address } from './address.ts'
 
 export type UserChanges = Updateable<UsersTable>
 
-/** Takes an address, and what was said of it. */
+/** Removes an address and its states. */
 export const noAddress = (channel: Address['channel']): UserChanges => ({
   [channel]: null,
   [`${channel}_confirmed_at`]: null,
@@ -21,7 +21,7 @@ export async function changeUser(trx: Transaction<DB>, id: string, changes: User
     .execute()
 }
 
-/** With everything that is theirs; the audit log stays. */
+/** Deletes a user and all rows that belong to it; the audit log stays. */
 export async function deleteUserRow(trx: Transaction<DB>, id: string): Promise<void> {
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
@@ -33,7 +33,7 @@ export interface Pseudonyms {
   phoneChange: string
 }
 
-/** Takes from the row what tells whose it was; id, times and role stay. */
+/** Removes personal data from the row; id, times and role stay. */
 export const anonymiseUser = (trx: Transaction<DB>, id: string, names: Pseudonyms, now: Date): Promise<void> =>
   changeUser(
     trx,

@@ -7,7 +7,7 @@ export type Direction = 'asc' | 'desc'
 
 export interface UserSearch {
   aud: string
-  /** Part of an e-mail address, or of a full name in whatever case. */
+  /** Part of an e-mail address, or of a full name in any case. */
   filter?: string | undefined
 }
 
@@ -17,7 +17,7 @@ interface PageOfUsers {
   offset: number
 }
 
-/** A page and the exact number of all users it is a page of. */
+/** Lists a page of users and counts all of them. */
 export async function listUsers(
   db: Kysely<DB>,
   search: UserSearch,
@@ -25,7 +25,6 @@ export async function listUsers(
 ): Promise<{ users: User[]; total: number }> {
   if (search.filter === undefined) {
     const total = await countUsers(db, search)
-    // A page past the end costs nothing, however far.
     return { users: page.offset < total ? (await readPage(db, search, page)).users : [], total }
   }
   const { users, total } = await readPage(db, search, page)
@@ -33,9 +32,8 @@ export async function listUsers(
 }
 
 /**
- * The ids of a page come from an index alone, whatever the offset (users_aud_created_at_idx); only the page's own users
- * are read and put together. With a filter every user is looked at, so all that match are counted in the same go; `total`
- * is undefined when there is no row to say it.
+ * Reads the ids of a page from an index alone, at any offset (users_aud_created_at_idx), and only then its users. A filter scans every
+ * user, so it counts them in the same statement; `total` is undefined without a filter or a row.
  */
 async function readPage(db: Kysely<DB>, search: UserSearch, { direction, limit, offset }: PageOfUsers) {
   const counted = search.filter === undefined ? sql<number | null>`null::bigint` : sql<number | null>`count(*) over ()`
@@ -59,7 +57,6 @@ async function readPage(db: Kysely<DB>, search: UserSearch, { direction, limit, 
   return { users: rows.map(({ user }) => toUser(user)), total: rows[0]?.total ?? undefined }
 }
 
-/** An index-only scan without a filter, a scan of the table with one. */
 async function countUsers(db: Kysely<DB>, search: UserSearch): Promise<number> {
   const { total } = await db
     .selectFrom('users')
@@ -69,13 +66,13 @@ async function countUsers(db: Kysely<DB>, search: UserSearch): Promise<number> {
   return total
 }
 
-/** A place in the order of creation; the time as PostgreSQL writes it, which is finer than a Date. */
+/** Position in the order of creation; the time as PostgreSQL writes it, which is finer than a Date. */
 export interface UserPlace {
   createdAt: string
   id: string
 }
 
-/** Users after a place, for walking through all of them; the cost does not grow with the distance. */
+/** Lists users after a position; the cost does not grow with the distance. */
 export async function listUsersAfter(
   db: Kysely<DB>,
   search: UserSearch,

@@ -1,5 +1,5 @@
-// Accounts that have an address nobody has proven, by a sign-up, a setting or a provider. Whoever proves it takes it
-// (displace-holder.ts, ../identities/external-user.ts). One that an admin gave, by an invitation or with the account, stays.
+// Accounts with an unproven address from a sign-up, a setting or a provider, which its prover takes (displace-holder.ts,
+// ../identities/external-user.ts). An address vouched for by an admin stays.
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import type { Address } from './address.ts'
@@ -10,11 +10,11 @@ import { isVouched } from './users.store.ts'
 export interface Holding {
   address: Address
   audience: string
-  /** Whose wish the address is. */
+  /** Account that requests the address. */
   exceptId: string
 }
 
-/** Whether another account has the address and has not proven it. */
+/** Reports whether another account has the address unproven. */
 export async function isHeldUnproven(db: Kysely<DB>, holding: Holding): Promise<boolean> {
   return (await findUnprovenHolderId(db, holding)) !== undefined
 }
@@ -23,7 +23,7 @@ export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Pr
   return (await unprovenHolder(db, holding).select('id').executeTakeFirst())?.id
 }
 
-/** The same account, held until the transaction ends. */
+/** Finds the same account and locks it until the transaction ends. */
 export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
   unprovenHolder(trx, holding)
     .select([
@@ -50,7 +50,7 @@ const unprovenHolder = (db: Kysely<DB>, { address: { channel, value }, audience,
     .where(sql<boolean>`not ${isVouched(channel)}`)
     .where('id', '!=', exceptId)
 
-/** Takes an unproven address from an account, with the identity and the tokens that were about it. */
+/** Removes an unproven address from an account, with its identity and tokens. */
 export async function dropAddress(trx: Transaction<DB>, id: string, { channel, value }: Address, now: Date) {
   await changeUser(trx, id, noAddress(channel), now)
   await trx.deleteFrom('identities').where('user_id', '=', id).where('provider', '=', channel).execute()
@@ -58,9 +58,8 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
 }
 
 /**
- * Takes an unconfirmed address from an account that is in use without it, before a flow looks the address up. The account keeps
- * all else, and the flow makes a new account instead of sharing a stranger's. Older versions left such accounts. One statement,
- * which stands outside a transaction too.
+ * Withdraws an unconfirmed address from an account that is in use without it, before a flow looks the address up: the flow then creates
+ * an account instead of sharing a stranger's. Older versions left such accounts. One statement, also safe outside a transaction.
  */
 export async function releaseAddress(
   db: Kysely<DB>,
@@ -71,11 +70,11 @@ export async function releaseAddress(
   await withdraw(db, channel, sql`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`, now)
 }
 
-/** Does the same for one account, in use or about to be; false where an admin's word stands for the address. */
+/** Withdraws the address of one account, in use or about to be; false where an admin vouched for it. */
 export const withdrawEmail = (trx: Transaction<DB>, id: string, now: Date): Promise<boolean> =>
   withdraw(trx, 'email', sql`id = ${id}`, now)
 
-/** Moves the address to `email_change` or `phone_change`: the user still wants it. */
+/** Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. */
 async function withdraw(
   db: Kysely<DB>,
   channel: Address['channel'],
@@ -105,13 +104,13 @@ const TOKENS_TO = {
   phone: ['phone_confirmation'],
 } as const satisfies Record<Address['channel'], readonly TokenPurpose[]>
 
-/** A way in without the address: a session, another confirmed address, or a provider used before. */
+/** Matches accounts with another way in: a session, another confirmed address, or a provider used before. */
 const isInUse = (channel: Address['channel']) => sql`(
   ${sql.ref(`${otherChannel(channel)}_confirmed_at`)} is not null
   or exists (select from ${sql.table('sessions')} s where s.user_id = ${sql.ref('users.id')})
   or (last_sign_in_at is not null and ${hasProvider}))`
 
-/** Reports whether the account has an identity at a provider. */
+/** Matches accounts with an identity at a provider. */
 export const hasProvider = sql<boolean>`exists (
   select from ${sql.table('identities')} i
   where i.user_id = ${sql.ref('users.id')} and i.provider not in ('email', 'phone'))`

@@ -9,7 +9,7 @@ const Timestamp = Type.String({ format: 'date-time' })
 export const IdentityShape = Type.Object(
   {
     identity_id: Type.String({ format: 'uuid' }),
-    id: Type.String({ description: 'The id of the account at the provider.' }),
+    id: Type.String({ description: 'Account id at the provider.' }),
     user_id: Type.String({ format: 'uuid' }),
     identity_data: Type.Optional(FreeForm),
     provider: Type.String(),
@@ -21,7 +21,7 @@ export const IdentityShape = Type.Object(
   { title: 'Identity' },
 )
 
-/** The user as every endpoint answers it: unset times are left out, never null; addresses are "" when there is none. */
+/** The user as every endpoint answers it: unset times are absent, never null; a missing address is "". */
 export const UserShape = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
@@ -65,10 +65,10 @@ export const UserShape = Type.Object(
 
 export type UserBody = Type.Static<typeof UserShape>
 
-/** The user's own answer, which applications believe: proven addresses alone. */
+/** Returns the user's own answer, which applications trust: only proven addresses. */
 export const toUserBody = (user: User): UserBody => bodyOf(provenUser(user))
 
-/** The answer to admins and to a sign-up: addresses that wait for their proof are in it too. */
+/** Returns the answer to admins and to a sign-up, with unproven addresses. */
 export const toRegisteredBody = (user: User): UserBody => bodyOf(registeredUser(user))
 
 function bodyOf(user: User): UserBody {

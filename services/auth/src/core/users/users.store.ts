@@ -6,7 +6,7 @@ import type { DB, Metadata, UsersTable } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 import { changeUser } from './change-user.store.ts'
 
-/** Columns an answer is made from; the password hash is selected only where it is compared. */
+/** Columns of answers; the password hash is selected only for a comparison. */
 const USER_COLUMNS = [
   'id',
   'aud',
@@ -50,16 +50,16 @@ export interface IdentityJson {
 
 export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> & {
   identities: IdentityJson[]
-  /** Absent in a user that was not read. */
+  /** Absent in a user that was not read from the database. */
   has_password?: boolean
 }
 export type UserWithPassword = User & { password_hash: string | null }
-/** A user as found by an address, which is assumed where a setting alone has confirmed it. */
+/** A user found by an address, which is assumed if only a setting confirmed it. */
 export type FoundUser = UserWithPassword & { isAssumed: boolean }
 
 /**
- * The user with their identities, oldest first, as one JSON column; `toUser` reads it. PostgreSQL writes it, and
- * JSON.parse reads it, in less time than pg takes to decode two dozen columns (12 % of the CPU of GET /user).
+ * Selects the user with all identities, oldest first, as one JSON column for `toUser`: writing and parsing it takes less time than
+ * decoding two dozen columns in pg (12 % of the CPU of GET /user).
  */
 export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
   const identities = jsonArrayFrom(
@@ -117,7 +117,7 @@ export async function findUserById(db: Kysely<DB>, id: string): Promise<User | u
   return found && toUser(found.user)
 }
 
-/** Finds a user by an address of theirs, with the password hash. */
+/** Finds the user with the address, with the password hash. */
 export async function findUserByAddress(
   db: Kysely<DB>,
   { channel, value }: Address,
@@ -141,9 +141,8 @@ export const findUserByEmail = (db: Kysely<DB>, value: string, aud: string): Pro
   findUserByAddress(db, { channel: 'email', value }, aud)
 
 /**
- * Whether an admin's word stands for the address that the account has: no other account displaces it then, and no claim changes the account.
- * Rows of older versions, and of replicas that run one, have the word for the account alone: there an address that a setting
- * confirmed came later.
+ * Matches accounts whose address an admin vouched for: no account displaces them and no claim changes them. Rows of older versions, and
+ * of replicas that run one, are vouched for as a whole, but an assumed address came later.
  */
 export const isVouched = (channel: Address['channel']) => {
   const [assumed, vouched] = [sql.ref(`users.${channel}_assumed`), sql.ref(`users.${channel}_vouched`)]
@@ -156,7 +155,7 @@ export async function findPasswordHash(db: Kysely<DB>, id: string): Promise<stri
   return found?.password_hash
 }
 
-/** Locks the row until the transaction ends; every flow locks the user before its sessions and tokens. */
+/** Locks the row until the transaction ends. Every flow locks the user before its sessions and tokens. */
 export async function lockUser(trx: Transaction<DB>, id: string) {
   return trx
     .selectFrom('users')
@@ -184,7 +183,6 @@ export async function lockUser(trx: Transaction<DB>, id: string) {
 
 export type LockedUser = NonNullable<Awaited<ReturnType<typeof lockUser>>>
 
-/** A locked user with all columns of answers. An assumed address is confirmed by a setting alone. */
 export type LockedAccount = User & LockedUser
 
 /** Locks the row and then reads the user, so that the result contains what a concurrent flow has just written. */
@@ -194,7 +192,7 @@ export async function lockAndReadUser(trx: Transaction<DB>, id: string): Promise
   return user && { ...locked, ...user }
 }
 
-/** Inserts the user unless the address is taken in this audience; the new id tells who won. */
+/** Inserts the user; false if the address is taken in this audience. */
 export async function insertUser(trx: Transaction<DB>, user: Insertable<UsersTable>): Promise<boolean> {
   const inserted = await trx
     .insertInto('users')
@@ -233,7 +231,7 @@ export const setPassword = (trx: Transaction<DB>, id: string, hash: string | nul
     now,
   )
 
-/** A stronger hash of the same password, made at sign-in; skipped when the password changed meanwhile. */
+/** Stores a stronger hash of the same password, unless it changed meanwhile. */
 export async function replaceHash(db: Kysely<DB>, id: string, oldHash: string, newHash: string): Promise<void> {
   await db
     .updateTable('users')
