@@ -9,7 +9,7 @@ export interface NewIdentity {
   id: string
   userId: string
   provider: string
-  /** The account's id at the provider; for `email` and `phone` the user's own id. */
+  /** Account id at the provider; for `email` and `phone` the user's own id. */
   providerId: string
   data: Metadata
   now: Date
@@ -32,7 +32,7 @@ export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity
     .execute()
 }
 
-/** Makes sign-ins of one account at a provider wait for each other, so that two at once do not make two users. */
+/** Serialises sign-ins of one account at a provider, so that two do not create two users. */
 export async function lockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`${provider} ${sub}`}, 0))`.execute(trx)
 }
@@ -46,7 +46,7 @@ export function findIdentity(db: Kysely<DB>, provider: string, sub: string) {
     .executeTakeFirst()
 }
 
-/** What the provider tells now, and that its account was just used. */
+/** Stores the provider's current data and the time of the sign-in. */
 export async function refreshIdentity(trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> {
   await trx
     .updateTable('identities')
@@ -69,7 +69,7 @@ export interface AddressIdentity extends NewIdentity {
   provider: 'email' | 'phone'
 }
 
-/** The identity behind a user's own address: made, or brought up to date with the keys given. True when it is new. */
+/** Inserts the identity of a user's own address, or merges the data into it. True when it is new. */
 export async function putAddressIdentity(trx: Transaction<DB>, identity: AddressIdentity): Promise<boolean> {
   const put = await trx
     .insertInto('identities')
@@ -88,13 +88,13 @@ export async function putAddressIdentity(trx: Transaction<DB>, identity: Address
         updated_at: identity.now,
       }),
     )
-    // The system column is 0 in a row that was never updated.
+    // `xmax` is 0 in a row that was never updated.
     .returning(sql<boolean>`xmax = 0`.as('isNew'))
     .executeTakeFirst()
   return put?.isNew ?? false
 }
 
-/** The same for an address its user has just proven. */
+/** Puts the identity of an address that its user has just proven. */
 export const putProvenIdentity = (
   trx: Transaction<DB>,
   {
@@ -126,12 +126,11 @@ export async function deleteIdentity(trx: Transaction<DB>, id: string): Promise<
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
-/** All identities of a user but that of one provider. */
 export async function deleteIdentitiesExcept(trx: Transaction<DB>, userId: string, provider: string): Promise<void> {
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('provider', '!=', provider).execute()
 }
 
-/** Deletes the user's accounts at providers, but those that verified `exceptEmail`; false where there was none. */
+/** Deletes identities at providers, except those that verified `exceptEmail`; false if there was none. */
 export async function deleteProviderIdentities(
   trx: Transaction<DB>,
   userId: string,
@@ -146,12 +145,11 @@ export async function deleteProviderIdentities(
   return numDeletedRows > 0n
 }
 
-/** The user's identities by provider and id there, for replacing each. */
 export function listIdentityKeys(trx: Transaction<DB>, userId: string) {
   return trx.selectFrom('identities').select(['id', 'provider', 'provider_id']).where('user_id', '=', userId).execute()
 }
 
-/** Leaves of an identity that there was one: its account at the provider is free for another user. */
+/** Removes personal data from an identity, and frees its account at the provider for another user. */
 export async function anonymiseIdentity(trx: Transaction<DB>, id: string, providerId: string, now: Date) {
   await trx
     .updateTable('identities')
@@ -161,8 +159,8 @@ export async function anonymiseIdentity(trx: Transaction<DB>, id: string, provid
 }
 
 /**
- * Ends the sessions, second factors and recovery codes of an account whose address somebody else than its registrant has proven.
- * Identities, password and data are the caller's part: which of them stay depends on the proof.
+ * Ends sessions, second factors and recovery codes of an account whose registrant did not prove the address. The caller decides on
+ * identities, password and data by the proof.
  */
 export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
   await endSessions(trx, userId, 'global', '')
@@ -170,7 +168,7 @@ export async function endEntries(trx: Transaction<DB>, userId: string): Promise<
   await deleteRecoveryCodes(trx, userId)
 }
 
-/** Leaves an account the identity it was just proven by and this data, and no way in to who made it. */
+/** Leaves an account the identity that proved it and this data, and its registrant no way in. */
 export async function forgetUnprovenOwner(
   trx: Transaction<DB>,
   userId: string,

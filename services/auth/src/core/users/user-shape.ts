@@ -28,12 +28,11 @@ export const UserShape = Type.Object(
     aud: Type.String(),
     role: Type.String(),
     email: Type.String({
-      description:
-        'Confirmed, or `""`; answers to admins and to a sign-up also have an address without email_confirmed_at.',
+      description: 'Confirmed address or `""`. Answers to admins and to a sign-up include an unconfirmed one.',
     }),
     email_confirmed_at: Type.Optional(Timestamp),
     invited_at: Type.Optional(Timestamp),
-    phone: Type.String({ description: 'Digits without the leading +; confirmed as `email` is.' }),
+    phone: Type.String({ description: 'Digits without the leading +; same rules as `email`.' }),
     phone_confirmed_at: Type.Optional(Timestamp),
     confirmation_sent_at: Type.Optional(Timestamp),
     confirmed_at: Type.Optional(Timestamp),
@@ -56,7 +55,7 @@ export const UserShape = Type.Object(
     has_password: Type.Optional(
       Type.Boolean({
         description:
-          'Whether a password is set, once an address is proven: one of a sign-up is dropped when another request for the address asked for something else.',
+          'Whether a password is set; absent until an address is confirmed. Conflicting requests for the address drop that of a sign-up.',
       }),
     ),
   },
