@@ -22,8 +22,8 @@ export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date, limit: numbe
   deleteBatch(db, 'audit_log_entries', sql`created_at < ${before}`, limit)
 
 /**
- * Deletes the refused sign-ins among the next `limit` entries by age: an index on the action would have to be built under a lock.
- * Returns the last scanned entry and whether more may follow.
+ * Deletes the refused sign-ins among the next `limit` entries by age: building an index on the action would take a
+ * lock. Returns the last scanned entry and whether more may follow.
  */
 export async function deleteRefusedSignIns(
   db: Kysely<DB>,
@@ -65,7 +65,7 @@ interface PageOfEntries {
 const ENTRY_COLUMNS = ['id', 'payload', 'created_at', 'ip_address'] as const
 
 /**
- * Lists a page, newest first, and counts all entries, but no more than `maxCounted`: the log grows with every refresh. One scan
+ * Lists a page, newest first, and counts all entries up to `maxCounted`: the log grows with every refresh. One scan
  * serves both; pages past the counted entries need another.
  */
 export async function listAuditEntries(

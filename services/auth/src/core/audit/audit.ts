@@ -1,5 +1,6 @@
-// The audit log: one entry per event in the database and one line in the log, both only once the event is committed. The one rule:
-// log lines hold ids, never addresses. Tests: audit.test.ts. Next: sign-in-attempt.ts for refused sign-ins, audit.store.ts for the table.
+// The audit log: a row in the database and a line in the log for each committed event. The one rule: log lines contain
+// ids, never addresses. Tests: audit.test.ts. Next: sign-in-attempt.ts for refused sign-ins, audit.store.ts for the
+// table.
 import { afterCommit } from '@services/common/after-commit'
 import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'

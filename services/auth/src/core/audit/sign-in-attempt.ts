@@ -59,20 +59,14 @@ export const unknownActor = (typed: string): Actor => ({
   user_metadata: {},
 })
 
-interface RefusedAttempt {
-  method: string
-  actor: Actor
-  client?: Refusal['client']
-}
-
 /**
- * Records `error` if it refuses a sign-in; a failure to record it is only logged. Past an hourly limit refusals go to the log alone.
- * Known users have a limit of their own, which a flood by strangers does not use up.
+ * Records `error` if it refuses a sign-in; a failure to record it is only logged. Past an hourly limit only the log has
+ * refusals. Known users have a limit of their own, which a flood by strangers does not use up.
  */
 export async function recordRefusal(
   deps: AttemptDeps,
   log: RefusalLog,
-  { method, actor, client }: RefusedAttempt,
+  { method, actor, client }: { method: string; actor: Actor; client?: Refusal['client'] },
   error: unknown,
 ): Promise<void> {
   if (!isAttempt(error)) return

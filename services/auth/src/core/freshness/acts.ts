@@ -1,6 +1,6 @@
-// Acts that add or remove a way in or a second factor, and their demands. The one rule: code that does one of them first calls
-// requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts goes through every door and compares the table
-// in the README.
+// Acts that add or remove a way in or a second factor, and their demands. The one rule: code that does one of them
+// first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts tries every endpoint and
+// compares the table in the README. Next: require-fresh.ts.
 
 export interface Act {
   /** Requests that do it, as the README names them. */
@@ -21,7 +21,7 @@ const ACCOUNT = {
 } as const
 const ENROLL = { status: 403, message: 'AAL2 required to enroll a new factor' } as const
 
-/** Only `updateUser` of auth-js has parameters for password and nonce; all other acts accept a recent sign-in instead. */
+/** Only `updateUser` of auth-js has parameters for password and nonce; other acts also accept a recent sign-in. */
 export const ACTS = {
   'new password': { doors: ['PUT /user'], needsPassword: true, needsNonce: true, refusal: ACCOUNT },
   'new e-mail address': { doors: ['PUT /user'], needsPassword: true, refusal: ACCOUNT },

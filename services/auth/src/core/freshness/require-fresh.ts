@@ -38,8 +38,8 @@ export interface Freshness {
 }
 
 /**
- * Age up to which a sign-in replaces a proof: long enough to scan a code, read a mail and return from a provider; a session stolen
- * from a device or a log is usually older.
+ * Age up to which a sign-in replaces a proof: long enough to scan a code, read a mail and return from a provider; a
+ * stolen session is usually older.
  */
 const RECENT_MS = 15 * 60_000
 
@@ -68,10 +68,10 @@ export function requireSecondFactor(
 }
 
 /**
- * Demands the current password or a nonce, by the switches and the acts. Where an act demands neither by name, a sign-in of the last
- * 15 minutes or either of them will do. A sign-in by mail that recent replaces the current password. Throws
- * current_password_required, current_password_invalid, reauthentication_needed and reauthentication_not_valid. Reveals whether a
- * guess is the password, so every other check comes first.
+ * Demands the current password or a nonce, by the switches and the acts. Where an act demands neither by name, a
+ * sign-in of the last 15 minutes or either of them will do. A sign-in by mail that recent replaces the current
+ * password. Reveals whether a guess is the password, so every other check comes first. Throws
+ * current_password_required, current_password_invalid, reauthentication_needed and reauthentication_not_valid.
  */
 export async function requireFresh(
   deps: FreshnessDeps,
@@ -99,7 +99,7 @@ export async function requireFresh(
   return { knowsPassword: true }
 }
 
-/** Spends the nonce that allowed the act, with the user locked. Throws reauthentication_not_valid if another act spent it. */
+/** Spends the nonce that allowed the act, with the user locked. Throws reauthentication_not_valid if it is spent. */
 export async function spendNonce(trx: Transaction<DB>, userId: string, { nonceHash }: Freshness): Promise<void> {
   if (nonceHash && !(await takeByCodeHash(trx, userId, 'reauthentication', nonceHash))) {
     throw apiError('reauthentication_not_valid')
@@ -132,8 +132,8 @@ async function requireRightPassword(
 }
 
 /**
- * Counters of attempts at the current password: by user, as every attempt here has a session. Shared with sign-ins, they would let
- * strangers keep an owner from changing the password.
+ * Counter of attempts at the current password: by user, because every attempt here has a session. Shared with sign-ins,
+ * it would let strangers block an owner.
  */
 export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordTry => ({
   identifier: id,

@@ -35,7 +35,7 @@ export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptL
 
 /**
  * Signs in, links or invites with an account at a provider; `admit` starts the session in the same transaction. Throws
- * provider_email_needs_verification or email_not_confirmed for an unverified address; the account is kept and its owner gets a mail.
+ * provider_email_needs_verification or email_not_confirmed for an unverified address, whose owner gets a mail.
  */
 export async function signInExternally<Admitted>(
   deps: Deps,
@@ -58,15 +58,11 @@ export async function signInExternally<Admitted>(
   })
   if (isNew) countSignUp(provider.name)
   // Do not reveal whether the address is registered: for a confirmed owner, do everything except send the mail.
+  const email = reportedEmail ?? ((isAnother && primaryEmail(account)?.email) || (user.email as string))
+  const mail = { userId: user.id, email, context, isAnother }
   const isMailed = reportedEmail
-    ? await isChangeSent(deps, { userId: user.id, email: reportedEmail, context })
-    : !admitted &&
-      (await isConfirmationSent(
-        deps,
-        log,
-        { userId: user.id, email: (isAnother && primaryEmail(account)?.email) || (user.email as string), context },
-        isAnother,
-      ))
+    ? await isChangeSent(deps, mail)
+    : !admitted && (await isConfirmationSent(deps, log, mail))
   if (admitted) return admitted.value
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
@@ -82,12 +78,13 @@ async function findUser(
   shown: ShownAccount,
 ): Promise<ExternalUser & { awaitsProof: boolean }> {
   const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
+  const isRefused = (reported: string | undefined) =>
+    reported !== undefined && !deps.config.external.allowUnverifiedEmail
   // Locked before any user: concurrent linking and signing in with one account would deadlock.
   await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
   if (shown.linking) {
     const linked = await linkIdentity(deps, trx, log, signIn, shown.linking)
-    const awaitsProof = linked.reportedEmail !== undefined && !deps.config.external.allowUnverifiedEmail
-    return { ...linked, isNew: false, isAnother: false, awaitsProof }
+    return { ...linked, isNew: false, isAnother: false, awaitsProof: isRefused(linked.reportedEmail) }
   }
   if (shown.inviteTokenHash) {
     const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)
@@ -96,23 +93,21 @@ async function findUser(
   const found = await findOrCreateExternalUser(deps, trx, log, signIn)
   const { user, isAnother, reportedEmail } = found
   // A pending account accepts no sign-in.
-  const awaitsProof =
-    isAnother || isPending(user) || (reportedEmail !== undefined && !deps.config.external.allowUnverifiedEmail)
-  return { ...found, awaitsProof }
+  return { ...found, awaitsProof: isAnother || isPending(user) || isRefused(reportedEmail) }
 }
 
 interface AddressMail {
   userId: string
   email: string
   context: MailContext
+  isAnother: boolean
 }
 
 /** Sends the link that confirms a pending account; `isAnother`: its confirmation drops the data of another request. */
 async function isConfirmationSent(
   deps: Deps,
   log: AuditLog,
-  { userId, email, context }: AddressMail,
-  isAnother: boolean,
+  { userId, email, context, isAnother }: AddressMail,
 ): Promise<boolean> {
   const address = { channel: 'email', value: email } as const
   const claim = claimOf(deps, { address, passwordHash: null, data: {} })

@@ -1,6 +1,6 @@
-// Identities: the accounts at providers that users sign in with. The one rule: a provider's account joins a user because the provider
-// verified an address, never because it reported one (contract/auth-external.md 2.5). Tests: ../../flows/oauth and
-// ../../../test/takeover.test.ts. Next: external-sign-in.ts calls this file, sign-in-again.ts treats known accounts.
+// Identities: accounts at providers that users sign in with. The one rule: an account joins a user because the provider
+// has verified an address, never because it reported one (contract/auth-external.md 2.5). Tests: ../../flows/oauth/ and
+// ../../../test/takeover.test.ts. Next: external-sign-in.ts calls this file, sign-in-again.ts handles known accounts.
 import type { Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
@@ -146,8 +146,8 @@ const displaceSquatter = (deps: ExternalSignInDeps, trx: Transaction<DB>, squatt
   displace(trx, squatter, { channel: 'email', value: squatter.email ?? '' }, deps.now())
 
 /**
- * Locks the accounts that have one of the addresses unproven, in the order of addresses against deadlocks. One with a proven number
- * belongs to the owner of the number and only loses the address.
+ * Locks the accounts that have one of the addresses unproven, in the order of addresses against deadlocks. One with a
+ * proven number belongs to its owner and only loses the address.
  */
 async function lockSquatters(
   deps: ExternalSignInDeps,
@@ -169,14 +169,14 @@ async function lockSquatters(
 }
 
 /**
- * Reports whether a second factor, unproven by this sign-in, guards the user: a thief of the mailbox could link an account for good.
- * Nothing is linked then and the user is admitted at aal1, because a refusal would lock out users who always sign in by a verified
+ * Reports whether a second factor guards the user: a thief of the mailbox could link an account for good. Nothing is
+ * linked then, but the user is admitted at aal1: a refusal would lock out users who always sign in by a verified
  * address. They link it themselves, at aal2.
  */
 export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'phone_confirmed_at'>): boolean =>
   hasVerifiedFactor(user) && Boolean(user.email_confirmed_at || user.phone_confirmed_at)
 
-/** Links the account to a user and displaces the other squatters: an attacker could block the owner by registering two. */
+/** Links the account to a user and displaces other squatters: an attacker could block the owner by registering two. */
 async function link(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,

@@ -4,6 +4,7 @@ import type { DB, Metadata } from '../../db/tables.ts'
 import { deleteAllFactors } from '../factors/factors.store.ts'
 import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
 import { endSessions } from '../sessions/end-sessions.store.ts'
+import type { Address } from '../users/address.ts'
 
 export interface NewIdentity {
   id: string
@@ -55,13 +56,19 @@ export async function refreshIdentity(trx: Transaction<DB>, id: string, data: Me
     .execute()
 }
 
-/** Marks the address as verified in the user's identities that carry it. */
-export async function setIdentityEmailVerified(trx: Transaction<DB>, userId: string, email: string, now: Date) {
+/** Marks the address as verified in the user's identities that contain it. */
+export async function setIdentityVerified(
+  trx: Transaction<DB>,
+  userId: string,
+  { channel, value }: Address,
+  now: Date,
+): Promise<void> {
+  const verified = JSON.stringify({ [`${channel}_verified`]: true })
   await trx
     .updateTable('identities')
-    .set({ identity_data: sql`identity_data || '{"email_verified": true}'::jsonb`, updated_at: now })
+    .set({ identity_data: sql`identity_data || ${verified}::jsonb`, updated_at: now })
     .where('user_id', '=', userId)
-    .where('email', '=', email)
+    .where(channel === 'email' ? 'email' : sql`identity_data ->> 'phone'`, '=', value)
     .execute()
 }
 
@@ -95,31 +102,13 @@ export async function putAddressIdentity(trx: Transaction<DB>, identity: Address
 }
 
 /** Puts the identity of an address that its user has just proven. */
-export const putProvenIdentity = (
+export function putProvenIdentity(
   trx: Transaction<DB>,
-  {
-    userId,
-    provider,
-    address,
-    ...rest
-  }: Pick<AddressIdentity, 'id' | 'userId' | 'provider' | 'now'> & { address: string },
-): Promise<boolean> =>
-  putAddressIdentity(trx, {
-    ...rest,
-    userId,
-    provider,
-    providerId: userId,
-    data: { sub: userId, [provider]: address, [`${provider}_verified`]: true },
-  })
-
-/** Marks the number as verified in the user's identities that carry it. */
-export async function setIdentityPhoneVerified(trx: Transaction<DB>, userId: string, phone: string, now: Date) {
-  await trx
-    .updateTable('identities')
-    .set({ identity_data: sql`identity_data || '{"phone_verified": true}'::jsonb`, updated_at: now })
-    .where('user_id', '=', userId)
-    .where(sql`identity_data ->> 'phone'`, '=', phone)
-    .execute()
+  { address, ...identity }: Pick<AddressIdentity, 'id' | 'userId' | 'provider' | 'now'> & { address: string },
+): Promise<boolean> {
+  const { userId, provider } = identity
+  const data = { sub: userId, [provider]: address, [`${provider}_verified`]: true }
+  return putAddressIdentity(trx, { ...identity, providerId: userId, data })
 }
 
 export async function deleteIdentity(trx: Transaction<DB>, id: string): Promise<void> {
@@ -159,11 +148,11 @@ export async function anonymiseIdentity(trx: Transaction<DB>, id: string, provid
 }
 
 /**
- * Ends sessions, second factors and recovery codes of an account whose registrant did not prove the address. The caller decides on
- * identities, password and data by the proof.
+ * Ends sessions, second factors and recovery codes of an account whose registrant did not prove the address.
+ * Identities, password and data are left to the caller.
  */
 export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
-  await endSessions(trx, userId, 'global', '')
+  await endSessions(trx, userId)
   await deleteAllFactors(trx, userId)
   await deleteRecoveryCodes(trx, userId)
 }

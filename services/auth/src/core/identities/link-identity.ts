@@ -25,8 +25,8 @@ export interface Linking {
 }
 
 /**
- * Accepts an invitation with an account at a provider instead of a password. Throws invite_not_found for a spent link, and
- * validation_failed where the account lacks the invited address.
+ * Accepts an invitation with an account at a provider instead of a password. Throws invite_not_found for a spent link
+ * and validation_failed for an account without the invited address.
  */
 export async function acceptInvitation(
   deps: ExternalSignInDeps,
@@ -58,9 +58,9 @@ export async function acceptInvitation(
 }
 
 /**
- * Links an account at a provider to a signed-in user, whatever addresses they have. A user without an address gets the provider's if
- * verified; an unverified one becomes a requested change (`reportedEmail`) for a user without a number. Throws
- * identity_already_exists, email_exists, and session_not_found when the session has ended.
+ * Links an account at a provider to a signed-in user; their addresses may differ. A user without an address gets the
+ * provider's if verified. An unverified one becomes a requested change (`reportedEmail`) unless the user has a number.
+ * Throws identity_already_exists, email_exists, and session_not_found when the session has ended.
  */
 export async function linkIdentity(
   deps: ExternalSignInDeps,

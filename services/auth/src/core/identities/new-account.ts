@@ -72,7 +72,7 @@ export function confirmed({ user, address, passwordHash }: Account): Account {
   }
 }
 
-/** Inserts an account, and returns the id of the address's owner: the new user or an existing one. A confirmed address is assumed. */
+/** Inserts an account and returns the id of the user with the address, new or not. A confirmed address is assumed. */
 export async function insertAccount(
   deps: { now: () => Date },
   trx: Transaction<DB>,

@@ -11,8 +11,8 @@ import type { ExternalSignInDeps } from './external-account.ts'
 import { deleteIdentity } from './identities.store.ts'
 
 /**
- * Unlinks an identity. The account keeps its e-mail address, which only a change of address replaces; a number is removed with its
- * identity. Throws single_identity_not_deletable, identity_not_found and email_conflict_identity_not_deletable.
+ * Unlinks an identity. The account keeps its e-mail address, but loses a number with its identity. Throws
+ * single_identity_not_deletable, identity_not_found and email_conflict_identity_not_deletable.
  */
 export async function unlinkIdentity(
   deps: ExternalSignInDeps,

@@ -1,6 +1,6 @@
-// Keys of the service: those of access tokens here, their parsing in jwt-keys.ts, keys derived from the secret in derive-key.ts. The
-// one rule: a key serves one use, and what is public is never accepted as a secret. Tests: signing-keys.test.ts and
-// openid-configuration.test.ts. Next: ../sessions/answer-session.ts signs, ../../flows/settings/jwks.routes.ts publishes.
+// Keys of access tokens; derive-key.ts has those of all other uses. The one rule: a key serves one use, and a public
+// key is never accepted as a secret. Tests: signing-keys.test.ts, openid-configuration.test.ts. Next:
+// ../sessions/answer-session.ts signs, ../../flows/settings/jwks.routes.ts publishes.
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { ConfigError } from '@services/common/config'
 import { type CryptoKey, errors, importJWK, type JWTHeaderParameters, type JWTPayload, jwtVerify, SignJWT } from 'jose'
@@ -28,10 +28,10 @@ export interface KeyOptions {
 /** Every verifier accepts `jwt`. `at+jwt` marks access tokens alone (RFC 9068 2.1), and some verifiers refuse it. */
 export type TokenType = 'jwt' | 'at+jwt'
 
-/** Accepted types in lower case (RFC 7515 4.1.9), whatever is configured: a token made by hand has any of them, or none. */
+/** Types accepted whatever is configured (RFC 7515 4.1.9): a token made by hand has any of them, or none. */
 const ACCEPTED_TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt', 'application/at+jwt']
 
-/** Base64url without padding (RFC 7515 section 2). Decoders accept it, but one token must not have several spellings. */
+/** Base64url without padding (RFC 7515 section 2): decoders accept it, but a token must have one spelling only. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
 /** Verified tokens cached per process: a signature stays valid, so only the times are checked again. */
@@ -56,8 +56,8 @@ export async function importSigningKeys(options: KeyOptions): Promise<SigningKey
 }
 
 /**
- * Imports `keys`: the one with `sign` signs, all verify. A token without a known `kid` is verified with the secret (HS256 only), so
- * that admin tokens made from it keep working. Without `keys` the secret signs HS256.
+ * Imports `keys`: the one with `sign` signs, all verify. Without a known `kid` a token is verified with the secret
+ * (HS256 only), so that admin tokens made from it keep working. Without `keys` the secret signs HS256.
  */
 async function importKeys(options: KeyOptions): Promise<SigningKeys> {
   const secret = new TextEncoder().encode(options.secret)
@@ -94,7 +94,7 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
           algorithms: [...new Set(['HS256', ...[...verifying.values()].map((key) => key.alg)])],
           currentDate: now,
         })
-        // The key may sign other objects elsewhere: a security event or a request object is no access token (RFC 8725 3.11).
+        // Elsewhere the key may sign security events or request objects, which are no access tokens (RFC 8725 3.11).
         if (!ACCEPTED_TYPES.includes(protectedHeader.typ?.toLowerCase())) return undefined
         if (token.length > MAX_CACHED_LENGTH) return payload
         if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value as string)
@@ -127,8 +127,8 @@ function publicHalf(key: Partial<JwtKey>) {
 }
 
 /**
- * Signs HS256 (RFC 7515 section 5.1) without WebCrypto, whose thread pool took a fifth of a refresh's CPU (measured); an HMAC of one
- * kilobyte takes 5 µs.
+ * Signs HS256 (RFC 7515 section 5.1) without WebCrypto, whose thread pool took a fifth of a refresh's CPU (measured).
+ * An HMAC of one kilobyte takes 5 µs.
  */
 function signHs256(encodedHeader: string, claims: JWTPayload, key: KeyObject): string {
   const input = `${encodedHeader}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`

@@ -40,8 +40,8 @@ export interface SessionDeps {
 }
 
 /**
- * Issues new tokens for a session. In the access token, `email` and `phone` are present once confirmed, `amr` is newest first,
- * and a random `jti` makes every token unique.
+ * Issues new tokens for a session. In the access token `email` and `phone` are set once confirmed, `amr` is newest
+ * first, and a random `jti` makes every token unique.
  */
 export async function answerSession(
   { keys, refreshTokenKey, now, newId, config: { jwt } }: SessionDeps,

@@ -15,7 +15,7 @@ export function deleteExpiredSessions(
 }
 
 /**
- * Deletes the inactive among the next `limit` sessions by age: an index on the last refresh would be written by every refresh.
+ * Deletes the inactive among the next `limit` sessions by age: every refresh would have to write an index on its time.
  * Returns the position to continue from; undefined at the end.
  */
 export async function deleteInactiveSessions(

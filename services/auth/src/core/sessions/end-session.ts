@@ -13,8 +13,8 @@ type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits }
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 
 /**
- * Ends one session of a user, and pending changes of address, because the session that requested them is unknown. Throws
- * session_not_found (404), for another user's session too.
+ * Ends one session of a user and pending changes of address, because their session is unknown. Throws session_not_found
+ * (404), for another user's session too.
  */
 export async function endOneSession(
   deps: EndDeps,
@@ -36,7 +36,7 @@ export async function endAllSessions(deps: EndDeps, log: AuditLog, actor: Actor,
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
     await endTokens(trx, owner.id, 'changes', deps.now())
-    const sessions = await endSessions(trx, owner.id, 'global', '')
+    const sessions = await endSessions(trx, owner.id)
     if (sessions > 0) await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { sessions } })
   })
 }

@@ -49,21 +49,16 @@ export async function endSession(
 }
 
 /** Ends all sessions of a user, or all but one. Returns their number. */
-export async function endSessions(
-  trx: Transaction<DB>,
-  userId: string,
-  scope: 'global' | 'others',
-  sessionId: string,
-): Promise<number> {
+export async function endSessions(trx: Transaction<DB>, userId: string, exceptId?: string): Promise<number> {
   let query = trx.deleteFrom('sessions').where('user_id', '=', userId)
-  if (scope === 'others') query = query.where('id', '!=', sessionId)
+  if (exceptId) query = query.where('id', '!=', exceptId)
   const { numDeletedRows } = await query.executeTakeFirstOrThrow()
   return Number(numDeletedRows)
 }
 
 /**
- * Ends the sessions that an identity may have started: for a provider those that name it and older OAuth sessions that name none, for
- * an address those started by a code or link. `exceptId` stays.
+ * Ends the sessions that an identity may have started: for a provider those that name it and older OAuth sessions that
+ * name none, for an address those by a code or link. `exceptId` stays.
  */
 export async function endSessionsOfIdentity(
   trx: Transaction<DB>,

@@ -11,8 +11,8 @@ export interface Raise {
 }
 
 /**
- * Raises a session to aal2; undefined when it has ended. The counter advances by two: a refresh token one behind could still be
- * exchanged, and that from before the factor must not.
+ * Raises a session to aal2; undefined when it has ended. The counter advances by two, because a refresh token one
+ * behind could still be exchanged.
  */
 export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, factorId, now }: Raise) {
   const entry: AmrEntry = { method, timestamp: Math.floor(now.getTime() / 1000) }

@@ -33,11 +33,12 @@ export interface RotatedSession {
 }
 
 /**
- * Refreshes sessions in one statement, the only place that advances them; the states are in rotate-session.ts. A reused token within
- * its interval changes no counter: of twenty parallel refreshes, queued at the row lock, all get one child. A refused one is undefined.
+ * Refreshes sessions in one statement, the only place that advances them; the states are in rotate-session.ts. A token
+ * reused within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child.
+ * Refused: undefined.
  *
- * Several refreshes never wait for another's lock: a session that is locked, or presented twice, is skipped and its refresh is
- * undefined too. A single refresh waits.
+ * Several refreshes never wait for a lock: a session that is locked, or presented twice, is skipped and undefined too.
+ * A single refresh waits.
  */
 export async function rotateSessions(
   db: Kysely<DB>,
@@ -74,8 +75,8 @@ const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>
   return sql<RotatedRow>`
     with asked as (
       select * from unnest(
-        (select ${asked.sessionIds}::uuid[]), (select ${asked.counters}::bigint[]), (select ${asked.userAgents}::text[]),
-        (select ${asked.ips}::inet[]), (select ${asked.auditIds}::uuid[])
+        (select ${asked.sessionIds}::uuid[]), (select ${asked.counters}::bigint[]),
+        (select ${asked.userAgents}::text[]), (select ${asked.ips}::inet[]), (select ${asked.auditIds}::uuid[])
       ) with ordinality asked (session_id, counter, user_agent, ip, audit_id, place)
     ), held as (
       ${
@@ -86,7 +87,7 @@ const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>
     ), rotated as (
       update ${sessions} session set
         refresh_counter = asked.counter + 1,
-        refreshed_at = case when session.refresh_counter = asked.counter then ${asked.now} else session.refreshed_at end,
+        refreshed_at = case session.refresh_counter when asked.counter then ${asked.now} else session.refreshed_at end,
         user_agent = asked.user_agent,
         ip = asked.ip
       from asked, ${users} owner

@@ -7,8 +7,8 @@ import type { SessionLimits } from './session-limits.ts'
 import { restartReuseInterval } from './sessions.store.ts'
 
 /**
- * Advances the session of a refresh token, undefined where it is refused. A session counts its refreshes, and a token is as good as
- * its distance to that counter (specification, States; design.md 5.2):
+ * Advances the session of a refresh token, or returns undefined. A session counts its refreshes, and a token is as good
+ * as its distance to that counter (specification, States; design.md 5.2):
  *
  * | counter of the token | result |
  * | --- | --- |
@@ -35,7 +35,9 @@ interface RotationDeps {
 /** Most sessions that one statement locks. */
 const MAX_TOGETHER = 32
 
-/** Concurrent refreshes share a statement. One that it skips, because the session is locked or presented twice, is repeated alone. */
+/**
+ * Runs concurrent refreshes in one statement. A skipped one, of a session locked or presented twice, is repeated alone.
+ */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config
   const rotateAll = (rotations: readonly Rotation[]) => {
@@ -60,9 +62,9 @@ export function createRotateSession(deps: RotationDeps): RotateSession {
 }
 
 /**
- * Lets the reuse interval begin when a request fails: the database may advance the session although its answer is lost, and the
- * caller then retries with the same token. At a deadline that is before the statement ends. The next refresh of the session waits
- * for the restart.
+ * Restarts the reuse interval when a request fails: the database may advance the session although its answer is lost,
+ * and the caller retries with the same token. At a deadline it restarts before the request is answered; the next
+ * refresh waits for it.
  */
 function restartingReuseInterval({ db, now }: Pick<RotationDeps, 'db' | 'now'>, rotate: RotateSession): RotateSession {
   const restarts = new Map<string, Promise<void>>()

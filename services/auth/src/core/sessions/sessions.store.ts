@@ -16,8 +16,8 @@ export interface NewSession {
 }
 
 /**
- * Stores a session, the time of the sign-in and the audit entry in one statement; false when the user was deleted. With `verifiedHash`
- * the user must still have it: both wait for the user's row, so a password change also ends a concurrent sign-in with the old one.
+ * Stores a session, the time of the sign-in and the audit entry in one statement; false when the user was deleted or no
+ * longer has `verifiedHash`: both wait for the user's row, so a password change also ends a concurrent sign-in.
  */
 export async function insertSession(
   db: Kysely<DB>,
@@ -66,9 +66,9 @@ const openSession = prepared(
 )
 
 /**
- * Reports whether a newer sign-in replaced the session, where only the newest is valid. Computed and not stored: concurrent sign-ins
- * do not see each other, but all agree on the order. Ids break ties. Left out where every session is valid: planning it cost
- * GET /user a third of its rate.
+ * Matches a session replaced by a newer sign-in, where only the newest is valid. Not stored, because concurrent
+ * sign-ins do not see each other but agree on the order; ids break ties. Omitted where every session is valid: planning
+ * it cost GET /user a third of its rate.
  */
 export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
   singlePerUser

@@ -1,6 +1,7 @@
-// Sessions: how they start, refresh, gain a second factor and end. The one rule: a session is one row, every change of it is one
-// conditional statement, and no token is stored. A session is live until it is deleted or past a limit (session-limits.ts). Tests:
-// ../../flows/{token,account,mfa}. Next: rotate-session.ts for the states of a refresh token, answer-session.ts for the answer.
+// Sessions: how they start, refresh, gain a second factor and end. The one rule: a session is one row, live until
+// deleted or past a limit (session-limits.ts); each change is one conditional statement, and no token is stored. Tests:
+// ../../flows/token, account, mfa. Next: rotate-session.ts for the states of a refresh token, answer-session.ts for the
+// tokens.
 import { afterCommit } from '@services/common/after-commit'
 import type { Kysely } from 'kysely'
 import type { AmrEntry, DB } from '../../db/tables.ts'
@@ -25,8 +26,8 @@ interface SignInProof {
 }
 
 /**
- * Signs a user in: creates a session and its tokens; `audited` is stored with the session. Throws invalid_credentials when the user
- * was deleted or the password changed meanwhile, and email_not_confirmed or phone_not_confirmed for a pending account.
+ * Signs a user in: creates a session and its tokens; `audited` is stored with it. Throws invalid_credentials when the
+ * user was deleted or the password changed, and email_not_confirmed or phone_not_confirmed for a pending account.
  */
 export async function startSession(
   deps: SessionDeps & { newRowId: () => string },

@@ -6,8 +6,8 @@ import type { Address } from './address.ts'
 import { changeUser } from './change-user.store.ts'
 
 /**
- * Returns the users of the audience with one of these addresses, proven or not. Addresses of linked identities are ignored: those
- * mailboxes may have other owners by now (docs/addresses.md).
+ * Returns the users of the audience with one of these addresses, proven or not. Addresses of linked identities are
+ * ignored: those mailboxes may have other owners by now (docs/addresses.md).
  */
 export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
   const found = await db.selectFrom('users').select('id').where('email', 'in', emails).where('aud', '=', aud).execute()
@@ -85,8 +85,8 @@ export async function applyEmailChange(
 }
 
 /**
- * Gives the user the wanted number. An address that only a provider reported is removed: its owner could prove it and share the
- * account with the owner of the number. Throws phone_exists when another account has the number by now.
+ * Gives the user the wanted number. An address that only a provider reported is removed: its owner could prove it and
+ * share the account. Throws phone_exists when another account has the number by now.
  */
 export async function applyPhoneChange(
   trx: Transaction<DB>,
@@ -133,7 +133,7 @@ export async function cancelAddressChanges(trx: Transaction<DB>, id: string, now
     .execute()
 }
 
-/** Cancels changes whose last link or code expired before; they are found by these tokens, so run it before those are deleted. */
+/** Cancels changes whose last link or code expired before. Run it before these tokens are deleted. */
 export async function cancelExpiredChanges(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
   const purposes = sql`('email_change_new', 'email_change_current', 'phone_change')`
   const { numAffectedRows } = await sql`
@@ -142,7 +142,8 @@ export async function cancelExpiredChanges(db: Kysely<DB>, before: Date, now: Da
     where id = any (array(
       select u.id from ${sql.table('users')} u
       where (u.email_change is not null or u.phone_change is not null) and u.deleted_at is null
-        and u.id in (select user_id from ${sql.table('one_time_tokens')} where expires_at < ${before} and purpose in ${purposes})
+        and u.id in (
+          select user_id from ${sql.table('one_time_tokens')} where expires_at < ${before} and purpose in ${purposes})
         and not exists (
           select from ${sql.table('one_time_tokens')} t
           where t.user_id = u.id and t.purpose in ${purposes} and t.expires_at >= ${before})
@@ -151,8 +152,8 @@ export async function cancelExpiredChanges(db: Kysely<DB>, before: Date, now: Da
 }
 
 /**
- * Marks the address as proven; a second call keeps the first time. An assumed address was never proven: its time is the next second,
- * after every token of the registrant (their `iat` is in whole seconds).
+ * Marks the address as proven; a second call keeps the first time. An assumed address gets the next second, later than
+ * every token of the registrant (their `iat` is in whole seconds).
  */
 export async function confirmAddress(
   trx: Transaction<DB>,

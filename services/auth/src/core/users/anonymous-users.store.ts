@@ -3,9 +3,9 @@ import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 
 /**
- * Deletes the idle among the next `limit` anonymous users by age: no change, sign-in (imported users have later ones) or refresh since
- * `idleSince`. A user who returns at this moment stays: users are locked before their sessions, whose refreshes are read last. `next` is
- * the position to continue from; undefined at the end.
+ * Deletes the idle among the next `limit` anonymous users by age: no change, sign-in or refresh since `idleSince`. A
+ * user who returns at this moment stays: users are locked before their sessions, whose refreshes are read last. `next`
+ * is the position to continue from; undefined at the end.
  */
 export async function deleteIdleAnonymousUsers(
   db: Kysely<DB>,

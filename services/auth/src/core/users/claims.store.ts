@@ -20,7 +20,7 @@ export interface AddressClaim {
   expiresAt: Date
 }
 
-/** Stores a claim and returns its differences from earlier, unexpired ones. The row stays locked until the transaction ends. */
+/** Stores a claim, locks its row until the transaction ends, and returns differences from earlier, unexpired ones. */
 export async function putAddressClaim(
   trx: Transaction<DB>,
   { key, passwordTag, data, now, expiresAt }: AddressClaim,
@@ -43,10 +43,10 @@ export async function putAddressClaim(
 }
 
 /**
- * Gives `left` of a request to pending accounts with the address, of any audience. While an earlier link or code may still prove it,
- * they keep only the common part of both: it may be the link of an earlier requester. An account with a provider's identity gets
- * nothing, because the request may be a stranger's. Proven and vouched addresses are not touched. Without an account a placeholder row
- * is written, so that timing does not reveal one.
+ * Gives `left` of a request to pending accounts with the address, of any audience. While an earlier link or code may
+ * still prove it, they keep only the common part, because that link may be another requester's. An account with a
+ * provider's identity gets nothing: the request may be a stranger's. Proven and vouched addresses are left alone.
+ * Without an account a placeholder row is written, so that timing does not reveal one.
  */
 export async function narrowClaims(
   trx: Transaction<DB>,
@@ -85,8 +85,8 @@ function both({ password_hash, data }: Claim): RawBuilder<unknown> {
 }
 
 /**
- * Matches accounts whose address a link or code may still prove: it has not expired, or its message is not sent yet and its lifetime
- * begins then. A message may wait longer than the token that replaced its own.
+ * Matches accounts whose address a link or code may still prove: one that has not expired, or whose lifetime begins
+ * when its message is sent. A message may wait longer than the token that replaced its own.
  */
 const isProvable = (now: Date) => sql<boolean>`exists (
   select from ${sql.table('one_time_tokens')}

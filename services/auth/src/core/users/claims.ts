@@ -1,6 +1,5 @@
-// Claims: the password and metadata that requests ask for at an unproven address. The one rule: any request may be a stranger's, so the
-// proof of the address applies only the values on which all agree. Tests: ../../../test/claims.test.ts. Next:
-// ../../flows/verify/confirm.ts applies them.
+// Claims: password and metadata in requests for an unproven address. The one rule: any request may be a stranger's, so
+// the proof of the address applies only values on which all agree. Tests: ../../../test/claims.test.ts.
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
@@ -16,8 +15,8 @@ interface ClaimDeps {
 }
 
 /**
- * Shortest lifetime of a claim. An owner may wait for a message longer than its code lives (600 s in an SMS); a stranger's request
- * meanwhile must not be the only claim.
+ * Shortest lifetime of a claim. An owner may wait for a message longer than its code lives (600 s in an SMS), and a
+ * stranger's request meanwhile must not be the only claim.
  */
 const MIN_LIFETIME_SECONDS = 3600
 
@@ -43,11 +42,11 @@ export function claimOf(
 }
 
 /**
- * Stores a claim, for known and unknown addresses alike, and returns the part that agrees with all unexpired ones. Pending accounts get
- * that part with the proof of the address. The row lock serialises requests for one address.
+ * Stores a claim, for known and unknown addresses alike, and returns the part that agrees with all unexpired ones,
+ * which pending accounts get with the proof of the address. The row lock serialises requests for one address.
  *
- * Two statements: the first may wait for another request, and the second must see the account it made. Flows call this twice: before
- * any refusal, and with the message, when the lifetime of its link or code begins.
+ * Two statements: the first may wait for another request, and the second must see the account it made. Flows call this
+ * twice: before any refusal, and with the message, when the lifetime of its link or code begins.
  */
 export async function noteClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<Claim> {
   const noted = await putAddressClaim(trx, claim, 'with earlier')

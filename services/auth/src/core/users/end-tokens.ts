@@ -13,8 +13,8 @@ export const CHANGE_PURPOSES = {
 type TokenScope = 'all' | 'changes'
 
 /**
- * Ends links and codes of a user and cancels changes of address: an ejected intruder must not return by an address of their own that
- * still awaits its code. With `changes`, links and codes to current addresses stay valid. PKCE codes always end.
+ * Ends links and codes of a user and cancels changes of address, by which an ejected intruder could return. With
+ * `changes`, links and codes to current addresses stay valid. PKCE codes always end.
  */
 export async function endTokens(trx: Transaction<DB>, userId: string, scope: TokenScope, now: Date): Promise<void> {
   await deleteOneTimeTokens(trx, userId, scope === 'all' ? undefined : Object.values(CHANGE_PURPOSES).flat())

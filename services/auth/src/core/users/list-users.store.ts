@@ -1,7 +1,7 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
+import { expressionBuilder, type Kysely, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
 import type { DB } from '../../db/tables.ts'
-import { toUser, type User, userJson } from './users.store.ts'
+import { toUser, type User, type UserJson, userJson } from './users.store.ts'
 
 export type Direction = 'asc' | 'desc'
 
@@ -32,28 +32,20 @@ export async function listUsers(
 }
 
 /**
- * Reads the ids of a page from an index alone, at any offset (users_aud_created_at_idx), and only then its users. A filter scans every
- * user, so it counts them in the same statement; `total` is undefined without a filter or a row.
+ * Reads the ids of a page from an index alone, at any offset (users_aud_created_at_idx), and then its users. A filter
+ * scans every user, so the same statement counts them; `total` is undefined without a filter or a row.
  */
 async function readPage(db: Kysely<DB>, search: UserSearch, { direction, limit, offset }: PageOfUsers) {
-  const counted = search.filter === undefined ? sql<number | null>`null::bigint` : sql<number | null>`count(*) over ()`
-  const rows = await db
-    .with('page', (qb) =>
-      qb
-        .selectFrom('users')
-        .select(['users.id', 'users.created_at', counted.as('total')])
-        .where((eb) => matches(eb, search))
-        .orderBy('users.created_at', direction)
-        .orderBy('users.id', direction)
-        .limit(limit)
-        .offset(offset),
+  const order = sql.raw(direction)
+  const { rows } = await sql<{ total: number | null; user: UserJson }>`
+    with page as (
+      select id, created_at, ${search.filter === undefined ? sql`null::bigint` : sql`count(*) over ()`} as total
+      from ${sql.table('users')} where ${matches(search)}
+      order by created_at ${order}, id ${order} limit ${limit} offset ${offset}
     )
-    .selectFrom('page')
-    .innerJoin('users', 'users.id', 'page.id')
-    .select(['page.total', userJson])
-    .orderBy('page.created_at', direction)
-    .orderBy('page.id', direction)
-    .execute()
+    select page.total, ${userJson(expressionBuilder<DB, 'users'>())}
+    from page join ${sql.table('users')} on ${sql.ref('users.id')} = page.id
+    order by page.created_at ${order}, page.id ${order}`.execute(db)
   return { users: rows.map(({ user }) => toUser(user)), total: rows[0]?.total ?? undefined }
 }
 
@@ -61,7 +53,7 @@ async function countUsers(db: Kysely<DB>, search: UserSearch): Promise<number> {
   const { total } = await db
     .selectFrom('users')
     .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where((eb) => matches(eb, search))
+    .where(matches(search))
     .executeTakeFirstOrThrow()
   return total
 }
@@ -78,16 +70,12 @@ export async function listUsersAfter(
   search: UserSearch,
   { direction, limit, after }: { direction: Direction; limit: number; after: UserPlace | undefined },
 ): Promise<(User & { place: UserPlace })[]> {
-  const isLater = (place: UserPlace) => {
-    const row = sql`(${sql.ref('users.created_at')}, ${sql.ref('users.id')})`
-    const start = sql`(${place.createdAt}::timestamptz, ${place.id}::uuid)`
-    return direction === 'asc' ? sql<boolean>`${row} > ${start}` : sql<boolean>`${row} < ${start}`
-  }
+  const start = after && sql`(${after.createdAt}::timestamptz, ${after.id}::uuid)`
+  const isLater = start && sql`and (created_at, id) ${sql.raw(direction === 'asc' ? '>' : '<')} ${start}`
   const rows = await db
     .selectFrom('users')
     .select(userJson)
-    .where((eb) => matches(eb, search))
-    .$if(after !== undefined, (query) => query.where(isLater(after as UserPlace)))
+    .where(sql<boolean>`${matches(search)} ${isLater ?? sql``}`)
     .orderBy('users.created_at', direction)
     .orderBy('users.id', direction)
     .limit(limit)
@@ -95,14 +83,8 @@ export async function listUsersAfter(
   return rows.map(({ user }) => ({ ...toUser(user), place: { createdAt: user.created_at, id: user.id } }))
 }
 
-function matches(eb: ExpressionBuilder<DB, 'users'>, { aud, filter }: UserSearch) {
-  const isOfAudience = eb('users.aud', '=', aud)
-  if (filter === undefined) return isOfAudience
+function matches({ aud, filter }: UserSearch) {
+  if (filter === undefined) return sql<boolean>`aud = ${aud}`
   const pattern = containing(filter)
-  return isOfAudience.and(
-    eb.or([
-      eb('users.email', 'like', pattern),
-      eb(sql<string>`${sql.ref('users.user_metadata')} ->> 'full_name'`, 'ilike', pattern),
-    ]),
-  )
+  return sql<boolean>`aud = ${aud} and (email like ${pattern} or user_metadata ->> 'full_name' ilike ${pattern})`
 }

@@ -5,7 +5,7 @@ import { apiError } from '../../errors.ts'
 /** Any object; stored and returned as it is. */
 export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { title: 'FreeForm', additionalProperties: true }))
 
-/** Metadata is in every access token, and tokens are in a header: MAX_HEADER_BYTES in app.ts allows for both kinds at this size. */
+/** Access tokens in headers contain metadata: MAX_HEADER_BYTES in app.ts allows for both kinds at this size. */
 const MAX_METADATA_BYTES = 16 * 1024
 
 /** Merges metadata as metadata.store.ts does: by key at the top level; null removes. */

@@ -1,9 +1,10 @@
-// Users and their addresses. The one rule: an address belongs to an account once its owner has proven it, to us or to a provider that
-// verifies addresses. Until then it is in no token, session or answer, and it is no way in. States: docs/addresses.md, moved between
-// in addresses.store.ts and unproven-holder.store.ts. Tests: ../../../test/{addresses,claims,takeover}.test.ts. Next: users.store.ts.
+// Users and their addresses. The one rule: an address belongs to an account once its owner has proven it, to us or to a
+// provider; until then it is in no token or answer and no way in. docs/addresses.md has the states, addresses.store.ts
+// and unproven-holder.store.ts the statements between them. Tests: ../../../test/addresses.test.ts. Next:
+// users.store.ts.
 import type { Metadata } from '../../db/tables.ts'
 import type { Address } from './address.ts'
-import type { IdentityJson, User } from './users.store.ts'
+import type { User } from './users.store.ts'
 
 /** Members of `user_metadata` that only the service writes, because applications trust them. */
 export const FACTS = ['sub', 'email', 'email_verified', 'phone', 'phone_verified']
@@ -30,8 +31,8 @@ export const isPending = (
   !user.phone_confirmed_at
 
 /**
- * Returns the user as tokens, sessions and the user's own answers show it. Unconfirmed addresses that older versions left on accounts
- * in use appear as requested changes.
+ * Returns the user as tokens, sessions and the user's own answers show it. Unconfirmed addresses that older versions
+ * left on accounts in use appear as requested changes.
  */
 export function provenUser(user: User): User {
   const email = user.email_confirmed_at ? user.email : null
@@ -49,7 +50,7 @@ export function provenUser(user: User): User {
   }
 }
 
-/** Returns the user as admins see it, and as a sign-up is answered: unconfirmed addresses appear, but never as verified. */
+/** Returns the user as in answers to admins and to a sign-up: unconfirmed addresses appear, but never as verified. */
 export const registeredUser = (user: User): User => ({ ...user, user_metadata: factualMetadata(user, user) })
 
 /** Corrects the facts in `user_metadata`; absent members stay absent. */
@@ -78,11 +79,11 @@ const isSubject = ({ id, identities }: User, sub: unknown): boolean =>
 const isProvenEmail = (user: User, email: unknown): boolean =>
   (user.email !== null && user.email === email && user.email_confirmed_at !== null) || isVerifiedElsewhere(user, email)
 
-/** Reports whether a linked account at a provider has the address, verified there. */
-const isVerifiedElsewhere = ({ identities }: User, email: unknown): boolean =>
-  identities.some((identity) => isVerified(identity) && identity.email === email && !isOwn(identity))
-
-const isVerified = ({ identity_data }: IdentityJson): boolean => identity_data.email_verified === true
-
-/** An identity of the user's own address is no evidence beyond the user's row. */
-const isOwn = ({ provider }: IdentityJson): boolean => provider === 'email' || provider === 'phone'
+/**
+ * Reports whether a provider has verified the address. Identities of own addresses prove no more than the user's row.
+ */
+const isVerifiedElsewhere = ({ identities }: User, address: unknown): boolean =>
+  identities.some(
+    ({ provider, email, identity_data }) =>
+      email === address && identity_data.email_verified === true && provider !== 'email' && provider !== 'phone',
+  )

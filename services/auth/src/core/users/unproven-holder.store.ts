@@ -1,5 +1,5 @@
-// Accounts with an unproven address from a sign-up, a setting or a provider, which its prover takes (displace-holder.ts,
-// ../identities/external-user.ts). An address vouched for by an admin stays.
+// Accounts with an unproven address from a sign-up, a setting or a provider; its prover takes it (displace-holder.ts,
+// ../identities/external-user.ts) unless an admin vouched for it.
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { DB, TokenPurpose } from '../../db/tables.ts'
 import type { Address } from './address.ts'
@@ -58,8 +58,9 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
 }
 
 /**
- * Withdraws an unconfirmed address from an account that is in use without it, before a flow looks the address up: the flow then creates
- * an account instead of sharing a stranger's. Older versions left such accounts. One statement, also safe outside a transaction.
+ * Withdraws an unconfirmed address from an account in use without it, as older versions left them, before a flow looks
+ * it up: the flow then creates an account instead of sharing a stranger's. One statement, also safe outside a
+ * transaction.
  */
 export async function releaseAddress(
   db: Kysely<DB>,
@@ -86,7 +87,8 @@ async function withdraw(
     with withdrawn as (
       update ${sql.table('users')}
       set ${own} = null, ${change} = coalesce(${change}, ${own}), claim = null, updated_at = ${now}
-      where ${own} is not null and ${sql.ref(`${channel}_confirmed_at`)} is null and not ${isVouched(channel)} and ${whose}
+      where ${own} is not null and ${sql.ref(`${channel}_confirmed_at`)} is null
+        and not ${isVouched(channel)} and ${whose}
       returning id
     ), no_identity as (
       delete from ${sql.table('identities')} where provider = ${channel} and user_id in (select id from withdrawn)

@@ -55,7 +55,7 @@ export const UserShape = Type.Object(
     has_password: Type.Optional(
       Type.Boolean({
         description:
-          'Whether a password is set; absent until an address is confirmed. Conflicting requests for the address drop that of a sign-up.',
+          'Whether a password is set, once an address is confirmed. Conflicting requests drop that of a sign-up.',
       }),
     ),
   },

@@ -53,13 +53,12 @@ export type User = Pick<Selectable<UsersTable>, (typeof USER_COLUMNS)[number]> &
   /** Absent in a user that was not read from the database. */
   has_password?: boolean
 }
-export type UserWithPassword = User & { password_hash: string | null }
 /** A user found by an address, which is assumed if only a setting confirmed it. */
-export type FoundUser = UserWithPassword & { isAssumed: boolean }
+export type FoundUser = User & { password_hash: string | null; isAssumed: boolean }
 
 /**
- * Selects the user with all identities, oldest first, as one JSON column for `toUser`: writing and parsing it takes less time than
- * decoding two dozen columns in pg (12 % of the CPU of GET /user).
+ * Selects the user with all identities, oldest first, as one JSON column for `toUser`: writing and parsing it takes
+ * less time than decoding two dozen columns in pg (12 % of the CPU of GET /user).
  */
 export function userJson(eb: ExpressionBuilder<DB, 'users'>) {
   const identities = jsonArrayFrom(
@@ -141,8 +140,8 @@ export const findUserByEmail = (db: Kysely<DB>, value: string, aud: string): Pro
   findUserByAddress(db, { channel: 'email', value }, aud)
 
 /**
- * Matches accounts whose address an admin vouched for: no account displaces them and no claim changes them. Rows of older versions, and
- * of replicas that run one, are vouched for as a whole, but an assumed address came later.
+ * Matches accounts whose address an admin vouched for: no account displaces them and no claim changes them. Rows of
+ * older versions, and of replicas that run one, are vouched for as a whole, but an assumed address came later.
  */
 export const isVouched = (channel: Address['channel']) => {
   const [assumed, vouched] = [sql.ref(`users.${channel}_assumed`), sql.ref(`users.${channel}_vouched`)]
@@ -213,8 +212,8 @@ export const setInvited = (trx: Transaction<DB>, id: string, now: Date): Promise
   changeUser(trx, id, { invited_at: now, email_vouched: true, confirmation_sent_at: now }, now)
 
 /**
- * Sets a new password, or none, and clears the send times, so that a new code can be requested at once. The caller ends the other
- * sessions and the open one-time tokens.
+ * Sets a new password, or none, and clears the send times, so that a new code can be requested at once. The caller ends
+ * other sessions and open one-time tokens.
  */
 export const setPassword = (trx: Transaction<DB>, id: string, hash: string | null, now: Date): Promise<void> =>
   changeUser(

@@ -167,7 +167,7 @@ async function changePassword(
 ): Promise<void> {
   await setPassword(trx, user.id, passwordHash, deps.now())
   await endTokens(trx, user.id, 'all', deps.now())
-  await endSessions(trx, user.id, 'others', session.id)
+  await endSessions(trx, user.id, session.id)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
   await notify(deps, trx, user, 'password_changed_notification', {}, context)
 }
