@@ -1,6 +1,5 @@
-// The audit log: a row in the database and a line in the log for each committed event. The one rule: log lines contain
-// ids, never addresses. Tests: audit.test.ts. Next: sign-in-attempt.ts for refused sign-ins, audit.store.ts for the
-// table.
+// The audit log: a row and a log line for each committed event. The one rule: log lines contain ids, never addresses.
+// Tests: audit.test.ts. Next: sign-in-attempt.ts for refused sign-ins, audit.store.ts for the table.
 import { afterCommit } from '@services/common/after-commit'
 import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'

@@ -1,5 +1,5 @@
 // Acts that add or remove a way in or a second factor, and their demands. The one rule: code that does one of them
-// first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts tries every endpoint and
+// first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts visits every endpoint and
 // compares the table in the README. Next: require-fresh.ts.
 
 export interface Act {

@@ -22,7 +22,6 @@ interface FreshnessDeps {
   now: () => Date
 }
 
-/** Proofs in a request that its caller is the owner. */
 export interface GivenProof {
   currentPassword: string | undefined
   nonce: string | undefined
@@ -33,14 +32,10 @@ export interface GivenProof {
 export interface Freshness {
   /** Hash of the nonce that allowed the act; spent with the act, so that a failure before does not use it up. */
   nonceHash?: Buffer | undefined
-  /** The caller gave the current password. */
   knowsPassword: boolean
 }
 
-/**
- * Age up to which a sign-in replaces a proof: long enough to scan a code, read a mail and return from a provider; a
- * stolen session is usually older.
- */
+/** Age up to which a sign-in replaces a proof: long enough to scan a code, read a mail and return from a provider. */
 const RECENT_MS = 15 * 60_000
 
 /** Reports whether AUTH_MFA_REQUIRED_FOR demands a second factor of the user. Anonymous users cannot have one. */
@@ -132,8 +127,7 @@ async function requireRightPassword(
 }
 
 /**
- * Counter of attempts at the current password: by user, because every attempt here has a session. Shared with sign-ins,
- * it would let strangers block an owner.
+ * Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner.
  */
 export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordTry => ({
   identifier: id,

@@ -101,7 +101,6 @@ export async function putAddressIdentity(trx: Transaction<DB>, identity: Address
   return put?.isNew ?? false
 }
 
-/** Puts the identity of an address that its user has just proven. */
 export function putProvenIdentity(
   trx: Transaction<DB>,
   { address, ...identity }: Pick<AddressIdentity, 'id' | 'userId' | 'provider' | 'now'> & { address: string },

@@ -47,7 +47,6 @@ export function newAccount(
   return { user, address, passwordHash }
 }
 
-/** Replaces the password and data of an account by those of a claim. */
 export function withClaim({ user, address }: Account, { password_hash: passwordHash, data }: Claim): Account {
   const identity_data = registeredData(user.id, address, data)
   const identities = user.identities.map((identity) => ({ ...identity, identity_data }))

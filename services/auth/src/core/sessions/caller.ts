@@ -4,7 +4,6 @@ import { apiError } from '../../errors.ts'
 import { lockAndReadUser, type User } from '../users/users.store.ts'
 import { lockSession } from './sessions.store.ts'
 
-/** User and session of a request's access token. */
 export interface Caller {
   user: User
   /** First audience of the token. */

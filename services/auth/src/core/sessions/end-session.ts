@@ -12,10 +12,7 @@ type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits }
 /** Owner of the sessions, as the audit log needs it. */
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 
-/**
- * Ends one session of a user and pending changes of address, because their session is unknown. Throws session_not_found
- * (404), for another user's session too.
- */
+/** Ends one session of a user, and changes of address it may have requested. Throws session_not_found (404). */
 export async function endOneSession(
   deps: EndDeps,
   log: AuditLog,

@@ -11,7 +11,6 @@ interface FoundSession extends SessionTimes {
   amr: AmrEntry[]
 }
 
-/** User and session that a token names. */
 export interface NamedCaller {
   userId: string
   sessionId: string | undefined

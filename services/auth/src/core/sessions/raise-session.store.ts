@@ -10,10 +10,7 @@ export interface Raise {
   now: Date
 }
 
-/**
- * Raises a session to aal2; undefined when it has ended. The counter advances by two, because a refresh token one
- * behind could still be exchanged.
- */
+/** Raises a session to aal2; undefined when it has ended. Advances by two: a token one behind is still exchangeable. */
 export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, factorId, now }: Raise) {
   const entry: AmrEntry = { method, timestamp: Math.floor(now.getTime() / 1000) }
   return trx

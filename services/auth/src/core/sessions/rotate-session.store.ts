@@ -35,10 +35,9 @@ export interface RotatedSession {
 /**
  * Refreshes sessions in one statement, the only place that advances them; the states are in rotate-session.ts. A token
  * reused within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child.
- * Refused: undefined.
  *
- * Several refreshes never wait for a lock: a session that is locked, or presented twice, is skipped and undefined too.
- * A single refresh waits.
+ * Undefined: refused. Of several refreshes none waits for a lock: a session that is locked, or presented twice, is
+ * skipped and undefined too. A single refresh waits.
  */
 export async function rotateSessions(
   db: Kysely<DB>,

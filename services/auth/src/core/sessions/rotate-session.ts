@@ -36,7 +36,7 @@ interface RotationDeps {
 const MAX_TOGETHER = 32
 
 /**
- * Runs concurrent refreshes in one statement. A skipped one, of a session locked or presented twice, is repeated alone.
+ * Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, is repeated alone.
  */
 export function createRotateSession(deps: RotationDeps): RotateSession {
   const { sessions } = deps.config
@@ -63,8 +63,8 @@ export function createRotateSession(deps: RotationDeps): RotateSession {
 
 /**
  * Restarts the reuse interval when a request fails: the database may advance the session although its answer is lost,
- * and the caller retries with the same token. At a deadline it restarts before the request is answered; the next
- * refresh waits for it.
+ * and the caller retries with the same token. A deadline restarts it before its answer, and the next refresh waits for
+ * that.
  */
 function restartingReuseInterval({ db, now }: Pick<RotationDeps, 'db' | 'now'>, rotate: RotateSession): RotateSession {
   const restarts = new Map<string, Promise<void>>()

@@ -14,7 +14,6 @@ export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly strin
   return found.map(({ id }) => id)
 }
 
-/** Reports whether another user than `exceptId` has the address. */
 export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<boolean> {
   return (await findUserIdsByEmails(db, [email], aud)).some((id) => id !== exceptId)
 }
@@ -116,7 +115,6 @@ export async function applyPhoneChange(
     .catch(refuseTakenAddress)
 }
 
-/** Cancels the changes of address that a user never confirmed. */
 export async function cancelAddressChanges(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await trx
     .updateTable('users')

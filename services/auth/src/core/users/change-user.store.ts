@@ -4,7 +4,6 @@ import type { Address } from './address.ts'
 
 export type UserChanges = Updateable<UsersTable>
 
-/** Removes an address and its states. */
 export const noAddress = (channel: Address['channel']): UserChanges => ({
   [channel]: null,
   [`${channel}_confirmed_at`]: null,

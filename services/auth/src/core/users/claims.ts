@@ -20,7 +20,6 @@ interface ClaimDeps {
  */
 const MIN_LIFETIME_SECONDS = 3600
 
-/** Makes the claim of a request that arrives now. */
 export function claimOf(
   { config, codeKey, now }: ClaimDeps,
   { address, passwordHash, data }: Pick<AddressClaim, 'address' | 'passwordHash' | 'data'>,
@@ -63,7 +62,6 @@ export async function noteAdminClaim(trx: Transaction<DB>, claim: AddressClaim):
   await putAddressClaim(trx, claim, 'alone')
 }
 
-/** Replaces an account's registration by the claim. */
 export async function applyClaim(
   trx: Transaction<DB>,
   { id, ...addresses }: Pick<LockedUser, 'id' | 'email' | 'phone'>,

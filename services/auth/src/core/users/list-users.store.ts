@@ -17,7 +17,6 @@ interface PageOfUsers {
   offset: number
 }
 
-/** Lists a page of users and counts all of them. */
 export async function listUsers(
   db: Kysely<DB>,
   search: UserSearch,

@@ -1,7 +1,6 @@
 // Users and their addresses. The one rule: an address belongs to an account once its owner has proven it, to us or to a
-// provider; until then it is in no token or answer and no way in. docs/addresses.md has the states, addresses.store.ts
-// and unproven-holder.store.ts the statements between them. Tests: ../../../test/addresses.test.ts. Next:
-// users.store.ts.
+// provider; until then it is in no token or answer and no way in. States: docs/addresses.md; statements:
+// addresses.store.ts, unproven-holder.store.ts. Tests: ../../../test/addresses.test.ts. Next: users.store.ts.
 import type { Metadata } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 import type { User } from './users.store.ts'

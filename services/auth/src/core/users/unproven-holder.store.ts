@@ -14,7 +14,6 @@ export interface Holding {
   exceptId: string
 }
 
-/** Reports whether another account has the address unproven. */
 export async function isHeldUnproven(db: Kysely<DB>, holding: Holding): Promise<boolean> {
   return (await findUnprovenHolderId(db, holding)) !== undefined
 }
@@ -23,7 +22,6 @@ export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Pr
   return (await unprovenHolder(db, holding).select('id').executeTakeFirst())?.id
 }
 
-/** Finds the same account and locks it until the transaction ends. */
 export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
   unprovenHolder(trx, holding)
     .select([
@@ -59,8 +57,7 @@ export async function dropAddress(trx: Transaction<DB>, id: string, { channel, v
 
 /**
  * Withdraws an unconfirmed address from an account in use without it, as older versions left them, before a flow looks
- * it up: the flow then creates an account instead of sharing a stranger's. One statement, also safe outside a
- * transaction.
+ * it up: the flow then creates an account instead of sharing a stranger's. One statement: needs no transaction.
  */
 export async function releaseAddress(
   db: Kysely<DB>,
