@@ -1,4 +1,4 @@
-import type { Compilable, CompiledQuery, Kysely } from 'kysely'
+import type { CompiledQuery, Kysely } from 'kysely'
 
 /** Stands for a value while a statement is compiled; the driver never sees one. */
 class Placeholder {
@@ -14,14 +14,14 @@ class Placeholder {
  * place of the values and must not look at them: no branches on a value, no arithmetic.
  */
 export function prepared<DB, Values extends object, Row>(
-  build: (db: Kysely<DB>, values: Values) => Compilable<Row>,
+  build: (db: Kysely<DB>, values: Values) => { compile(db: Kysely<DB>): CompiledQuery<Row> },
 ): (db: Kysely<DB>, values: Values) => Promise<Row[]> {
   const compiled = new WeakMap<Kysely<DB>, CompiledQuery<Row>>()
   const placeholders = new Proxy({}, { get: (_target, key) => new Placeholder(key) }) as Values
   return async (db, values) => {
     let query = compiled.get(db)
     if (!query) {
-      query = build(db, placeholders).compile()
+      query = build(db, placeholders).compile(db)
       compiled.set(db, query)
     }
     const parameters = query.parameters.map((parameter) =>

@@ -1,21 +1,18 @@
 import type { Logger } from '@services/common/logger'
-import { deleteOldAuditEntries, deleteRefusedSignIns, type EntryPlace } from './core/audit/audit.store.ts'
+import { deleteOldAuditEntries, deleteRefusedSignIns } from './core/audit/audit.store.ts'
 import { deleteExpiredChallenges } from './core/factors/challenges.store.ts'
 import { deleteStaleFactors } from './core/factors/factors.store.ts'
 import { deleteExpiredLimits } from './core/limits/rate-limits.store.ts'
 import { deleteExpiredAuthCodes } from './core/one-time-tokens/auth-codes.store.ts'
 import { deleteExpiredTokens } from './core/one-time-tokens/one-time-tokens.store.ts'
 import { deleteOldMessages, failForgottenMessages } from './core/outbox/messages.store.ts'
-import {
-  deleteExpiredSessions,
-  deleteInactiveSessions,
-  type SessionPlace,
-} from './core/sessions/delete-expired-sessions.store.ts'
-import { forgetExpiredWishes } from './core/users/addresses.store.ts'
-import { deleteIdleAnonymousUsers, type UserPlace } from './core/users/anonymous-users.store.ts'
+import { deleteExpiredSessions, deleteInactiveSessions } from './core/sessions/delete-expired-sessions.store.ts'
+import { cancelExpiredChanges } from './core/users/addresses.store.ts'
+import { deleteIdleAnonymousUsers } from './core/users/anonymous-users.store.ts'
 import { deleteExpiredClaims } from './core/users/claims.store.ts'
 import { deleteExpiredSendGaps } from './core/verification-messages/send-gaps.store.ts'
 import { deleteForNobody } from './db/nobody.store.ts'
+import type { Position } from './db/position.ts'
 import type { Deps } from './deps.ts'
 import { deleteExpiredFlowStates } from './flows/oauth/flow-states.store.ts'
 
@@ -61,9 +58,9 @@ export function startHousekeeping(deps: Deps, log: Logger): () => void {
 
 /** How far sessions and anonymous users have been looked through for inactive ones, and the audit log; the next round goes on there. */
 interface Walk {
-  sessions?: SessionPlace | undefined
-  anonymousUsers?: UserPlace | undefined
-  refusedSignIns?: EntryPlace | undefined
+  sessions?: Position | undefined
+  anonymousUsers?: Position | undefined
+  refusedSignIns?: Position | undefined
 }
 
 export async function deleteExpired(
@@ -82,7 +79,7 @@ export async function deleteExpired(
   const inactiveSince = secondsBefore(config.sessions.inactivitySeconds)
   const ago = (seconds: number) => new Date(now().getTime() - seconds * 1000)
   const steps: Record<string, () => Promise<number>> = {
-    'wishes for another address': () => forgetExpiredWishes(db, before, now(), BATCH),
+    'wishes for another address': () => cancelExpiredChanges(db, before, now(), BATCH),
     'one-time tokens': () => deleteExpiredTokens(db, before, BATCH),
     'claims of addresses': () => deleteExpiredClaims(db, now(), BATCH),
     'PKCE codes': () => deleteExpiredAuthCodes(db, before, BATCH),

@@ -1,64 +1,57 @@
 import { deleteBatch, jsonb } from '@services/common/database'
 import { type Kysely, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
+import type { Position } from '../../db/position.ts'
 import type { DB, Metadata } from '../../db/tables.ts'
 
 export interface AuditEntry {
   id: string
   payload: Metadata
-  ipAddress?: string
+  ipAddress: string
   now: Date
 }
 
-export function insertAuditEntry(db: Kysely<DB>, entry: AuditEntry) {
-  return db.insertInto('audit_log_entries').values({
-    id: entry.id,
-    payload: jsonb(entry.payload),
-    ip_address: entry.ipAddress ?? '',
-    created_at: entry.now,
-  })
+export async function insertAuditEntry(db: Kysely<DB>, { id, payload, ipAddress, now }: AuditEntry): Promise<void> {
+  await db
+    .insertInto('audit_log_entries')
+    .values({ id, payload: jsonb(payload), ip_address: ipAddress, created_at: now })
+    .execute()
 }
 
 export const deleteOldAuditEntries = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'audit_log_entries', sql`created_at < ${before}`, limit)
 
-/** A place in the order of creation; the time as PostgreSQL writes it, to the microsecond. */
-export interface EntryPlace {
-  created_at: string
-  id: string
-}
-
 /**
- * Housekeeping: deletes the refused sign-ins among the next `limit` entries by age, along the index on the time: one on the
- * action would have to be built under a lock. Resolves to the last entry seen, and whether more may follow.
+ * Deletes the refused sign-ins among the next `limit` entries by age: building an index on the action would take a
+ * lock. Returns the last scanned entry and whether more may follow.
  */
 export async function deleteRefusedSignIns(
   db: Kysely<DB>,
   before: Date,
-  after: EntryPlace | undefined,
+  after: Position | undefined,
   limit: number,
-): Promise<{ last: EntryPlace | undefined; hasMore: boolean }> {
+): Promise<{ last: Position | undefined; hasMore: boolean }> {
   const entries = sql.table('audit_log_entries')
   const time = after && sql`${after.created_at}::timestamptz`
   const isAfter = after ? sql`and created_at >= ${time} and (created_at > ${time} or id < ${after.id}::uuid)` : sql``
-  const { rows } = await sql<EntryPlace & { seen: number }>`
-    with looked_at as materialized (
+  const { rows } = await sql<Position & { seen: number }>`
+    with scanned as materialized (
       select id, created_at, payload ->> 'action' as action from ${entries}
       where created_at < ${before} ${isAfter}
       order by created_at, id desc limit ${limit}
     ), gone as (
       delete from ${entries} where id = any (array(
-        select id from ${entries} where id = any (array(select id from looked_at where action = 'login_failed'))
+        select id from ${entries} where id = any (array(select id from scanned where action = 'login_failed'))
         for update skip locked))
     )
-    select id, created_at::text, (select count(*)::integer from looked_at) as seen
-    from looked_at order by looked_at.created_at desc, id limit 1`.execute(db)
+    select id, created_at::text, (select count(*)::integer from scanned) as seen
+    from scanned order by scanned.created_at desc, id limit 1`.execute(db)
   const [last] = rows
   if (!last) return { last: after, hasMore: false }
   return { last: { id: last.id, created_at: last.created_at }, hasMore: last.seen === limit }
 }
 
-/** Where a text is looked for, in whatever case: who acted, what was done, of which kind. */
+/** Case-insensitive search for a part of the actor, the action or the log type. */
 export interface AuditSearch {
   scope: 'author' | 'action' | 'type'
   text: string
@@ -72,8 +65,8 @@ interface PageOfEntries {
 const ENTRY_COLUMNS = ['id', 'payload', 'created_at', 'ip_address'] as const
 
 /**
- * A page, newest first, and how many entries there are in all, counted up to `maxCounted` and no further: the log grows
- * with every refresh. One reading of the log serves both; pages past the counted ones are read by themselves.
+ * Lists a page, newest first, and counts all entries up to `maxCounted`: the log grows with every refresh. One scan
+ * serves both; pages past the counted entries need another.
  */
 export async function listAuditEntries(
   db: Kysely<DB>,
@@ -93,20 +86,11 @@ async function countedPage(
   { limit, offset }: PageOfEntries,
   maxCounted: number,
 ): Promise<{ ids: string[]; total: number }> {
-  const { ids, total } = await db
-    .with(
-      (cte) => cte('counted').materialized(),
-      () => newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted),
-    )
-    .with('page', (qb) =>
-      qb.selectFrom('counted').select('id').orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset),
-    )
-    .selectNoFrom((eb) => [
-      eb.selectFrom('counted').select(eb.fn.countAll<number>().as('total')).as('total'),
-      sql<string[]>`array(select id from page)`.as('ids'),
-    ])
-    .executeTakeFirstOrThrow()
-  return { ids, total: total ?? 0 }
+  const { rows } = await sql<{ ids: string[]; total: number }>`
+    with counted as materialized (${newestFirst(db, search).select(['id', 'created_at']).limit(maxCounted)})
+    select (select count(*) from counted) as total,
+      array(select id from counted order by created_at desc, id limit ${limit} offset ${offset}) as ids`.execute(db)
+  return rows[0] ?? { ids: [], total: 0 }
 }
 
 const readEntries = (db: Kysely<DB>, ids: string[]) =>
@@ -121,7 +105,7 @@ const KEYS: Record<AuditSearch['scope'], readonly string[]> = {
   type: ['log_type'],
 }
 
-/** Ids only make the order a certain one. */
+/** The ids break ties. */
 function newestFirst(db: Kysely<DB>, search: AuditSearch | undefined) {
   const query = db.selectFrom('audit_log_entries').orderBy('created_at', 'desc').orderBy('id')
   if (!search) return query

@@ -10,7 +10,7 @@ import { NIL_UUID } from '../../db/uuid.ts'
 const FROM = { 'user-agent': 'Test/1.0', 'x-forwarded-for': '203.0.113.7' }
 const password = 'correct horse'
 
-/** Entries of the database about this name, newest first. */
+/** Entries that contain the name, newest first. */
 async function entriesOf({ deps: { pool } }: TestService, name: string) {
   const { rows } = await pool.query(
     `select payload, ip_address from audit_log_entries where payload::text like $1 order by created_at desc, ctid desc`,
@@ -21,7 +21,7 @@ async function entriesOf({ deps: { pool } }: TestService, name: string) {
   }))
 }
 
-/** Settings of a log file, and the events of its audit lines. */
+/** Settings of a log file, and the actions of its audit lines. */
 async function logFile() {
   const folder = await mkdtemp(join(tmpdir(), 'audit-log-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -39,7 +39,7 @@ const signIn = (service: TestService, email: string, typed = password) =>
 describe('the audit log', () => {
   const from = { ip_address: '203.0.113.7', user_agent: 'Test/1.0' }
 
-  test('tells of a sign-in and a sign-out from which address and with which program', async ({ service }) => {
+  test('records the client address and user agent of a sign-in and a sign-out', async ({ service }) => {
     const { userId } = await service.signedIn('audited@example.com')
     const { body } = await signIn(service, 'audited@example.com')
     await service.post('/logout', {}, { ...FROM, authorization: `Bearer ${body.access_token}` })
@@ -48,14 +48,14 @@ describe('the audit log', () => {
     expect(signedIn).toMatchObject({ action: 'login', actor_id: userId, ...from })
   })
 
-  test('has the address of a refresh', async ({ service }) => {
+  test('records the client address of a refresh', async ({ service }) => {
     const { userId, refreshToken } = await service.signedIn('audited-refresh@example.com')
     await service.post('/token?grant_type=refresh_token', { refresh_token: refreshToken }, FROM)
     const [refreshed] = await entriesOf(service, userId)
     expect(refreshed).toMatchObject({ action: 'token_refreshed', ip_address: from.ip_address })
   })
 
-  test('has them of what a worker does for a request', async ({ service }) => {
+  test('records the client of a request whose work a worker does', async ({ service }) => {
     const { userId } = await service.signedIn('audited-worker@example.com')
     service.clock.advance({ seconds: 61 })
     await service.post('/recover', { email: 'audited-worker@example.com' }, FROM)
@@ -74,7 +74,7 @@ describe('the audit log', () => {
     }
   })
 
-  test('tells of a refused sign-in under the address that was typed, known or not', async ({ service }) => {
+  test('records a refused sign-in under the typed address, known or not', async ({ service }) => {
     await service.signedIn('refused-known@example.com')
     for (const email of ['refused-known@example.com', 'refused-unknown@example.com']) {
       expect((await signIn(service, email, 'wrong horse')).status).toBe(400)
@@ -88,7 +88,7 @@ describe('the audit log', () => {
     }
   })
 
-  test('tells of a wrong code, and not of a link token that nothing has', async ({ service }) => {
+  test('records a wrong code, but no unknown link token', async ({ service }) => {
     const email = 'refused-code@example.com'
     await service.signedIn(email)
     await service.post('/otp', { email })
@@ -102,7 +102,7 @@ describe('the audit log', () => {
     expect(await count()).toBe(before)
   })
 
-  test('holds nothing of requests that limits refuse, and no more of an address than one may have', async ({
+  test('records no requests refused by limits, and no more of a typed address than an address may have', async ({
     service,
   }) => {
     const email = 'flooded@example.com'
@@ -118,9 +118,9 @@ describe('the audit log', () => {
 
   test.for<[string, (service: TestService) => Promise<string>, string]>([
     ['a user who is no admin', async (service) => (await service.signedIn()).auth.authorization, 'not_admin'],
-    ['a token that nobody signed', async () => 'Bearer not.a.token', 'bad_jwt'],
+    ['an unsigned token', async () => 'Bearer not.a.token', 'bad_jwt'],
   ])(
-    'tells of %s at an admin door: ten times an hour in the table, always in the log',
+    'records %s at an admin endpoint: ten times an hour in the table, always in the log',
     async (row, { service: plain }) => {
       const [, tokenFor, code] = row
       const { settings, audited } = await logFile()
@@ -142,7 +142,7 @@ describe('the audit log', () => {
     },
   )
 
-  test('tells of the forged tokens of one client beside those of others, also where no address is trusted', async ({
+  test('records the forged tokens of one client beside a flood of another, even without a trusted address', async ({
     service,
   }) => {
     const forged = (client: string) =>
@@ -152,7 +152,7 @@ describe('the audit log', () => {
     expect(await entriesOf(service, 'Beside/1.0')).toHaveLength(1)
   })
 
-  test("strangers' refusals take none of the entries of known users", async ({ service }) => {
+  test('a flood of refusals by strangers uses up no entries of known users', async ({ service }) => {
     const user = await service.signedIn()
     onTestFinished(() => service.clock.advance({ seconds: 3_601 }))
     await signIn(service, 'flooding@example.com', 'wrong horse')
@@ -165,14 +165,14 @@ describe('the audit log', () => {
     expect(failed).toMatchObject([{ traits: { provider: 'admin', error_code: 'not_admin' } }])
   })
 
-  test('holds nothing of requests to an admin door without a token', async ({ service }) => {
+  test('records no requests to an admin endpoint without a token', async ({ service }) => {
     const count = async () => (await service.deps.pool.query('select count(*) from audit_log_entries')).rows[0].count
     const before = await count()
     expect((await service.get('/admin/users')).status).toBe(401)
     expect(await count()).toBe(before)
   })
 
-  test('tells of a wrong second factor and a wrong recovery code, under their user', async ({ service }) => {
+  test('records a wrong second factor and a wrong recovery code under the user', async ({ service }) => {
     const { email, totp, userId } = await withTotp(service)
     const user = await signInAgain(service, email)
     const headers = { ...FROM, ...user.auth }
@@ -191,7 +191,7 @@ describe('the audit log', () => {
     )
   })
 
-  test('tells of a PKCE code with a wrong verifier, and not of a code that nothing has', async ({ service }) => {
+  test('records a PKCE code with a wrong verifier, but no unknown code', async ({ service }) => {
     const email = 'refused-verifier@example.com'
     const code_challenge = 'c'.repeat(43)
     await service.post('/signup', { email, password, code_challenge, code_challenge_method: 'plain' })
@@ -205,7 +205,7 @@ describe('the audit log', () => {
     expect(failed.map(({ traits }) => traits)).toEqual([{ provider: 'pkce', error_code: 'bad_code_verifier' }])
   })
 
-  test('names the admin who acted, where they are signed in, and their address', async ({ service }) => {
+  test('names the signed-in admin who acted, and their address', async ({ service }) => {
     const { userId, auth } = await service.signedIn('audited-admin@example.com')
     await service.put(`/admin/users/${userId}`, { role: 'service_role' }, service.admin)
     const admin = await signIn(service, 'audited-admin@example.com')
@@ -217,7 +217,7 @@ describe('the audit log', () => {
   })
 })
 
-test('what is rolled back leaves no line in the log either, and what is committed one; a refusal at a provider is an entry', async () => {
+test('a rolled back event leaves no log line and a committed one does; a refusal after a provider sign-in is an entry', async () => {
   const { settings, audited } = await logFile()
   const { service, signIn, newAccount, close } = await startProviderSignIns(settings)
   const [banned, other] = [newAccount('github'), newAccount('github')]

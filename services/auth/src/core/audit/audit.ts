@@ -1,11 +1,12 @@
+// The audit log: a row and a log line for each committed event. The one rule: log lines contain ids, never addresses.
+// Tests: audit.test.ts. Next: sign-in-attempt.ts for refused sign-ins, audit.store.ts for the table.
 import { afterCommit } from '@services/common/after-commit'
 import type { Logger } from '@services/common/logger'
 import type { Kysely } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 import { type AuditEntry, insertAuditEntry } from './audit.store.ts'
-import { originOf } from './origin.ts'
 
-/** What is recorded, by log type (contract/auth-core.md 14). */
+/** Recorded actions and their log types (contract/auth-core.md 14). */
 const LOG_TYPES = {
   login: 'account',
   login_failed: 'account',
@@ -50,17 +51,16 @@ export interface Actor {
 export interface AuditEvent {
   action: AuditAction
   actor: Actor
-  /** Whom it was done to, where that is not the actor; stored as traits `user_id`, `user_email` and `user_phone`. */
+  /** User that it was done to, unless the actor; stored as traits `user_id`, `user_email` and `user_phone`. */
   target?: Pick<Actor, 'id' | 'email' | 'phone'>
   /** Also logged: ids and kinds only, never an address. */
   traits?: Metadata
 }
 
-/** What the log needs of a logger: the request's or, for commands, the process's own. */
+/** Logger of the request or, for commands, of the process. */
 export type AuditLog = Pick<Logger, 'info'>
 
-/** The entry's payload: who did what, in the reference's words. */
-function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: string | null = null): Metadata {
+function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: string | null | undefined): Metadata {
   const name = actor.user_metadata.full_name
   const about = target && { user_id: target.id, user_email: target.email ?? '', user_phone: target.phone ?? '' }
   return {
@@ -75,20 +75,34 @@ function auditPayload({ action, actor, target, traits }: AuditEvent, userAgent: 
   }
 }
 
+/** Client of a request; the address is that of limits and session lists. */
+export interface Origin {
+  ip: string | null
+  userAgent: string | null
+}
+
+const origins = new WeakMap<object, () => Origin>()
+
+/** Ties a request's logger to its origin, which audit entries then contain; read only when an event is audited. */
+export const noteOrigin = (log: object, readOrigin: () => Origin): void => void origins.set(log, readOrigin)
+
+/** Returns the origin of the logger's request; undefined for commands and workers. */
+export const originOf = (log: object): Origin | undefined => origins.get(log)?.()
+
 export interface AuditDeps {
   now: () => Date
   newRowId: () => string
   config: { auditInDatabase: boolean }
 }
 
-/** Writes the line of an event, ids only: never an address. Only callers whose own statement stores the entry need it. */
+/** Logs an event whose entry a statement of the caller stores. */
 export function logAudit(log: AuditLog, { action, actor, target, traits }: AuditEvent): void {
   log.info({ audit: action, userId: actor.id, targetId: target?.id, traits }, 'audit')
 }
 
-/** An event that a statement of the caller stores; its line is logged once that is committed. */
+/** An event whose entry a statement of the caller stores; `log` is called after its commit. */
 export interface PendingAudit {
-  /** null where the log alone is wanted. */
+  /** null: only logged. */
   entry: AuditEntry | null
   log(): void
 }
@@ -99,14 +113,13 @@ export function pendingAudit(deps: AuditDeps, log: AuditLog, event: AuditEvent):
 
 function auditEntry(deps: AuditDeps, log: AuditLog, event: AuditEvent): AuditEntry | null {
   if (!deps.config.auditInDatabase) return null
-  const origin = originOf(log)
-  const payload = auditPayload(event, origin?.userAgent)
-  return { id: deps.newRowId(), payload, ipAddress: origin?.ip ?? '', now: deps.now() }
+  const { ip, userAgent } = originOf(log) ?? {}
+  return { id: deps.newRowId(), payload: auditPayload(event, userAgent), ipAddress: ip ?? '', now: deps.now() }
 }
 
-/** Stores the event's entry in the caller's transaction, and logs it once that is committed. */
+/** Stores an event in the caller's transaction and logs it after the commit. */
 export async function audit(deps: AuditDeps, db: Kysely<DB>, log: AuditLog, event: AuditEvent): Promise<void> {
   const entry = auditEntry(deps, log, event)
-  if (entry) await insertAuditEntry(db, entry).execute()
+  if (entry) await insertAuditEntry(db, entry)
   await afterCommit(db, () => logAudit(log, event))
 }

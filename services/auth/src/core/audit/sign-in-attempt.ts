@@ -6,15 +6,15 @@ import { NIL_UUID } from '../../db/uuid.ts'
 import { countSignIn } from '../../metrics.ts'
 import { type Actor, type AuditDeps, type AuditLog, audit, logAudit } from './audit.ts'
 
-/** Longest address (RFC 5321, section 4.5.3.1.3); what is typed instead may be a megabyte. */
+/** Longest address (RFC 5321, section 4.5.3.1.3); typed text may be a megabyte. */
 const MAX_TYPED = 254
 
-/** A refused sign-in, as it is counted. */
+/** Counters of a refused sign-in. */
 export interface Refusal {
   method: string
-  /** The user whose session or token it came with. */
+  /** Owner of the session or token in the request. */
   userId: string | undefined
-  /** Limit key of the client, where refusals of one client are counted apart. */
+  /** Limit key of the client, where refusals are counted by client. */
   client: string | undefined
 }
 
@@ -23,23 +23,20 @@ interface AttemptDeps extends AuditDeps {
   limits: { isRefusalStored(refusal: Refusal): Promise<boolean> }
 }
 
-/**
- * Too many requests and a busy service are no attempts: recording them would let a flood fill the log. A PKCE code that nothing has
- * is none at anybody's account.
- */
+/** Excludes 429 and 5xx, with which a flood would fill the log, and unknown PKCE codes, which concern no account. */
 const isAttempt = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.status < 500 && error.status !== 429 && error.code !== 'flow_state_not_found'
 
 export type RefusalLog = AuditLog & { warn(fields: object, message: string): void }
 
 interface Attempt {
-  /** How the caller wanted to be let in; the entry's `provider`. */
+  /** Way of signing in; the entry's `provider`. */
   method: string
-  /** The address that was typed, or that a provider has shown; it names no account. */
+  /** Address that was typed or reported by a provider; it names no account. */
   typed: string
 }
 
-/** Counts a sign-in by how it ended, and records one that was refused. The refusal is thrown on. */
+/** Counts a sign-in by its result, and records and rethrows a refusal. */
 export async function recordSignIn<Result>(
   deps: AttemptDeps,
   log: RefusalLog,
@@ -54,7 +51,7 @@ export async function recordSignIn<Result>(
   }
 }
 
-/** Actor of an attempt whose account is not known: known and unknown addresses leave the same entry. */
+/** Actor of an attempt at an unknown account: known and unknown addresses leave the same entry. */
 export const unknownActor = (typed: string): Actor => ({
   id: NIL_UUID,
   email: typed.slice(0, MAX_TYPED),
@@ -62,20 +59,14 @@ export const unknownActor = (typed: string): Actor => ({
   user_metadata: {},
 })
 
-interface RefusedAttempt {
-  method: string
-  actor: Actor
-  client?: Refusal['client']
-}
-
 /**
- * Records that a caller was not let in, where `error` says so; without an entry the refusal stands all the same. Past so many an
- * hour the log alone has them: strangers make as many as they like, but use up none of what known users have.
+ * Records `error` if it refuses a sign-in; a failure to record it is only logged. Past an hourly limit only the log has
+ * refusals. Known users have a limit of their own, which a flood by strangers does not use up.
  */
 export async function recordRefusal(
   deps: AttemptDeps,
   log: RefusalLog,
-  { method, actor, client }: RefusedAttempt,
+  { method, actor, client }: { method: string; actor: Actor; client?: Refusal['client'] },
   error: unknown,
 ): Promise<void> {
   if (!isAttempt(error)) return
@@ -87,6 +78,6 @@ export async function recordRefusal(
     if (deps.config.auditInDatabase && (await isStored())) await audit(deps, deps.db, log, event)
     else logAudit(log, event)
   } catch (err) {
-    log.warn({ err }, 'a refused sign-in could not be recorded')
+    log.warn({ err }, 'refused sign-in not recorded')
   }
 }

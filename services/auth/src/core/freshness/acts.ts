@@ -1,17 +1,17 @@
-// Acts that add or remove a way in or a second factor, and what each demands. The one rule: whatever does one of them asks
-// requireSecondFactor and requireFresh (require-fresh.ts). The README repeats this table; ways-in.test.ts holds both together
-// and goes through every door.
+// Acts that add or remove a way in or a second factor, and their demands. The one rule: code that does one of them
+// first calls requireSecondFactor and requireFresh (require-fresh.ts). Tests: ways-in.test.ts visits every endpoint and
+// compares the table in the README. Next: require-fresh.ts.
 
 export interface Act {
-  /** Requests that do it, as the README's table names them. */
+  /** Requests that do it, as the README names them. */
   doors: readonly string[]
-  /** Whether the current password is demanded where a switch says so, and a recent sign-in by password does not replace it. */
+  /** Demands the current password where its switch is set; a recent sign-in by password does not replace it. */
   needsPassword?: true
-  /** The same for a nonce. */
+  /** Demands a nonce where its switch is set. */
   needsNonce?: true
-  /** Whether it leads to a second factor: where one is demanded of users who have none, this stays open to them. */
+  /** Leads to a second factor: stays open to users without one where one is demanded. */
   leadsToFactor?: true
-  /** Refusal of a session that has proven less than its user could: status and text as the client knows them. */
+  /** Refusal of a session below the user's second factor; clients compare status and text. */
   refusal: { status: 401 | 403 | 422; message?: string }
 }
 
@@ -21,7 +21,7 @@ const ACCOUNT = {
 } as const
 const ENROLL = { status: 403, message: 'AAL2 required to enroll a new factor' } as const
 
-/** auth-js has parameters for the password and the nonce in `updateUser` alone; all else accepts a recent sign-in instead. */
+/** Only `updateUser` of auth-js has parameters for password and nonce; other acts also accept a recent sign-in. */
 export const ACTS = {
   'new password': { doors: ['PUT /user'], needsPassword: true, needsNonce: true, refusal: ACCOUNT },
   'new e-mail address': { doors: ['PUT /user'], needsPassword: true, refusal: ACCOUNT },

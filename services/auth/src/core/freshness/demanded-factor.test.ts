@@ -5,7 +5,7 @@ import { type TestService, test, toSignedIn } from '../../../test/service.ts'
 const INSUFFICIENT = { body: { error_code: 'insufficient_aal' } }
 let count = 0
 
-/** A user of the role in a session of a password alone. */
+/** Signs in a user of the role by password alone. */
 async function signedInAs(service: TestService, role: string) {
   const email = `demanded-${role}-${++count}@example.com`
   const { userId } = await service.signedIn(email)
@@ -17,7 +17,7 @@ const raised = async (service: TestService, user: Awaited<ReturnType<typeof sign
   toSignedIn((await verifyTotp(service, user, await enrollTotp(service, user))).body)
 
 describe.for(['admins', 'everybody'])('with AUTH_MFA_REQUIRED_FOR=%s', (demanded) => {
-  test('an admin without a second factor calls no admin endpoint, adds one, and then does', async ({
+  test('an admin without a second factor is refused at admin endpoints, and served after adding one', async ({
     service: shared,
   }) => {
     const service = await shared.with({ AUTH_MFA_REQUIRED_FOR: demanded })
@@ -31,13 +31,13 @@ describe.for(['admins', 'everybody'])('with AUTH_MFA_REQUIRED_FOR=%s', (demanded
     await service.close()
   })
 
-  test('a token made from the secret, which has no session, stays an admin', async ({ service: shared }) => {
+  test('a token made from the secret, without a session, remains an admin token', async ({ service: shared }) => {
     const service = await shared.with({ AUTH_MFA_REQUIRED_FOR: demanded })
     expect((await service.get('/admin/users', service.admin)).status).toBe(200)
     await service.close()
   })
 
-  test('other users change how they sign in without a factor only where it is not demanded of them', async ({
+  test('other users change how they sign in without a factor unless it is demanded of every user', async ({
     service: shared,
   }) => {
     const service = await shared.with({ AUTH_MFA_REQUIRED_FOR: demanded })
@@ -50,7 +50,7 @@ describe.for(['admins', 'everybody'])('with AUTH_MFA_REQUIRED_FOR=%s', (demanded
   })
 })
 
-test('by default an admin without a second factor is one', async ({ service }) => {
+test('by default an admin needs no second factor', async ({ service }) => {
   const { auth } = await signedInAs(service, 'service_role')
   expect((await service.get('/admin/users', auth)).status).toBe(200)
 })

@@ -1,5 +1,3 @@
-// Whether a caller may add or remove a way in or a second factor. The one rule: a stolen session is not enough where a switch
-// (AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_*) or a second factor says so, whichever door it tries. What each act demands: acts.ts.
 import type { KeyObject } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
@@ -14,7 +12,6 @@ import type { LiveCaller } from '../sessions/caller.ts'
 import { MAILBOX_METHODS } from '../sessions/methods.ts'
 import { findPasswordHash, type User } from '../users/users.store.ts'
 import { ACTS, type Act, type ActName } from './acts.ts'
-import { isSecondFactorDemanded } from './demanded-factor.ts'
 
 interface FreshnessDeps {
   config: Pick<Config, 'passwords'>
@@ -25,28 +22,32 @@ interface FreshnessDeps {
   now: () => Date
 }
 
-/** What a request gives to show that its caller is the owner. */
 export interface GivenProof {
   currentPassword: string | undefined
   nonce: string | undefined
-  /** The client address a trusted proxy vouches for; wrong passwords are counted by it. */
+  /** Client address from a trusted proxy; failed attempts are counted by it. */
   clientAddress: string | undefined
 }
 
 export interface Freshness {
-  /** Hash of the nonce that allowed the act; spent with the act itself, so that a later failure costs no other one. */
+  /** Hash of the nonce that allowed the act; spent with the act, so that a failure before does not use it up. */
   nonceHash?: Buffer | undefined
-  /** Whether the caller has given the current password. */
   knowsPassword: boolean
 }
 
-/**
- * Age up to which a sign-in stands for a proof. Long enough to scan a code, read a mail and come back from a provider; short
- * enough that a session taken from a device or a log is usually older.
- */
+/** Age up to which a sign-in replaces a proof: long enough to scan a code, read a mail and return from a provider. */
 const RECENT_MS = 15 * 60_000
 
-/** Throws insufficient_aal for a session without the second factor that its user has, or is made to have by a switch. */
+/** Reports whether AUTH_MFA_REQUIRED_FOR demands a second factor of the user. Anonymous users cannot have one. */
+function isSecondFactorDemanded(
+  { mfa, jwt }: Pick<Config, 'jwt' | 'mfa'>,
+  { role, is_anonymous: isAnonymous }: Pick<User, 'role' | 'is_anonymous'>,
+): boolean {
+  if (isAnonymous || mfa.requiredFor === 'nobody') return false
+  return mfa.requiredFor === 'everybody' || [...jwt.adminRoles, jwt.adminGroup].includes(role)
+}
+
+/** Throws insufficient_aal for a session without the second factor that its user has, or that is demanded. */
 export function requireSecondFactor(
   config: Pick<Config, 'jwt' | 'mfa'>,
   acts: readonly ActName[],
@@ -62,11 +63,10 @@ export function requireSecondFactor(
 }
 
 /**
- * Demands the current password or a nonce, as the switches and the acts say. Where neither is demanded by name a sign-in of
- * the last 15 minutes is as good, and so is either of them: clients have no parameters for them but in PUT /user. A sign-in by
- * mail that recent replaces the current password. Throws current_password_required, current_password_invalid,
- * reauthentication_needed and reauthentication_not_valid. Tells a guess at the password from the password, so comes last of
- * all that may refuse.
+ * Demands the current password or a nonce, by the switches and the acts. Where an act demands neither by name, a
+ * sign-in of the last 15 minutes or either of them will do. A sign-in by mail that recent replaces the current
+ * password. Reveals whether a guess is the password, so every other check comes first. Throws
+ * current_password_required, current_password_invalid, reauthentication_needed and reauthentication_not_valid.
  */
 export async function requireFresh(
   deps: FreshnessDeps,
@@ -85,7 +85,7 @@ export async function requireFresh(
     await requireRightPassword(deps, user, current, given)
     return { nonceHash, knowsPassword: true }
   }
-  // An anonymous user has nothing to sign in with again: the session is the account.
+  // An anonymous user cannot sign in again: the session is the account.
   const isSignedInNow = user.is_anonymous || isRecent(deps, session, (method) => method !== 'anonymous')
   if (nonceHash || isSignedInNow) return { nonceHash, knowsPassword: false }
   if (given.nonce) return { nonceHash: await checkNonce(deps, user, given.nonce), knowsPassword: false }
@@ -94,14 +94,14 @@ export async function requireFresh(
   return { knowsPassword: true }
 }
 
-/** Uses up the nonce that allowed the act, with the user locked. Throws reauthentication_not_valid if another act was first. */
+/** Spends the nonce that allowed the act, with the user locked. Throws reauthentication_not_valid if it is spent. */
 export async function spendNonce(trx: Transaction<DB>, userId: string, { nonceHash }: Freshness): Promise<void> {
   if (nonceHash && !(await takeByCodeHash(trx, userId, 'reauthentication', nonceHash))) {
     throw apiError('reauthentication_not_valid')
   }
 }
 
-/** Refreshing keeps the times of `amr`, proving a factor renews its own. */
+/** A refresh keeps the times of `amr`; proving a factor renews that of its method. */
 const isRecent = (
   { now }: Pick<FreshnessDeps, 'now'>,
   { amr }: LiveCaller['session'],
@@ -120,16 +120,16 @@ async function requireRightPassword(
   { currentPassword, clientAddress }: GivenProof,
 ): Promise<void> {
   if (!currentPassword) throw apiError('current_password_required')
-  const tried = changeTry(user, clientAddress)
-  const isRight = await limits.passwordTry(tried, () => passwords.verify(current, currentPassword))
+  const isRight = await limits.passwordTry(changeAttempt(user, clientAddress), () =>
+    passwords.verify(current, currentPassword),
+  )
   if (!isRight) throw apiError('current_password_invalid')
 }
 
 /**
- * What attempts at the current password count against: by the user and so apart from the sign-in, whose strangers would keep
- * an owner from changing the password otherwise. Here every attempt has a session.
+ * Counter of attempts at the current password: by user. Shared with sign-ins, it would let strangers block an owner.
  */
-export const changeTry = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordTry => ({
+export const changeAttempt = ({ id }: Pick<User, 'id'>, clientAddress: string | undefined): PasswordTry => ({
   identifier: id,
   address: clientAddress,
 })

@@ -1,4 +1,4 @@
-// Every door by which a way in or a second factor comes or goes, and what a session without a proof gets there.
+// Every endpoint that adds or removes a way in or a second factor, and its answer to a session without a proof.
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../../test/openid-provider.ts'
@@ -20,7 +20,7 @@ const QUARTER = { seconds: 15 * 60 + 1 }
 
 let google: OpenIdProvider
 let service: TestService
-/** The same service with one of the switches. */
+/** The service with one of the switches set. */
 let switched: Record<Switch, TestService>
 type Switch = 'the current password' | 'a nonce'
 
@@ -54,9 +54,8 @@ interface Owner {
   again(): Promise<SignedIn>
 }
 interface Door {
-  /** What the user must have for it. */
+  /** Prerequisite of the user. */
   needs?: 'factor' | 'google' | 'admin'
-  /** Does the act; null: its door takes no proof in a body. */
   walk(at: TestService, owner: Owner, auth: Auth, proof: object): Promise<Answer>
   takesProof?: false
 }
@@ -68,7 +67,7 @@ const person = (more: object = {}) => {
   return { sub, email: `${sub}@example.com`, email_verified: true, ...more }
 }
 
-/** By the clock of the service, which the tests move on. */
+/** Issues an ID token by the clock of the service, which the tests advance. */
 const idTokenOf = (shown: ReturnType<typeof person>) => {
   const iat = Math.floor(service.clock.now().getTime() / 1000)
   return google.idToken({ ...shown, iat, exp: iat + 300 })
@@ -113,7 +112,7 @@ const doors: Record<ActName, Door> = {
   },
   'proving a factor for the first time': {
     async walk(at, owner, auth, proof) {
-      // Begun by the owner; its secret is in no session that somebody stole later.
+      // Begun by the owner: a session stolen later does not know its secret.
       const totp = await enrollTotp(service, owner, unique())
       const challenge_id = await challenge(service, { auth }, totp.id)
       const body = { challenge_id, code: totpCode(totp.secret, service.clock.now()), ...proof }
@@ -178,7 +177,7 @@ describe.each(acts)('%s', (name) => {
   const door = doors[name]
 
   test.each<Switch>(['the current password', 'a nonce'])(
-    'is refused to a session of 16 minutes where %s is demanded, and not with it',
+    'is refused to a session of 16 minutes where %s is demanded, and done with it',
     async (demanded) => {
       const at = switched[demanded]
       const owner = await newOwner(door.needs)
@@ -197,7 +196,7 @@ describe.each(acts)('%s', (name) => {
   )
 
   test.each<Switch>(['the current password', 'a nonce'])(
-    'is done after signing in again, where %s is demanded and the client has no parameter for it',
+    'is done after a new sign-in where %s is demanded and the client has no parameter for it',
     async (demanded) => {
       const at = switched[demanded]
       const owner = await newOwner(door.needs)
@@ -208,7 +207,7 @@ describe.each(acts)('%s', (name) => {
     },
   )
 
-  test('is refused to a session below the second factor of its user', async () => {
+  test('is refused to a session without the second factor of its user', async () => {
     const owner = await newOwner(door.needs, true)
     const { auth } = await signInAgain(service, owner.email)
     const { status, message } = act.refusal
@@ -228,7 +227,7 @@ describe.each(acts)('%s', (name) => {
 describe('where the current password is demanded', () => {
   const at = () => switched['the current password']
 
-  test('refreshing makes no session younger', async () => {
+  test('a refresh makes no session younger', async () => {
     const { refreshToken } = await service.signedIn()
     service.clock.advance(QUARTER)
     const { auth } = toSignedIn((await refresh(service, refreshToken)).body)
@@ -236,7 +235,7 @@ describe('where the current password is demanded', () => {
     expect(enrolled).toMatchObject({ status: 400, body: { error_code: 'reauthentication_needed' } })
   })
 
-  test('a session begun by a link does without it for 15 minutes, and not for life', async () => {
+  test('a session begun by a link needs none for 15 minutes, and then does', async () => {
     const { email } = await newOwner()
     await service.post('/otp', { email })
     const answer = await service.get(linkPath((await service.mailbox.waitFor(email)).text))
@@ -251,7 +250,7 @@ describe('where the current password is demanded', () => {
     }
   })
 
-  test('a user without a password sets the first one by a nonce or a recent sign-in, never by an old session', async () => {
+  test('a user without a password sets the first by a nonce or a recent sign-in, not by an old session', async () => {
     const shown = person()
     const signIn = async () => {
       const id_token = await idTokenOf(shown)
@@ -266,7 +265,7 @@ describe('where the current password is demanded', () => {
     })
     const nonce = await nonceOf({ auth, email: shown.email })
     expect((await at().put('/user', { phone: `49153${1_000_000 + ++count}`, nonce }, auth)).status).toBe(200)
-    // Used up.
+    // Spent.
     expect((await at().put('/user', { ...first, nonce }, auth)).body.error_code).toBe('reauthentication_not_valid')
     expect((await at().put('/user', first, (await signIn()).auth)).status).toBe(200)
   })
@@ -279,7 +278,7 @@ describe('where the current password is demanded', () => {
     expect((await at().put('/user', { email: `named-${unique()}@example.com` }, auth)).status).toBe(200)
   })
 
-  test('a factor begun by the owner is not proven by a stolen session, and is by the owner', async () => {
+  test('a factor begun by the owner is proven by the owner, not by a stolen session', async () => {
     const { auth, email } = await newOwner()
     service.clock.advance(QUARTER)
     const owner = await signInAgain(service, email)
@@ -288,7 +287,7 @@ describe('where the current password is demanded', () => {
     expect((await verifyTotp(at(), owner, totp)).status).toBe(200)
   })
 
-  test('one nonce begins and proves a factor, and is used up with it', async () => {
+  test('one nonce begins and proves a factor, and is spent with it', async () => {
     const owner = await newOwner()
     service.clock.advance(QUARTER)
     const nonce = await nonceOf(owner)
@@ -304,7 +303,7 @@ describe('where the current password is demanded', () => {
     expect(again.body.error_code).toBe('reauthentication_not_valid')
   })
 
-  test('an admin changes what the owner could not without it, and is audited', async () => {
+  test('an admin changes the password without a proof, and is audited', async () => {
     const { userId } = await newOwner()
     service.clock.advance(QUARTER)
     const changed = await at().put(`/admin/users/${userId}`, { password: 'an admin set it' }, service.admin)

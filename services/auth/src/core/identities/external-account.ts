@@ -1,4 +1,3 @@
-// What an account at a provider brings: the sign-in it was shown in, and what an identity and its user's metadata hold of it.
 import type { Transaction } from 'kysely'
 import type { CleanAccount } from '../../adapters/providers/clean-account.ts'
 import type { ExternalEmail } from '../../adapters/providers/provider.ts'
@@ -28,15 +27,15 @@ export interface ExternalSignIn {
 export interface ExternalUser {
   user: User
   isNew: boolean
-  /** Somebody else, who has the address: it is not verified, so there is no account for who showed it. */
+  /** The user is another owner of the address: it is unverified, so this sign-in has no account. */
   isAnother: boolean
-  /** Address that the provider told and has not verified: a wanted one, and never the account's before its proof. */
-  toldEmail?: string | undefined
+  /** Unverified address from the provider: a requested change, never the account's before its proof. */
+  reportedEmail?: string | undefined
 }
 
 export type Found = Omit<ExternalUser, 'user'> & { userId: string }
 
-/** The refusal of an address nobody has verified; `isLinked`: its account was linked to one that had none. */
+/** Refusal of an unverified address; `isLinked`: the sign-in linked its account to a user without an address. */
 export const unverifiedEmail = (provider: string, { isMailed = false, isLinked = false } = {}) =>
   apiError(isLinked ? 'email_not_confirmed' : 'provider_email_needs_verification', {
     status: 422,
@@ -45,7 +44,7 @@ export const unverifiedEmail = (provider: string, { isMailed = false, isLinked =
       : `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
   })
 
-/** What an identity holds, and what the user's metadata gets of it; the two booleans are always there. */
+/** Data of an identity, merged into the user's metadata; both booleans are always present. */
 export const identityData = ({ sub, claims }: CleanAccount, email: ExternalEmail | undefined): Metadata => ({
   ...claims,
   sub,
@@ -55,7 +54,7 @@ export const identityData = ({ sub, claims }: CleanAccount, email: ExternalEmail
   phone_verified: false,
 })
 
-/** A user whose metadata is full keeps it as it is: the provider tells the same next time. */
+/** Merges unless the metadata would be too large: the provider reports the same at the next sign-in. */
 export async function mergeIfItFits(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,

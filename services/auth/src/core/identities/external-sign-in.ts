@@ -18,15 +18,15 @@ import type { LinkMailDeps, MailContext } from '../verification-messages/link-ma
 import { type BudgetDeps, withMessagesCounted } from '../verification-messages/message-budget.ts'
 import { withinGaps } from '../verification-messages/send-gap.ts'
 import { type ExternalSignIn, type ExternalSignInDeps, type ExternalUser, unverifiedEmail } from './external-account.ts'
-import { lockExternalAccount } from './external-user.store.ts'
 import { findOrCreateExternalUser } from './external-user.ts'
+import { lockExternalAccount } from './identities.store.ts'
 import { acceptInvitation, type Linking, linkIdentity } from './link-identity.ts'
 
 type Deps = ExternalSignInDeps & LinkMailDeps & BudgetDeps & { db: Kysely<DB>; config: Config }
 
 export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptLanguage'> {
   provider: { name: string; settings: { linking: 'verified' | 'never'; emailOptional: boolean } }
-  /** Of the mail that has an address confirmed. */
+  /** Context of the mail that confirms an address. */
   context: MailContext
   /** null: a sign-in. */
   linking: Linking | null
@@ -34,9 +34,8 @@ export interface ShownAccount extends Omit<ExternalSignIn, 'provider' | 'acceptL
 }
 
 /**
- * What becomes of an account somebody showed at a provider: `admit` lets its user in, in the same transaction. Throws
- * provider_email_needs_verification or email_not_confirmed where nobody has verified its address; the account is kept then,
- * and its owner gets a mail.
+ * Signs in, links or invites with an account at a provider; `admit` starts the session in the same transaction. Throws
+ * provider_email_needs_verification or email_not_confirmed for an unverified address, whose owner gets a mail.
  */
 export async function signInExternally<Admitted>(
   deps: Deps,
@@ -48,9 +47,9 @@ export async function signInExternally<Admitted>(
   if (account.emails.length === 0 && !provider.settings.emailOptional) {
     throw apiError('unexpected_failure', { status: 502, message: 'Error getting user email from external provider' })
   }
-  const { user, isNew, isAnother, toldEmail, admitted } = await deps.db.transaction().execute(async (trx) => {
+  const { user, isNew, isAnother, reportedEmail, admitted } = await deps.db.transaction().execute(async (trx) => {
     const found = await findUser(deps, trx, log, shown)
-    if (found.toldEmail) await wishForEmail(deps, trx, found.user, found.toldEmail)
+    if (found.reportedEmail) await wishForEmail(deps, trx, found.user, found.reportedEmail)
     if (!found.isAnother && isBanned(found.user, deps.now())) throw apiError('user_banned')
     return {
       ...found,
@@ -58,21 +57,17 @@ export async function signInExternally<Admitted>(
     }
   })
   if (isNew) countSignUp(provider.name)
-  // Whether somebody has the address, nobody is told: for who has confirmed it all is done but the mail.
-  const isMailed = toldEmail
-    ? await isChangeSent(deps, { userId: user.id, email: toldEmail, context })
-    : !admitted &&
-      (await isConfirmationSent(
-        deps,
-        log,
-        { userId: user.id, email: (isAnother && primaryEmail(account)?.email) || (user.email as string), context },
-        isAnother,
-      ))
+  // Do not reveal whether the address is registered: for a confirmed owner, do everything except send the mail.
+  const email = reportedEmail ?? ((isAnother && primaryEmail(account)?.email) || (user.email as string))
+  const mail = { userId: user.id, email, context, isAnother }
+  const isMailed = reportedEmail
+    ? await isChangeSent(deps, mail)
+    : !admitted && (await isConfirmationSent(deps, log, mail))
   if (admitted) return admitted.value
   throw unverifiedEmail(provider.name, { isMailed, isLinked: shown.linking !== null })
 }
 
-/** Undefined where the user was let in without linking the account. */
+/** Returns the identity of the sign-in; undefined where the user was admitted without linking the account. */
 const identityOf = (user: User, { provider, account }: ShownAccount): string | undefined =>
   user.identities.find(({ provider: name, provider_id: sub }) => name === provider.name && sub === account.sub)?.id
 
@@ -83,41 +78,40 @@ async function findUser(
   shown: ShownAccount,
 ): Promise<ExternalUser & { awaitsProof: boolean }> {
   const signIn = { ...shown, acceptLanguage: shown.context.acceptLanguage }
-  // Before any user is: linking and signing in by one account at once would wait for each other.
+  const isRefused = (reported: string | undefined) =>
+    reported !== undefined && !deps.config.external.allowUnverifiedEmail
+  // Locked before any user: concurrent linking and signing in with one account would deadlock.
   await lockExternalAccount(trx, shown.provider.name, shown.account.sub)
   if (shown.linking) {
     const linked = await linkIdentity(deps, trx, log, signIn, shown.linking)
-    const awaitsProof = linked.toldEmail !== undefined && !deps.config.external.allowUnverifiedEmail
-    return { ...linked, isNew: false, isAnother: false, awaitsProof }
+    return { ...linked, isNew: false, isAnother: false, awaitsProof: isRefused(linked.reportedEmail) }
   }
   if (shown.inviteTokenHash) {
     const user = await acceptInvitation(deps, trx, log, signIn, shown.inviteTokenHash)
     return { user, isNew: false, isAnother: false, awaitsProof: false }
   }
   const found = await findOrCreateExternalUser(deps, trx, log, signIn)
-  const { user, isAnother, toldEmail } = found
-  // Whatever this sign-in brought: a pending account accepts none.
-  const awaitsProof =
-    isAnother || isPending(user) || (toldEmail !== undefined && !deps.config.external.allowUnverifiedEmail)
-  return { ...found, awaitsProof }
+  const { user, isAnother, reportedEmail } = found
+  // A pending account accepts no sign-in.
+  return { ...found, awaitsProof: isAnother || isPending(user) || isRefused(reportedEmail) }
 }
 
 interface AddressMail {
   userId: string
   email: string
   context: MailContext
+  isAnother: boolean
 }
 
-/** Sends the link that confirms a pending account; of one that another request made nothing is left with its confirmation. */
+/** Sends the link that confirms a pending account; `isAnother`: its confirmation drops the data of another request. */
 async function isConfirmationSent(
   deps: Deps,
   log: AuditLog,
-  { userId, email, context }: AddressMail,
-  isAnother: boolean,
+  { userId, email, context, isAnother }: AddressMail,
 ): Promise<boolean> {
   const address = { channel: 'email', value: email } as const
   const claim = claimOf(deps, { address, passwordHash: null, data: {} })
-  // Also where the limits refuse the mail.
+  // Stored even if limits refuse the mail.
   if (isAnother) await deps.db.transaction().execute((trx) => noteClaim(trx, claim))
   return isSent(deps, email, () =>
     deps.db.transaction().execute(async (trx) => {
@@ -131,7 +125,7 @@ async function isConfirmationSent(
   )
 }
 
-/** Sends the link by which an account in use gets the told address. */
+/** Sends the link that gives an account in use the reported address. */
 const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail): Promise<boolean> =>
   isSent(deps, email, () =>
     deps.db.transaction().execute(async (trx) => {
@@ -143,7 +137,7 @@ const isChangeSent = (deps: Deps, { userId, email, context }: AddressMail): Prom
     }),
   )
 
-/** Runs after the account was made, because limits are not counted inside a transaction. False: a limit refused the mail. */
+/** Sends a mail after the transaction, because limits are counted outside of one. False: a limit refused it. */
 async function isSent(deps: Deps, email: string, send: () => Promise<void>): Promise<boolean> {
   try {
     const address = { channel: 'email', value: email } as const

@@ -1,6 +1,6 @@
-// Whose account it is that somebody showed at a provider. The one rule: an account here is given to somebody because the
-// provider has verified an address, never because it was told one (contract/auth-external.md 2.5). A known account goes on in
-// sign-in-again.ts, an unknown one joins a user here or becomes a new one (create-external-user.ts).
+// Identities: accounts at providers that users sign in with. The one rule: an account joins a user because the provider
+// has verified an address, never because it reported one (contract/auth-external.md 2.5). Tests: ../../flows/oauth/ and
+// ../../../test/takeover.test.ts. Next: external-sign-in.ts calls this file, sign-in-again.ts handles known accounts.
 import type { Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
@@ -10,14 +10,14 @@ import { type AuditLog, audit } from '../audit/audit.ts'
 import { hasVerifiedFactor } from '../factors/assurance.ts'
 import { notify } from '../outbox/notify.ts'
 import { confirmAddress, findUserIdsByEmails } from '../users/addresses.store.ts'
+import { blankUser } from '../users/blank-user.ts'
 import { changeUser, noAddress } from '../users/change-user.store.ts'
 import { displace, isBannedInUse } from '../users/displace-holder.ts'
 import { endTokens } from '../users/end-tokens.ts'
 import { isBanned } from '../users/is-banned.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { dropAddress, lockUnprovenHolder, releaseAddress, type UnprovenHolder } from '../users/unproven-holder.store.ts'
-import { findUserById, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
-import { createExternalUser } from './create-external-user.ts'
+import { findUserById, insertUser, type LockedAccount, lockAndReadUser, type User } from '../users/users.store.ts'
 import {
   type ExternalSignIn,
   type ExternalSignInDeps,
@@ -26,15 +26,11 @@ import {
   identityData,
   mergeIfItFits,
 } from './external-account.ts'
-import { findIdentity, forgetUnprovenOwner } from './external-user.store.ts'
-import { insertIdentity } from './identities.store.ts'
+import { findIdentity, forgetUnprovenOwner, insertIdentity } from './identities.store.ts'
 import { refuseVanishedAccount } from './new-account.ts'
 import { signInAgain } from './sign-in-again.ts'
 
-/**
- * The user of an account at a provider, which the caller has locked: theirs already, linked to it now, or new. Throws as the
- * contract's table says.
- */
+/** Finds the user of a locked account at a provider: known, linked now, or new. Throws by the table of the contract. */
 export async function findOrCreateExternalUser(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -65,7 +61,7 @@ async function joinOrCreate(
   }
   const squatters = await lockSquatters(deps, trx, audience, verified)
   const holders = verified.length > 0 ? await findUserIdsByEmails(trx, verified, audience) : []
-  // A sign-up that committed between the two looks would pass for a rightful owner.
+  // A sign-up that commits between the two reads would look like a rightful owner.
   if (holders.length > 0 && (await lockSquatters(deps, trx, audience, verified)).size !== squatters.size) {
     refuseVanishedAccount()
   }
@@ -79,12 +75,12 @@ async function joinOrCreate(
   const holder = owner ?? holders.find((id) => squatters.get(id)?.email === preferred) ?? holders[0]
   if (!holder) {
     const found = await createExternalUser(deps, trx, signIn)
-    // Somebody has come by the address in this very moment, and can be seen by now.
+    // Undefined: another request got the address meanwhile and is visible now.
     return found ?? joinOrCreate(deps, trx, log, signIn)
   }
   const squatter = squatters.get(holder)
   if (squatter && isBannedInUse(squatter, 'email', deps.now())) throw apiError('user_banned')
-  // A ban of an account is not that of who proves the address it never proved.
+  // The registrant never proved the address, so its prover is not banned.
   const isRegistrantBanned = isBanned({ banned_until: squatter?.banned_until ?? null }, deps.now())
   if (provider.settings.linking === 'never' || isRegistrantBanned) {
     if (owner) throw apiError('email_exists')
@@ -94,7 +90,43 @@ async function joinOrCreate(
   return { userId: holder, isNew: false, isAnother: false }
 }
 
-/** Takes the addresses from squatters and creates an account, where there is none to link. */
+/** Creates a user for an account at a provider. Undefined when another request got the address first. */
+async function createExternalUser(
+  deps: ExternalSignInDeps,
+  trx: Transaction<DB>,
+  { provider, account, audience }: ExternalSignIn,
+): Promise<Found | undefined> {
+  const { config } = deps
+  if (config.signup.disabled) throw apiError('signup_disabled')
+  const now = deps.now()
+  const email = primaryEmail(account)
+  const [holder] = email ? await findUserIdsByEmails(trx, [email.email], audience) : []
+  if (holder && email?.verified) return undefined
+  if (holder && !config.external.allowUnverifiedEmail) return { userId: holder, isNew: false, isAnother: true }
+  // The user is admitted without the address, so that the answer does not reveal whether it is taken.
+  const reportedEmail = config.external.allowUnverifiedEmail && !email?.verified ? email?.email : undefined
+  const ownEmail = reportedEmail || holder ? undefined : email
+  const isAssumed = ownEmail !== undefined && !ownEmail.verified && config.mail.autoconfirm
+  const data = identityData(account, email)
+  const id = deps.newId()
+  const { identities: _none, confirmed_at: _generated, ...row } = blankUser(id, audience, config.jwt.defaultRole, now)
+  const isInserted = await insertUser(trx, {
+    ...row,
+    email: ownEmail?.email ?? null,
+    email_confirmed_at: ownEmail?.verified || isAssumed ? now : null,
+    email_assumed: isAssumed,
+    email_change: reportedEmail ?? null,
+    email_change_sent_at: reportedEmail ? now : null,
+    app_metadata: { provider: provider.name, providers: [provider.name] },
+    user_metadata: data,
+  })
+  if (!isInserted) return undefined
+  const identity = { id: deps.newId(), userId: id, provider: provider.name, providerId: account.sub, data, now }
+  await insertIdentity(trx, identity)
+  return { userId: id, isNew: true, isAnother: false, reportedEmail }
+}
+
+/** Takes the addresses from squatters and creates an account. */
 async function createInsteadOf(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -114,8 +146,8 @@ const displaceSquatter = (deps: ExternalSignInDeps, trx: Transaction<DB>, squatt
   displace(trx, squatter, { channel: 'email', value: squatter.email ?? '' }, deps.now())
 
 /**
- * Accounts that have one of the addresses and never proved it, by their ids. One whose number is proven is that number's owner's
- * and gives the address back. In the same order for whoever has the same addresses: two at once would wait for each other.
+ * Locks the accounts that have one of the addresses unproven, in the order of addresses against deadlocks. One with a
+ * proven number belongs to its owner and only loses the address.
  */
 async function lockSquatters(
   deps: ExternalSignInDeps,
@@ -137,14 +169,14 @@ async function lockSquatters(
 }
 
 /**
- * Whether the user has a second factor that a sign-in at a provider has not proven. Who has the mailbox for a moment could
- * otherwise link an account of their own for good. Such a user is let in at aal1, as by a link to the address, and nothing is
- * linked: refusing would lock out users who come by a verified address each time. They link it themselves, at aal2.
+ * Reports whether a second factor guards the user: a thief of the mailbox could link an account for good. Nothing is
+ * linked then, but the user is admitted at aal1: a refusal would lock out users who always sign in by a verified
+ * address. They link it themselves, at aal2.
  */
 export const isGuarded = (user: Pick<User, 'factors' | 'email_confirmed_at' | 'phone_confirmed_at'>): boolean =>
   hasVerifiedFactor(user) && Boolean(user.email_confirmed_at || user.phone_confirmed_at)
 
-/** With the user of one of them chosen, all others are gone: somebody else would have kept the owner out by making two. */
+/** Links the account to a user and displaces other squatters: an attacker could block the owner by registering two. */
 async function link(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -154,7 +186,7 @@ async function link(
 ): Promise<void> {
   const now = deps.now()
   const user = (await lockAndReadUser(trx, userId)) ?? refuseVanishedAccount()
-  // A factor of a registrant who never proved the address guards nothing.
+  // The factor of a registrant without a proven address guards nothing.
   if (!squatters.has(userId) && isGuarded(user)) return
   const email = account.emails.find(({ email: address, verified }) => verified && address === user.email)
   const data = identityData(account, email ?? primaryEmail(account))
@@ -180,7 +212,7 @@ async function link(
   await notify(deps, trx, user, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
 }
 
-/** Somebody else may have registered an address before it was proven; data of an admin's invitation stays. */
+/** Removes the registrant's access if no address was proven; data of an admin's invitation stays. */
 export async function forgetRegistrant(trx: Transaction<DB>, user: LockedAccount, identityId: string, now: Date) {
   if (user.email_confirmed_at || user.phone_confirmed_at) return
   const data = user.is_email_vouched ? user.user_metadata : {}

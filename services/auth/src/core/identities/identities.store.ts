@@ -1,12 +1,16 @@
 import { jsonb } from '@services/common/database'
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
+import { deleteAllFactors } from '../factors/factors.store.ts'
+import { deleteRecoveryCodes } from '../factors/recovery-codes.store.ts'
+import { endSessions } from '../sessions/end-sessions.store.ts'
+import type { Address } from '../users/address.ts'
 
 export interface NewIdentity {
   id: string
   userId: string
   provider: string
-  /** The account's id at the provider; for `email` and `phone` the user's own id. */
+  /** Account id at the provider; for `email` and `phone` the user's own id. */
   providerId: string
   data: Metadata
   now: Date
@@ -29,13 +33,42 @@ export async function insertIdentity(trx: Transaction<DB>, identity: NewIdentity
     .execute()
 }
 
-/** Marks the address as verified in the user's identities that carry it. */
-export async function setIdentityEmailVerified(trx: Transaction<DB>, userId: string, email: string, now: Date) {
+/** Serialises sign-ins of one account at a provider, so that two do not create two users. */
+export async function lockExternalAccount(trx: Transaction<DB>, provider: string, sub: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${provider} ${sub}`}, 0))`.execute(trx)
+}
+
+export function findIdentity(db: Kysely<DB>, provider: string, sub: string) {
+  return db
+    .selectFrom('identities')
+    .select(['id', 'user_id'])
+    .where('provider', '=', provider)
+    .where('provider_id', '=', sub)
+    .executeTakeFirst()
+}
+
+/** Stores the provider's current data and the time of the sign-in. */
+export async function refreshIdentity(trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> {
   await trx
     .updateTable('identities')
-    .set({ identity_data: sql`identity_data || '{"email_verified": true}'::jsonb`, updated_at: now })
+    .set({ identity_data: jsonb(data), last_sign_in_at: now, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Marks the address as verified in the user's identities that contain it. */
+export async function setIdentityVerified(
+  trx: Transaction<DB>,
+  userId: string,
+  { channel, value }: Address,
+  now: Date,
+): Promise<void> {
+  const verified = JSON.stringify({ [`${channel}_verified`]: true })
+  await trx
+    .updateTable('identities')
+    .set({ identity_data: sql`identity_data || ${verified}::jsonb`, updated_at: now })
     .where('user_id', '=', userId)
-    .where('email', '=', email)
+    .where(channel === 'email' ? 'email' : sql`identity_data ->> 'phone'`, '=', value)
     .execute()
 }
 
@@ -43,7 +76,7 @@ export interface AddressIdentity extends NewIdentity {
   provider: 'email' | 'phone'
 }
 
-/** The identity behind a user's own address: made, or brought up to date with the keys given. True when it is new. */
+/** Inserts the identity of a user's own address, or merges the data into it. True when it is new. */
 export async function putAddressIdentity(trx: Transaction<DB>, identity: AddressIdentity): Promise<boolean> {
   const put = await trx
     .insertInto('identities')
@@ -62,50 +95,30 @@ export async function putAddressIdentity(trx: Transaction<DB>, identity: Address
         updated_at: identity.now,
       }),
     )
-    // The system column is 0 in a row that was never updated.
+    // `xmax` is 0 in a row that was never updated.
     .returning(sql<boolean>`xmax = 0`.as('isNew'))
     .executeTakeFirst()
   return put?.isNew ?? false
 }
 
-/** The same for an address its user has just proven. */
-export const putProvenIdentity = (
+export function putProvenIdentity(
   trx: Transaction<DB>,
-  {
-    userId,
-    provider,
-    address,
-    ...rest
-  }: Pick<AddressIdentity, 'id' | 'userId' | 'provider' | 'now'> & { address: string },
-): Promise<boolean> =>
-  putAddressIdentity(trx, {
-    ...rest,
-    userId,
-    provider,
-    providerId: userId,
-    data: { sub: userId, [provider]: address, [`${provider}_verified`]: true },
-  })
-
-/** Marks the number as verified in the user's identities that carry it. */
-export async function setIdentityPhoneVerified(trx: Transaction<DB>, userId: string, phone: string, now: Date) {
-  await trx
-    .updateTable('identities')
-    .set({ identity_data: sql`identity_data || '{"phone_verified": true}'::jsonb`, updated_at: now })
-    .where('user_id', '=', userId)
-    .where(sql`identity_data ->> 'phone'`, '=', phone)
-    .execute()
+  { address, ...identity }: Pick<AddressIdentity, 'id' | 'userId' | 'provider' | 'now'> & { address: string },
+): Promise<boolean> {
+  const { userId, provider } = identity
+  const data = { sub: userId, [provider]: address, [`${provider}_verified`]: true }
+  return putAddressIdentity(trx, { ...identity, providerId: userId, data })
 }
 
 export async function deleteIdentity(trx: Transaction<DB>, id: string): Promise<void> {
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
-/** All identities of a user but that of one provider. */
 export async function deleteIdentitiesExcept(trx: Transaction<DB>, userId: string, provider: string): Promise<void> {
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('provider', '!=', provider).execute()
 }
 
-/** Deletes the user's accounts at providers, but those that verified `exceptEmail`; false where there was none. */
+/** Deletes identities at providers, except those that verified `exceptEmail`; false if there was none. */
 export async function deleteProviderIdentities(
   trx: Transaction<DB>,
   userId: string,
@@ -120,16 +133,40 @@ export async function deleteProviderIdentities(
   return numDeletedRows > 0n
 }
 
-/** The user's identities by provider and id there, for replacing each. */
 export function listIdentityKeys(trx: Transaction<DB>, userId: string) {
   return trx.selectFrom('identities').select(['id', 'provider', 'provider_id']).where('user_id', '=', userId).execute()
 }
 
-/** Leaves of an identity that there was one: its account at the provider is free for another user. */
+/** Removes personal data from an identity, and frees its account at the provider for another user. */
 export async function anonymiseIdentity(trx: Transaction<DB>, id: string, providerId: string, now: Date) {
   await trx
     .updateTable('identities')
     .set({ provider_id: providerId, identity_data: jsonb({}), updated_at: now })
     .where('id', '=', id)
+    .execute()
+}
+
+/**
+ * Ends sessions, second factors and recovery codes of an account whose registrant did not prove the address.
+ * Identities, password and data are left to the caller.
+ */
+export async function endEntries(trx: Transaction<DB>, userId: string): Promise<void> {
+  await endSessions(trx, userId)
+  await deleteAllFactors(trx, userId)
+  await deleteRecoveryCodes(trx, userId)
+}
+
+/** Leaves an account the identity that proved it and this data, and its registrant no way in. */
+export async function forgetUnprovenOwner(
+  trx: Transaction<DB>,
+  userId: string,
+  { identityId, data, now }: { identityId: string; data: Metadata; now: Date },
+): Promise<void> {
+  await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '!=', identityId).execute()
+  await endEntries(trx, userId)
+  await trx
+    .updateTable('users')
+    .set({ password_hash: null, claim: null, user_metadata: jsonb(data), updated_at: now })
+    .where('id', '=', userId)
     .execute()
 }

@@ -1,4 +1,3 @@
-// Giving an account here another one at a provider, because its holder said so: by the link of an invitation, or signed in.
 import type { Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
@@ -16,19 +15,18 @@ import { endTokens } from '../users/end-tokens.ts'
 import { refreshProviders } from '../users/metadata.store.ts'
 import { findUserById, lockAndReadUser, type User } from '../users/users.store.ts'
 import { type ExternalSignIn, type ExternalSignInDeps, identityData, mergeIfItFits } from './external-account.ts'
-import { findIdentity } from './external-user.store.ts'
 import { forgetRegistrant, isGuarded } from './external-user.ts'
-import { insertIdentity } from './identities.store.ts'
+import { findIdentity, insertIdentity } from './identities.store.ts'
 
-/** Whose account the one at the provider is to be linked to, and the session they asked for it in. */
+/** User to link the account at the provider to, and the session that requested it. */
 export interface Linking {
   userId: string
   sessionId: string | null
 }
 
 /**
- * An invited user joins by the provider's account instead of a password. Throws invite_not_found for a link that is spent,
- * and validation_failed where the provider knows another address than the invited one.
+ * Accepts an invitation with an account at a provider instead of a password. Throws invite_not_found for a spent link
+ * and validation_failed for an account without the invited address.
  */
 export async function acceptInvitation(
   deps: ExternalSignInDeps,
@@ -60,10 +58,9 @@ export async function acceptInvitation(
 }
 
 /**
- * The account of who is signed in gets the one at the provider, whatever addresses either has. An account without an address
- * gets the provider's where that is verified; one that is only told it may want to have (`toldEmail`), where it has no number
- * either. Throws identity_already_exists and email_exists, and what a request without a live session is told where it has ended
- * meanwhile.
+ * Links an account at a provider to a signed-in user; their addresses may differ. A user without an address gets the
+ * provider's if verified. An unverified one becomes a requested change (`reportedEmail`) unless the user has a number.
+ * Throws identity_already_exists, email_exists, and session_not_found when the session has ended.
  */
 export async function linkIdentity(
   deps: ExternalSignInDeps,
@@ -71,7 +68,7 @@ export async function linkIdentity(
   log: AuditLog,
   { provider, account, acceptLanguage }: ExternalSignIn,
   linking: Linking,
-): Promise<{ user: User; toldEmail: string | undefined }> {
+): Promise<{ user: User; reportedEmail: string | undefined }> {
   const now = deps.now()
   const { userId } = linking
   const before = await lockAndReadUser(trx, userId)
@@ -84,19 +81,19 @@ export async function linkIdentity(
     await refuseTakenEmail(trx, email.email, before.aud, userId)
     await applyEmailChange(trx, userId, email.email, 'proven', now)
   }
-  // Who can come back by it is not anonymous any more.
+  // A user who can sign in by the account is no longer anonymous.
   const letsIn = !email || email.verified || deps.config.external.allowUnverifiedEmail
   if (before.is_anonymous && letsIn) await changeUser(trx, userId, { is_anonymous: false }, now)
   await refreshProviders(trx, userId, now)
   const user = (await findUserById(trx, userId)) as User
   await audit(deps, trx, log, { action: 'identity_linked', actor: user, traits: { provider: provider.name } })
-  // To an address that was the user's before: the new one may be anybody's.
+  // Notified at the previous address: the new one may be a stranger's.
   await notify(deps, trx, before, 'identity_linked_notification', { Provider: provider.name }, { acceptLanguage })
   const isTold = !before.email && !before.phone && email && !email.verified
-  return { user, toldEmail: isTold ? email.email : undefined }
+  return { user, reportedEmail: isTold ? email.email : undefined }
 }
 
-/** Between asking and the provider's answer a thief may have been logged out, or a second factor enrolled. */
+/** Checks again: meanwhile a thief may have been signed out, or a second factor enrolled. */
 async function requireStillLinkable(
   { config, now }: ExternalSignInDeps,
   trx: Transaction<DB>,
@@ -122,13 +119,7 @@ async function addIdentity(
     throw apiError('identity_already_exists', { message })
   }
   const id = deps.newId()
-  await insertIdentity(trx, {
-    id,
-    userId,
-    provider: provider.name,
-    providerId: account.sub,
-    data: identityData(account, primaryEmail(account)),
-    now: deps.now(),
-  })
+  const data = identityData(account, primaryEmail(account))
+  await insertIdentity(trx, { id, userId, provider: provider.name, providerId: account.sub, data, now: deps.now() })
   return id
 }

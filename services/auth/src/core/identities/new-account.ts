@@ -4,7 +4,7 @@ import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from '../users/address.ts'
 import { blankUser } from '../users/blank-user.ts'
-import { registeredData } from '../users/registered-data.ts'
+import { registeredData } from '../users/proven-addresses.ts'
 import { releaseAddress } from '../users/unproven-holder.store.ts'
 import { findUserByAddress, insertUser, type User } from '../users/users.store.ts'
 import { insertIdentity } from './identities.store.ts'
@@ -15,10 +15,7 @@ export interface Account {
   passwordHash: string | null
 }
 
-/**
- * The user and identity a sign-up would create. Data of the caller never overrides what the service knows, nor adds an
- * address.
- */
+/** Makes the user and identity of a sign-up. The caller's data overrides no facts and adds no address. */
 export function newAccount(
   deps: { config: Pick<Config, 'jwt'>; newId: () => string; now: () => Date },
   { address, data, audience }: { address: Address; data: Metadata; audience: string },
@@ -50,14 +47,13 @@ export function newAccount(
   return { user, address, passwordHash }
 }
 
-/** The same account with what is left of its claim. */
 export function withClaim({ user, address }: Account, { password_hash: passwordHash, data }: Claim): Account {
   const identity_data = registeredData(user.id, address, data)
   const identities = user.identities.map((identity) => ({ ...identity, identity_data }))
   return { address, passwordHash, user: { ...user, user_metadata: identity_data, identities } }
 }
 
-/** The same account with an address that counts as confirmed (autoconfirm). */
+/** Marks the address of an account as confirmed (autoconfirm). */
 export function confirmed({ user, address, passwordHash }: Account): Account {
   const verified = { [`${address.channel}_verified`]: true }
   return {
@@ -75,10 +71,7 @@ export function confirmed({ user, address, passwordHash }: Account): Account {
   }
 }
 
-/**
- * Returns whose address it is now: the new user's, or that of the account that has it. An address that is confirmed already is so
- * by a setting, and stored as assumed.
- */
+/** Inserts an account and returns the id of the user with the address, new or not. A confirmed address is assumed. */
 export async function insertAccount(
   deps: { now: () => Date },
   trx: Transaction<DB>,
@@ -105,7 +98,7 @@ export async function insertAccount(
   return user.id
 }
 
-/** The account that had the address was deleted in this very moment; the next try finds it free. */
+/** Refuses when the account with the address was deleted meanwhile; a retry finds the address free. */
 export function refuseVanishedAccount(): never {
   throw apiError('service_unavailable', { retryAfterSeconds: 1 })
 }

@@ -1,4 +1,3 @@
-// A sign-in by an account at a provider that a user here has already.
 import type { Transaction } from 'kysely'
 import { primaryEmail } from '../../adapters/providers/clean-account.ts'
 import type { DB } from '../../db/tables.ts'
@@ -17,7 +16,7 @@ import {
   identityData,
   mergeIfItFits,
 } from './external-account.ts'
-import { refreshIdentity } from './external-user.store.ts'
+import { refreshIdentity } from './identities.store.ts'
 import { refuseVanishedAccount } from './new-account.ts'
 
 export async function signInAgain(
@@ -28,9 +27,9 @@ export async function signInAgain(
   identity: { id: string; user_id: string },
 ): Promise<Found> {
   const user = (await lockAndReadUser(trx, identity.user_id)) ?? refuseVanishedAccount()
-  // The lock may have waited for what took the identity away: a proof of the address, or an unlinking.
+  // Removed while the lock was awaited, by a proof of the address or an unlinking.
   if (!user.identities.some(({ id }) => id === identity.id)) refuseVanishedAccount()
-  // An account at a provider is of one user in all audiences: the caller gets no token of another than it asked for.
+  // An account at a provider has one user in all audiences; a token of another audience must not be issued.
   if (user.aud !== audience) {
     throw apiError('unexpected_audience', {
       message: 'This account at the provider belongs to a user of another audience',
@@ -42,18 +41,18 @@ export async function signInAgain(
   await mergeIfItFits(deps, trx, user, data)
   const found = { userId: user.id, isNew: false, isAnother: false }
   if (email?.verified) await takeVerified(deps, trx, log, user, email.email)
-  // Made while such sign-ins were refused.
+  // Created while such sign-ins were refused.
   else if (isPending(user) && deps.config.external.allowUnverifiedEmail) await withdrawEmail(trx, user.id, deps.now())
   if (!user.is_anonymous) return found
-  // An anonymous user linked it, and the told address still waits for its proof.
-  const toldEmail = email && !email.verified ? email.email : undefined
-  if (!toldEmail || deps.config.external.allowUnverifiedEmail) {
+  // An anonymous user linked it, and the reported address still awaits its proof.
+  const reportedEmail = email && !email.verified ? email.email : undefined
+  if (!reportedEmail || deps.config.external.allowUnverifiedEmail) {
     await changeUser(trx, user.id, { is_anonymous: false }, deps.now())
   }
-  return { ...found, toldEmail }
+  return { ...found, reportedEmail }
 }
 
-/** Confirms the address of an account, or gives it this one where it has none that is confirmed and nobody else has it. */
+/** Confirms the address of an account, or gives it this one if it has no confirmed one and no other account has it. */
 async function takeVerified(
   deps: ExternalSignInDeps,
   trx: Transaction<DB>,

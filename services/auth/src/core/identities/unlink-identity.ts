@@ -11,9 +11,8 @@ import type { ExternalSignInDeps } from './external-account.ts'
 import { deleteIdentity } from './identities.store.ts'
 
 /**
- * Takes an identity from its user. The e-mail address of the account stays: it moves to another one by a change of address alone,
- * to which both addresses agree. A number goes with its identity. Throws single_identity_not_deletable, identity_not_found and
- * email_conflict_identity_not_deletable.
+ * Unlinks an identity. The account keeps its e-mail address, but loses a number with its identity. Throws
+ * single_identity_not_deletable, identity_not_found and email_conflict_identity_not_deletable.
  */
 export async function unlinkIdentity(
   deps: ExternalSignInDeps,
@@ -35,7 +34,7 @@ export async function unlinkIdentity(
   await deleteIdentity(trx, identity.id)
   if (identity.provider === 'phone') {
     await changeUser(trx, userId, noAddress('phone'), now)
-    // What was sent to a number that is not the user's any more is worth nothing.
+    // Codes sent to the removed number become invalid.
     await endTokens(trx, userId, 'all', now)
   }
   await refreshProviders(trx, userId, now)
@@ -48,7 +47,7 @@ export async function unlinkIdentity(
   await notify(deps, trx, user, 'identity_unlinked_notification', { Provider: provider }, { acceptLanguage })
 }
 
-/** Whether the account has its confirmed address by this identity alone. */
+/** Reports whether the confirmed address belongs to this identity alone. */
 const carriesAddress = (
   { email, email_confirmed_at, identities }: User,
   { id, email: carried }: IdentityJson,

@@ -1,15 +1,12 @@
 import type { JWK } from 'jose'
 
-/** Algorithms a key may sign with; RS256 is what `keys generate` makes by default (specification, Authentication 5). */
+/** Algorithms that keys may sign with; `keys generate` makes RS256 by default (specification, Authentication 5). */
 export const SIGNING_ALGORITHMS = ['RS256', 'RS512', 'ES256', 'ES512', 'EdDSA', 'HS256'] as const
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
 export type JwtKey = JWK & { kid: string; alg: SigningAlgorithm; key_ops: string[] }
 
-/**
- * Reads JWT_KEYS: a JWK set or a bare array of JWKs. Each key needs a `kid` of its own and an `alg`; exactly one has
- * `sign` in its `key_ops`. Errors name the rule, never the key.
- */
+/** Parses JWT_KEYS: a JWK set or an array of JWKs. Errors name the broken rule, never the key. */
 export function parseJwtKeys(text: string): JwtKey[] {
   const keys = readKeys(text)
   for (const key of keys) {

@@ -40,7 +40,7 @@ test('a verifier that knows only the address of the service finds the keys and v
   await service.close()
 })
 
-test('it names only what is there', async () => {
+test('it lists only endpoints and claims that exist', async () => {
   const service = await startTestService({ AUTH_JWT_ISSUER: 'my-project', AUTH_MAILER_AUTOCONFIRM: 'true' })
   const { body } = await service.get(PATH)
   expect(body).toMatchObject({ issuer: 'my-project', id_token_signing_alg_values_supported: ['HS256'] })

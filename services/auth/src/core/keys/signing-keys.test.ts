@@ -7,7 +7,7 @@ import { importSigningKeys } from './signing-keys.ts'
 test.for<[string, number, boolean]>([
   ['an ordinary token is', 100, true],
   ['a token with much metadata is not', 40_000, false],
-])('%s remembered once it was verified, and is valid each time', async ([, size, isRemembered]) => {
+])('%s cached after its first verification, and is valid each time', async ([, size, isRemembered]) => {
   const keys = await importSigningKeys({ secret: 'a-secret-of-the-tests-with-32-bytes-or-more' })
   const claims = { sub: 'somebody', user_metadata: { note: 'x'.repeat(size) } }
   const token = await keys.sign(claims)
@@ -16,7 +16,7 @@ test.for<[string, number, boolean]>([
   expect(first === second).toBe(isRemembered)
 })
 
-test('no key stands for another: what is public is no secret, and neither the secret nor a key brought along is a key of ours', async () => {
+test('no key stands in for another: a public key is no secret, the secret is no key, and keys in a token are ignored', async () => {
   const secret = 'a-secret-of-the-tests-with-32-bytes-or-more'
   const [own, foreign] = await Promise.all([1, 2].map(() => generateKeyPair('ES256', { extractable: true })))
   if (!own || !foreign) throw new Error('no keys')

@@ -1,3 +1,6 @@
+// Keys of access tokens; derive-key.ts has those of all other uses. The one rule: a key serves one use, and a public
+// key is never accepted as a secret. Tests: signing-keys.test.ts, openid-configuration.test.ts. Next:
+// ../sessions/answer-session.ts signs, ../../flows/settings/jwks.routes.ts publishes.
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { ConfigError } from '@services/common/config'
 import { type CryptoKey, errors, importJWK, type JWTHeaderParameters, type JWTPayload, jwtVerify, SignJWT } from 'jose'
@@ -5,42 +8,39 @@ import type { JwtKey, SigningAlgorithm } from './jwt-keys.ts'
 
 type VerifyingKey = { alg: SigningAlgorithm; key: CryptoKey | Uint8Array }
 
-/** Everything that signs and verifies access tokens, imported once at start. */
+/** Keys that sign and verify access tokens, imported once at start. */
 export interface SigningKeys {
   alg: SigningAlgorithm
   sign(claims: JWTPayload): Promise<string>
-  /** The claims of a valid, unexpired token; undefined otherwise. A token without `exp` passes (contract 3.2). */
+  /** Returns the claims of a valid, unexpired token, or undefined. A token without `exp` passes (contract 3.2). */
   verify(token: string, now: Date): Promise<JWTPayload | undefined>
-  /** Public halves for /.well-known/jwks.json; symmetric keys are never among them. */
+  /** Public halves for /.well-known/jwks.json; symmetric keys are left out. */
   publicJwks: Record<string, unknown>[]
 }
 
 export interface KeyOptions {
   secret: string
   keys?: JwtKey[] | undefined
-  /** `typ` of the tokens made here. */
+  /** `typ` of issued tokens. */
   type?: TokenType
 }
 
-/** `jwt`: what every verifier accepts. `at+jwt`: an access token and nothing else (RFC 9068 2.1), which some verifiers refuse. */
+/** Every verifier accepts `jwt`. `at+jwt` marks access tokens alone (RFC 9068 2.1), and some verifiers refuse it. */
 export type TokenType = 'jwt' | 'at+jwt'
 
-/** Types accepted whatever is configured, in lower case (RFC 7515 4.1.9): a token made by hand has any of them, or none. */
+/** Types accepted whatever is configured (RFC 7515 4.1.9): a token made by hand has any of them, or none. */
 const ACCEPTED_TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt', 'application/at+jwt']
 
-/** Base64url without padding (RFC 7515 section 2), which decoders forgive: one token must not have many spellings. */
+/** Base64url without padding (RFC 7515 section 2): decoders accept it, but a token must have one spelling only. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** Verified tokens remembered per process: the signature of a token cannot change, only its time runs out. */
-const MAX_REMEMBERED = 5_000
+/** Verified tokens cached per process: a signature stays valid, so only the times are checked again. */
+const MAX_CACHED = 5_000
 
-/** Longest one remembered, so that all of them take 20 MB at most: with much metadata one has 45 KiB. */
-const MAX_REMEMBERED_LENGTH = 4_096
+/** Longest cached token, so that the cache takes 20 MB at most: with much metadata a token has 45 KiB. */
+const MAX_CACHED_LENGTH = 4_096
 
-/**
- * Imports the keys and signs and verifies once, so that a key that cannot do its work is found at start. Throws a
- * ConfigError.
- */
+/** Imports the keys, and signs and verifies once, so that a useless key fails the start. Throws a ConfigError. */
 export async function importSigningKeys(options: KeyOptions): Promise<SigningKeys> {
   try {
     const keys = await importKeys(options)
@@ -56,25 +56,22 @@ export async function importSigningKeys(options: KeyOptions): Promise<SigningKey
 }
 
 /**
- * With `keys`, the one with `sign` signs and all verify; a token without a known `kid` is checked against the secret,
- * HS256 only, so that admin tokens made from the secret keep working. Without `keys` the secret signs HS256.
+ * Imports `keys`: the one with `sign` signs, all verify. Without a known `kid` a token is verified with the secret
+ * (HS256 only), so that admin tokens made from it keep working. Without `keys` the secret signs HS256.
  */
 async function importKeys(options: KeyOptions): Promise<SigningKeys> {
   const secret = new TextEncoder().encode(options.secret)
   const verifying = new Map<string, VerifyingKey>()
   for (const jwk of options.keys ?? []) {
-    const { key_ops: _ops, use: _use, ...material } = jwk
-    const key = jwk.kty === 'oct' ? material : publicHalf(material)
-    verifying.set(jwk.kid, { alg: jwk.alg, key: await importJWK(key, jwk.alg) })
+    verifying.set(jwk.kid, { alg: jwk.alg, key: await importKey(jwk.kty === 'oct' ? jwk : publicHalf(jwk)) })
   }
   const signer = options.keys?.find((key) => key.key_ops.includes('sign'))
-  const { key_ops: _ops, use: _use, ...signerMaterial } = signer ?? ({} as Partial<JwtKey>)
-  const signingKey = signer ? await importJWK(signerMaterial as JwtKey, signer.alg) : undefined
+  const signingKey = signer && (await importKey(signer))
   const alg = signer?.alg ?? 'HS256'
   const header = { alg, typ: options.type === 'at+jwt' ? 'at+jwt' : 'JWT', ...(signer ? { kid: signer.kid } : {}) }
   const hmacKey = createSecretKey(secret)
   const encodedHeader = Buffer.from(JSON.stringify(header)).toString('base64url')
-  const remembered = new Map<string, JWTPayload>()
+  const cached = new Map<string, JWTPayload>()
 
   const keyOf = ({ kid, alg: tokenAlg }: JWTHeaderParameters) => {
     const known = kid === undefined ? undefined : verifying.get(kid)
@@ -89,19 +86,19 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
       ? (claims) => new SignJWT(claims).setProtectedHeader(header).sign(signingKey)
       : async (claims) => signHs256(encodedHeader, claims, hmacKey),
     verify: async (token, now) => {
-      const seen = remembered.get(token)
-      if (seen) return isInTime(seen, now) ? seen : undefined
+      const known = cached.get(token)
+      if (known) return isInTime(known, now) ? known : undefined
       if (!COMPACT.test(token)) return undefined
       try {
         const { payload, protectedHeader } = await jwtVerify(token, keyOf, {
           algorithms: [...new Set(['HS256', ...[...verifying.values()].map((key) => key.alg)])],
           currentDate: now,
         })
-        // The key may sign other things elsewhere: a security event or a request object is no access token (RFC 8725 3.11).
+        // Elsewhere the key may sign security events or request objects, which are no access tokens (RFC 8725 3.11).
         if (!ACCEPTED_TYPES.includes(protectedHeader.typ?.toLowerCase())) return undefined
-        if (token.length > MAX_REMEMBERED_LENGTH) return payload
-        if (remembered.size >= MAX_REMEMBERED) remembered.delete(remembered.keys().next().value as string)
-        remembered.set(token, payload)
+        if (token.length > MAX_CACHED_LENGTH) return payload
+        if (cached.size >= MAX_CACHED) cached.delete(cached.keys().next().value as string)
+        cached.set(token, payload)
         return payload
       } catch (error) {
         if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
@@ -114,12 +111,14 @@ async function importKeys(options: KeyOptions): Promise<SigningKeys> {
   }
 }
 
+const importKey = ({ key_ops: _ops, use: _use, ...jwk }: JwtKey) => importJWK(jwk, jwk.alg)
+
 const isInTime = (claims: JWTPayload, now: Date) => {
   const seconds = now.getTime() / 1000
   return (claims.exp === undefined || claims.exp > seconds) && (claims.nbf === undefined || claims.nbf <= seconds)
 }
 
-/** The members of RFC 7517/7518/8037 that are not private: an allow list, so that a new private member cannot slip out. */
+/** Keeps the public members of RFC 7517/7518/8037: an allow list, so that a new private member cannot leak. */
 function publicHalf(key: Partial<JwtKey>) {
   const { kty, kid, alg, n, e, crv, x, y } = key
   return Object.fromEntries(
@@ -128,8 +127,8 @@ function publicHalf(key: Partial<JwtKey>) {
 }
 
 /**
- * HS256 without WebCrypto, whose detour through the thread pool was a fifth of a refresh's CPU (measured); an HMAC of one
- * kilobyte takes 5 µs on the spot. RFC 7515 section 5.1.
+ * Signs HS256 (RFC 7515 section 5.1) without WebCrypto, whose thread pool took a fifth of a refresh's CPU (measured);
+ * an HMAC of 1 KB takes 5 µs.
  */
 function signHs256(encodedHeader: string, claims: JWTPayload, key: KeyObject): string {
   const input = `${encodedHeader}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`

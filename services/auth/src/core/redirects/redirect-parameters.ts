@@ -1,4 +1,4 @@
-import type { SessionBody } from '../sessions/session-shape.ts'
+import type { SessionBody } from '../sessions/answer-session.ts'
 
 /** `error` of a redirect, by the status of our refusal (RFC 6749 4.1.2.1; contract/auth-core.md 2.2). Others have none. */
 export const ERROR_NAMES: Record<number, string> = {

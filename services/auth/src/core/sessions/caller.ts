@@ -1,16 +1,33 @@
-import type { Aal, AmrEntry } from '../../db/tables.ts'
-import type { User } from '../users/users.store.ts'
+import type { Kysely, Transaction } from 'kysely'
+import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
+import { apiError } from '../../errors.ts'
+import { lockAndReadUser, type User } from '../users/users.store.ts'
+import { lockSession } from './sessions.store.ts'
 
-/** Whose access token a request carries. */
 export interface Caller {
   user: User
   /** First audience of the token. */
   audience: string
-  /** False for a token made by hand from the secret. */
+  /** False for a token signed by hand with the secret. */
   hadSession: boolean
-  /** Undefined once the session has ended; the token itself stays valid until it expires. */
+  /** Undefined once the session has ended; the token stays valid until it expires. */
   session: { id: string; aal: Aal; amr: AmrEntry[] } | undefined
 }
 
-/** One whose session is live: only such a caller changes an account. */
+/** A caller with a live session; only such a caller may change an account. */
 export type LiveCaller = Caller & { session: NonNullable<Caller['session']> }
+
+/** Runs `work` on the caller's user and session, locked and read anew. Throws session_not_found if it has ended. */
+export function withLockedCaller<Result>(
+  { db }: { db: Kysely<DB> },
+  { user, session }: LiveCaller,
+  work: (trx: Transaction<DB>, now: { user: User; session: { id: string; aal: Aal } }) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction().execute(async (trx) => {
+    const locked = await lockAndReadUser(trx, user.id)
+    if (!locked) throw apiError('user_not_found')
+    const live = await lockSession(trx, session.id)
+    if (!live) throw apiError('session_not_found')
+    return work(trx, { user: locked, session: { id: session.id, aal: live.aal } })
+  })
+}

@@ -1,8 +1,9 @@
 import { deleteBatch } from '@services/common/database'
 import { type Kysely, sql } from 'kysely'
+import type { Position } from '../../db/position.ts'
 import type { DB } from '../../db/tables.ts'
 
-/** Housekeeping: sessions past their absolute end or their time box; both are indexed. */
+/** Deletes sessions past their `not_after` or time box; both are indexed. */
 export function deleteExpiredSessions(
   db: Kysely<DB>,
   limits: { now: Date; startedBefore: Date | null },
@@ -13,35 +14,29 @@ export function deleteExpiredSessions(
   return deleteBatch(db, 'sessions', sql.join(conditions, sql` or `), limit)
 }
 
-/** A place in the order of creation; the time as PostgreSQL writes it, to the microsecond. */
-export interface SessionPlace {
-  created_at: string
-  id: string
-}
-
 /**
- * Housekeeping: of the next `limit` sessions by age, those that were not refreshed since. Walked by age, because an index on
- * the time of the last refresh would be written by every refresh. Resolves to where to go on; undefined at the end.
+ * Deletes the inactive among the next `limit` sessions by age: every refresh would have to write an index on its time.
+ * Returns the position to continue from; undefined at the end.
  */
 export async function deleteInactiveSessions(
   db: Kysely<DB>,
   inactiveSince: Date,
-  after: SessionPlace | undefined,
+  after: Position | undefined,
   limit: number,
-): Promise<SessionPlace | undefined> {
-  const { rows } = await sql<SessionPlace & { seen: number }>`
-    with looked_at as materialized (
+): Promise<Position | undefined> {
+  const { rows } = await sql<Position & { seen: number }>`
+    with scanned as materialized (
       select id, created_at, refreshed_at from ${sql.table('sessions')}
       where created_at < ${inactiveSince} ${after ? sql`and (created_at, id) > (${after.created_at}::timestamptz, ${after.id}::uuid)` : sql``}
       order by created_at, id limit ${limit}
     ), gone as (
       delete from ${sql.table('sessions')} where id = any (array(
         select id from ${sql.table('sessions')}
-        where id = any (array(select id from looked_at where refreshed_at < ${inactiveSince}))
+        where id = any (array(select id from scanned where refreshed_at < ${inactiveSince}))
           and refreshed_at < ${inactiveSince} for update skip locked))
     )
-    select id, created_at::text, (select count(*) from looked_at) as seen
-    from looked_at order by looked_at.created_at desc, id desc limit 1`.execute(db)
+    select id, created_at::text, (select count(*) from scanned) as seen
+    from scanned order by scanned.created_at desc, id desc limit 1`.execute(db)
   const [last] = rows
   return last && last.seen === limit ? last : undefined
 }

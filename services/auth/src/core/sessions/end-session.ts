@@ -9,13 +9,10 @@ import type { SessionLimits } from './session-limits.ts'
 
 type EndDeps = AuditDeps & { db: Kysely<DB>; config: { sessions: SessionLimits } }
 
-/** Whose sessions, as the audit log needs it. */
+/** Owner of the sessions, as the audit log needs it. */
 type Owner = Pick<Actor, 'id' | 'email' | 'phone'>
 
-/**
- * Ends one session of a user, and changes of address under way: who knows which session asked. Throws session_not_found
- * (404), for another user's session too.
- */
+/** Ends one session of a user, and changes of address it may have requested. Throws session_not_found (404). */
 export async function endOneSession(
   deps: EndDeps,
   log: AuditLog,
@@ -31,12 +28,12 @@ export async function endOneSession(
   })
 }
 
-/** Signs a user out everywhere and forgets changes of address under way; audited when there was anything to end. */
+/** Signs a user out everywhere and cancels pending changes of address; audited when there was a session. */
 export async function endAllSessions(deps: EndDeps, log: AuditLog, actor: Actor, owner: Owner): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     await lockUser(trx, owner.id)
     await endTokens(trx, owner.id, 'changes', deps.now())
-    const sessions = await endSessions(trx, owner.id, 'global', '')
+    const sessions = await endSessions(trx, owner.id)
     if (sessions > 0) await audit(deps, trx, log, { action: 'logout', actor, target: owner, traits: { sessions } })
   })
 }

@@ -5,10 +5,7 @@ import type { SessionLimits } from './session-limits.ts'
 
 type EndLimits = Pick<SessionLimits, 'singlePerUser'>
 
-/**
- * The session, and where only the newest counts those it replaced: without it they would be the newest again, although their
- * users were told that they have ended.
- */
+/** Matches the session and, where only the newest is valid, those it replaced: they would become the newest again. */
 const isSessionOrReplaced = ({ singlePerUser }: EndLimits, id: string) =>
   singlePerUser
     ? sql<boolean>`(user_id, created_at, id) in (
@@ -18,7 +15,7 @@ const isSessionOrReplaced = ({ singlePerUser }: EndLimits, id: string) =>
         where this.id = ${id})`
     : sql<boolean>`id = ${id}`
 
-/** Ends a session whose token was reused; the counter makes sure that it is still the session that was judged. */
+/** Ends a session whose token was reused; false when its counter no longer shows a reuse. */
 export async function endReusedSession(
   trx: Transaction<DB>,
   limits: EndLimits,
@@ -36,7 +33,7 @@ export async function endReusedSession(
   return true
 }
 
-/** Ends a session if it is this user's; false when there is none. */
+/** Ends a session of this user; false when there is none. */
 export async function endSession(
   trx: Transaction<DB>,
   limits: EndLimits,
@@ -51,22 +48,17 @@ export async function endSession(
   return numDeletedRows > 0n
 }
 
-/** Ends sessions of a user: all, or all but one. Returns how many it were. */
-export async function endSessions(
-  trx: Transaction<DB>,
-  userId: string,
-  scope: 'global' | 'others',
-  sessionId: string,
-): Promise<number> {
+/** Ends all sessions of a user, or all but one. Returns their number. */
+export async function endSessions(trx: Transaction<DB>, userId: string, exceptId?: string): Promise<number> {
   let query = trx.deleteFrom('sessions').where('user_id', '=', userId)
-  if (scope === 'others') query = query.where('id', '!=', sessionId)
+  if (exceptId) query = query.where('id', '!=', exceptId)
   const { numDeletedRows } = await query.executeTakeFirstOrThrow()
   return Number(numDeletedRows)
 }
 
 /**
- * Ends the sessions that began, or could have begun, by an identity: of a provider's those that name it and those of before they
- * did, of an address those begun by a code or link. The session that asks stays.
+ * Ends the sessions that an identity may have started: for a provider those that name it and older OAuth sessions that
+ * name none, for an address those by a code or link. `exceptId` stays.
  */
 export async function endSessionsOfIdentity(
   trx: Transaction<DB>,

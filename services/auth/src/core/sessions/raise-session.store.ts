@@ -5,15 +5,12 @@ export interface Raise {
   sessionId: string
   userId: string
   method: string
-  /** The factor that was proven; null for a recovery code. */
+  /** null: a recovery code. */
   factorId: string | null
   now: Date
 }
 
-/**
- * Notes a second factor on a session; undefined when it has ended. The counter advances by two, because one behind would
- * still be exchangeable: the refresh token from before the factor must be dead.
- */
+/** Raises a session to aal2; undefined when it has ended. Advances by two: a token one behind is still exchangeable. */
 export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, factorId, now }: Raise) {
   const entry: AmrEntry = { method, timestamp: Math.floor(now.getTime() / 1000) }
   return trx
@@ -21,7 +18,7 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
     .set((eb) => ({
       aal: 'aal2' as const,
       factor_id: factorId,
-      // In front: of two methods of one second the newer comes first in the token.
+      // Prepended: of two methods of one second the newer comes first in the token.
       amr: sql`${JSON.stringify([entry])}::jsonb || ${amrWithout(sql`entry ->> 'method' = ${method}`)}`,
       refresh_counter: eb('refresh_counter', '+', 2),
       refreshed_at: now,
@@ -32,7 +29,7 @@ export function raiseSession(trx: Transaction<DB>, { sessionId, userId, method, 
     .executeTakeFirst()
 }
 
-/** Ends the user's other sessions that only have a first factor: whoever has one of those has not proven as much. */
+/** Ends the user's other aal1 sessions: they have proven less. */
 export async function endLowerSessions(trx: Transaction<DB>, userId: string, exceptId: string): Promise<void> {
   await trx
     .deleteFrom('sessions')
@@ -42,7 +39,7 @@ export async function endLowerSessions(trx: Transaction<DB>, userId: string, exc
     .execute()
 }
 
-/** Takes the second factor from sessions of a user that were raised with this one; without one, from all. */
+/** Returns sessions to aal1 that were raised with this factor; without one, all of the user's. */
 export async function lowerSessions(
   trx: Transaction<DB>,
   userId: string,

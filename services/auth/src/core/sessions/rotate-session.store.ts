@@ -1,11 +1,11 @@
 import { prepared } from '@services/common/prepared'
-import { type Kysely, sql } from 'kysely'
-import type { Aal, AmrEntry, DB, Metadata } from '../../db/tables.ts'
-import { toUser, type User, userJson } from '../users/users.store.ts'
+import { expressionBuilder, type Kysely, sql } from 'kysely'
+import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
+import { toUser, type User, type UserJson, userJson } from '../users/users.store.ts'
 import type { SessionLimits } from './session-limits.ts'
 import { isReplaced } from './sessions.store.ts'
 
-/** A refresh token presented, and by whom. */
+/** A presented refresh token and the client that presents it. */
 export interface Rotation {
   sessionId: string
   counter: number
@@ -15,11 +15,11 @@ export interface Rotation {
   auditId: string | null
 }
 
-export interface RotationTimes {
+interface RotationTimes {
   now: Date
-  /** A token replaced after this moment may be used once more and gets the same successor. */
+  /** A token replaced after this moment is accepted once more and gets the same successor. */
   reusableSince: Date
-  /** Sessions begun, or last refreshed, before these moments have expired. */
+  /** Sessions created, or last refreshed, before these moments have expired; null: no limit. */
   startedAfter: Date | null
   activeAfter: Date | null
 }
@@ -33,12 +33,11 @@ export interface RotatedSession {
 }
 
 /**
- * The refresh, one statement and the only place that advances a session. The presented counter is current: advance. It
- * is one behind and was replaced within the reuse interval: nothing changes, the successor is handed out again (so that
- * twenty parallel refreshes of one token, which queue at the row's lock, get one child). Anything else: undefined.
+ * Refreshes sessions in one statement, the only place that advances them; the states are in rotate-session.ts. A token
+ * reused within its interval changes no counter: twenty parallel refreshes, queued at the row lock, get one child.
  *
- * Of several refreshes none waits for another's lock: a session that is held elsewhere, or presented twice, is left alone, and
- * its refresh is undefined too. Asked for by itself it says how it is.
+ * Undefined: refused. Of several refreshes none waits for a lock: a session that is locked, or presented twice, is
+ * skipped and undefined too. A single refresh waits.
  */
 export async function rotateSessions(
   db: Kysely<DB>,
@@ -55,13 +54,8 @@ export async function rotateSessions(
     ips: rotations.map(({ ip }) => ip),
     auditIds: rotations.map(({ auditId }) => auditId),
   })
-  const rotated = new Map(rows.map((row) => [row.place, row]))
-  return rotations.map((_, index) => {
-    const row = rotated.get(index + 1)
-    if (!row) return undefined
-    const { session_id, aal, amr, refresh_counter } = row
-    return { id: session_id, aal, amr, refresh_counter, user: toUser(row.user) }
-  })
+  const rotated = new Map(rows.map(({ place, user, ...session }) => [place, { ...session, user: toUser(user) }]))
+  return rotations.map((_, index) => rotated.get(index + 1))
 }
 
 interface Asked extends RotationTimes {
@@ -72,101 +66,52 @@ interface Asked extends RotationTimes {
   auditIds: (string | null)[]
 }
 
-interface AskedRow {
-  session_id: string
-  counter: number
-  user_agent: string | null
-  ip: string | null
-  audit_id: string | null
-  place: number
-}
+type RotatedRow = Omit<RotatedSession, 'user'> & { place: number; user: UserJson }
 
-const rotationQuery = (singlePerUser: boolean, waits: boolean) => (db: Kysely<DB>, asked: Asked) => {
-  const isCurrent = sql<boolean>`${sql.ref('sessions.refresh_counter')} = ${sql.ref('asked.counter')}`
-  return db
-    .with('asked', (qb) =>
-      qb
-        // The lists in subqueries: by their lengths the planner would make a plan for each call.
-        .selectFrom(
-          sql<AskedRow>`unnest((select ${asked.sessionIds}::uuid[]), (select ${asked.counters}::bigint[]),
-            (select ${asked.userAgents}::text[]), (select ${asked.ips}::inet[]), (select ${asked.auditIds}::uuid[]))
-            with ordinality`.as<'asked'>(sql`asked(session_id, counter, user_agent, ip, audit_id, place)`),
-        )
-        .selectAll(),
+const rotationQuery = (singlePerUser: boolean, waits: boolean) => (_: Kysely<DB>, asked: Asked) => {
+  const [sessions, users] = [sql.table('sessions'), sql.table('users')]
+  // The lists stand in subqueries: the planner would make a plan for each length otherwise.
+  return sql<RotatedRow>`
+    with asked as (
+      select * from unnest(
+        (select ${asked.sessionIds}::uuid[]), (select ${asked.counters}::bigint[]),
+        (select ${asked.userAgents}::text[]), (select ${asked.ips}::inet[]), (select ${asked.auditIds}::uuid[])
+      ) with ordinality asked (session_id, counter, user_agent, ip, audit_id, place)
+    ), held as (
+      ${
+        waits
+          ? sql`select session_id as id from asked`
+          : sql`select id from ${sessions} where id in (select session_id from asked) for update skip locked`
+      }
+    ), rotated as (
+      update ${sessions} session set
+        refresh_counter = asked.counter + 1,
+        refreshed_at = case session.refresh_counter when asked.counter then ${asked.now} else session.refreshed_at end,
+        user_agent = asked.user_agent,
+        ip = asked.ip
+      from asked, ${users} owner
+      where session.id = asked.session_id and owner.id = session.user_id and session.id in (select id from held)
+        and (session.refresh_counter = asked.counter
+          or (session.refresh_counter = asked.counter + 1 and session.refreshed_at > ${asked.reusableSince}))
+        and (owner.banned_until is null or owner.banned_until <= ${asked.now})
+        and (session.not_after is null or session.not_after > ${asked.now})
+        and (${asked.startedAfter}::timestamptz is null or session.created_at > ${asked.startedAfter}::timestamptz)
+        and (${asked.activeAfter}::timestamptz is null or session.refreshed_at > ${asked.activeAfter}::timestamptz)
+        and not ${isReplaced(singlePerUser, 'session')}
+      returning asked.place, asked.audit_id, session.id, session.user_id, session.aal, session.amr,
+        session.refresh_counter, session.ip
+    ), audited as (
+      insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)
+      select rotated.audit_id, jsonb_strip_nulls(jsonb_build_object(
+          'actor_id', actor.id, 'actor_via_sso', false, 'actor_username', coalesce(actor.phone, actor.email, ''),
+          'actor_name', actor.user_metadata ->> 'full_name', 'action', 'token_refreshed', 'log_type', 'token')),
+        ${asked.now}::timestamptz, coalesce(host(rotated.ip), '')
+      from rotated join ${users} actor on actor.id = rotated.user_id
+      where rotated.audit_id is not null
     )
-    .with('held', (qb) =>
-      waits
-        ? qb.selectFrom('asked').select('asked.session_id as id')
-        : qb
-            .selectFrom('sessions')
-            .select('sessions.id')
-            .where('sessions.id', 'in', (eb) => eb.selectFrom('asked').select('asked.session_id'))
-            .forUpdate()
-            .skipLocked(),
-    )
-    .with('rotated', (qb) =>
-      qb
-        .updateTable('sessions')
-        .from(['asked', 'users'])
-        .set((eb) => ({
-          refresh_counter: sql`${sql.ref('asked.counter')} + 1`,
-          refreshed_at: eb.case().when(isCurrent).then(eb.val(asked.now)).else(eb.ref('sessions.refreshed_at')).end(),
-          user_agent: eb.ref('asked.user_agent'),
-          ip: eb.ref('asked.ip'),
-        }))
-        .whereRef('sessions.id', '=', 'asked.session_id')
-        .whereRef('users.id', '=', 'sessions.user_id')
-        .where('sessions.id', 'in', (eb) => eb.selectFrom('held').select('held.id'))
-        .where((eb) =>
-          eb.or([
-            isCurrent,
-            eb.and([
-              eb('sessions.refresh_counter', '=', sql<number>`${sql.ref('asked.counter')} + 1`),
-              eb('sessions.refreshed_at', '>', asked.reusableSince),
-            ]),
-          ]),
-        )
-        .where((eb) => eb.or([eb('users.banned_until', 'is', null), eb('users.banned_until', '<=', asked.now)]))
-        .where((eb) => eb.or([eb('sessions.not_after', 'is', null), eb('sessions.not_after', '>', asked.now)]))
-        .where(isAfter('sessions.created_at', asked.startedAfter))
-        .where(isAfter('sessions.refreshed_at', asked.activeAfter))
-        .where(sql<boolean>`not ${isReplaced(singlePerUser)}`)
-        .returning([
-          'asked.place',
-          'asked.audit_id',
-          'sessions.id as session_id',
-          'sessions.user_id',
-          'sessions.aal',
-          'sessions.amr',
-          'sessions.refresh_counter',
-          'sessions.ip',
-        ]),
-    )
-    .with('audited', (qb) =>
-      qb
-        .insertInto('audit_log_entries')
-        .columns(['id', 'payload', 'created_at', 'ip_address'])
-        .expression((eb) =>
-          eb
-            .selectFrom('rotated')
-            .innerJoin('users', 'users.id', 'rotated.user_id')
-            .select([
-              sql<string>`${sql.ref('rotated.audit_id')}`.as('id'),
-              sql<Metadata>`jsonb_strip_nulls(jsonb_build_object(
-                'actor_id', ${sql.ref('users.id')}, 'actor_via_sso', false,
-                'actor_username', coalesce(${sql.ref('users.phone')}, ${sql.ref('users.email')}, ''),
-                'actor_name', ${sql.ref('users.user_metadata')} ->> 'full_name',
-                'action', 'token_refreshed', 'log_type', 'token'))`.as('payload'),
-              sql<Date>`${asked.now}::timestamptz`.as('created_at'),
-              sql<string>`coalesce(host(${sql.ref('rotated.ip')}), '')`.as('ip_address'),
-            ])
-            .where('rotated.audit_id', 'is not', null),
-        ),
-    )
-    .selectFrom('rotated')
-    .innerJoin('users', 'users.id', 'rotated.user_id')
-    .select(['rotated.place', 'rotated.session_id', 'rotated.aal', 'rotated.amr', 'rotated.refresh_counter'])
-    .select(userJson)
+    select rotated.place, rotated.id, rotated.aal, rotated.amr, rotated.refresh_counter,
+      ${userJson(expressionBuilder<DB, 'users'>())}
+    from rotated join ${users} on ${sql.ref('users.id')} = rotated.user_id`
 }
 
 const rotationBy = (singlePerUser: boolean) => ({
@@ -175,7 +120,3 @@ const rotationBy = (singlePerUser: boolean) => ({
 })
 const rotateAny = rotationBy(false)
 const rotateNewest = rotationBy(true)
-
-/** Without a limit (null) every time passes. */
-const isAfter = (column: string, limit: Date | null) =>
-  sql<boolean>`(${limit}::timestamptz is null or ${sql.ref(column)} > ${limit}::timestamptz)`

@@ -6,7 +6,25 @@ import { type RotatedSession, type Rotation, rotateSessions } from './rotate-ses
 import type { SessionLimits } from './session-limits.ts'
 import { restartReuseInterval } from './sessions.store.ts'
 
+/**
+ * Advances the session of a refresh token, or returns undefined. A session counts its refreshes, and a token is as good
+ * as its distance to that counter (specification, States; design.md 5.2):
+ *
+ * | counter of the token | result |
+ * | --- | --- |
+ * | current | the session advances |
+ * | one behind, replaced within the reuse interval | the same successor again |
+ * | further behind, or later | reuse, an attack: `judgeRefusal` says `reused` |
+ * | ahead | the database lost writes, in a failover or by a restore: the token was made by us and committed |
+ */
 export type RotateSession = (rotation: Rotation) => Promise<RotatedSession | undefined>
+
+/** Finds why a token was refused by the counter that its session has a moment later. */
+export function judgeRefusal(presented: number, current: number): 'ahead' | 'reused' | 'raced' {
+  if (presented > current) return 'ahead'
+  // Current now although just refused: the session advanced in between, so another attempt is right.
+  return presented === current ? 'raced' : 'reused'
+}
 
 interface RotationDeps {
   db: Kysely<DB>
@@ -14,42 +32,48 @@ interface RotationDeps {
   config: { sessions: SessionLimits & { reuseIntervalSeconds: number } }
 }
 
-/** Locked at once by one statement. */
-const MOST = 32
+/** Most sessions that one statement locks. */
+const MAX_TOGETHER = 32
 
 /**
- * Advances the session of a refresh token, as rotate-session.store.ts says; undefined for a token that is not good any more.
- * Refreshes of one moment are one statement. What that leaves alone, because the session is held by somebody else or was
- * presented twice, is asked for by itself: only it waits.
+ * Runs concurrent refreshes in one statement. One skipped, for a session locked or presented twice, is repeated alone.
  */
-export function createRotateSession({ db, now, config: { sessions } }: RotationDeps): RotateSession {
+export function createRotateSession(deps: RotationDeps): RotateSession {
+  const { sessions } = deps.config
   const rotateAll = (rotations: readonly Rotation[]) => {
-    const time = now()
+    const now = deps.now()
+    const before = (seconds: number) => new Date(now.getTime() - seconds * 1000)
     const times = {
-      now: time,
-      reusableSince: secondsBefore(time, sessions.reuseIntervalSeconds),
-      startedAfter: sessions.timeboxSeconds === undefined ? null : secondsBefore(time, sessions.timeboxSeconds),
-      activeAfter: sessions.inactivitySeconds === undefined ? null : secondsBefore(time, sessions.inactivitySeconds),
+      now,
+      reusableSince: before(sessions.reuseIntervalSeconds),
+      startedAfter: sessions.timeboxSeconds === undefined ? null : before(sessions.timeboxSeconds),
+      activeAfter: sessions.inactivitySeconds === undefined ? null : before(sessions.inactivitySeconds),
     }
-    return rotateSessions(db, rotations, times, sessions)
+    return rotateSessions(deps.db, rotations, times, sessions)
   }
-  const rotate = together<Rotation, RotatedSession | undefined | 'left alone'>(async (rotations) => {
+  const rotate = together<Rotation, RotatedSession | undefined | 'skipped'>(async (rotations) => {
     const rotated = await rotateAll(rotations)
-    return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'left alone')
-  }, MOST)
-  const advance: RotateSession = async (rotation) => {
+    return rotations.length === 1 ? rotated : rotated.map((session) => session ?? 'skipped')
+  }, MAX_TOGETHER)
+  return restartingReuseInterval(deps, async (rotation) => {
     const rotated = await rotate(rotation)
-    return rotated === 'left alone' ? (await rotateAll([rotation]))[0] : rotated
-  }
+    return rotated === 'skipped' ? (await rotateAll([rotation]))[0] : rotated
+  })
+}
+
+/**
+ * Restarts the reuse interval when a request fails: the database may advance the session although its answer is lost,
+ * and the caller retries with the same token. A deadline restarts it before its answer, and the next refresh waits for
+ * that.
+ */
+function restartingReuseInterval({ db, now }: Pick<RotationDeps, 'db' | 'now'>, rotate: RotateSession): RotateSession {
   const restarts = new Map<string, Promise<void>>()
   return async (rotation) => {
     const { sessionId } = rotation
     const pending = restarts.get(sessionId)
     if (pending) await pending
     const since = now()
-    const rotated = advance(rotation)
-    // The database may advance the session although its answer is lost. The caller then comes again with the same token, so the
-    // reuse interval begins when the request fails. At a deadline that is before it is answered.
+    const rotated = rotate(rotation)
     const restart = () => regardlessOfDeadline(() => restartReuseInterval(db, rotation, { since, until: now() }))
     const beginRestart = () => {
       deadline?.running.delete(beginRestart)
@@ -69,5 +93,3 @@ export function createRotateSession({ db, now, config: { sessions } }: RotationD
     }
   }
 }
-
-const secondsBefore = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000)

@@ -7,7 +7,7 @@ import { listSessions } from './sessions.store.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
 
-/** A session as its owner and admins see it: enough to recognise a device by, nothing to act with. */
+/** A session as its owner and admins see it: enough to recognise a device, and no secret. */
 export const SessionInfoShape = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
@@ -25,10 +25,10 @@ export const SessionInfoShape = Type.Object(
   { title: 'SessionInfo' },
 )
 
-/** More than a person has devices; the oldest of a user with more are not shown. */
+/** Sessions shown at most; more than a person has devices. */
 const MAX_SHOWN = 1_000
 
-/** A user's live sessions, newest first; those past their limits wait for housekeeping and are not shown. */
+/** Lists a user's live sessions, newest first. Those past their limits wait for housekeeping. */
 export async function listLiveSessions(
   { db, now, config }: { db: Kysely<DB>; now: () => Date; config: { sessions: SessionLimits } },
   userId: string,
@@ -38,13 +38,10 @@ export async function listLiveSessions(
   return sessions
     .map((session, index) => ({ ...session, is_replaced: singlePerUser && index > 0 }))
     .filter((session) => whyEnded(session, config.sessions, now()) === undefined)
-    .map((session) => ({
-      id: session.id,
+    .map(({ is_replaced: _, ...session }) => ({
+      ...session,
       created_at: session.created_at.toISOString(),
       refreshed_at: session.refreshed_at.toISOString(),
       not_after: session.not_after?.toISOString() ?? null,
-      aal: session.aal,
-      user_agent: session.user_agent,
-      ip: session.ip,
     }))
 }

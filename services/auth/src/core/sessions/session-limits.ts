@@ -1,23 +1,19 @@
-/** What the end of a session depends on. */
 export interface SessionTimes {
   created_at: Date
   refreshed_at: Date
   not_after: Date | null
-  /** By a newer sign-in, where only the newest session counts. */
+  /** A newer sign-in exists, and only the newest session is valid. */
   is_replaced: boolean
 }
 
 export interface SessionLimits {
   timeboxSeconds: number | undefined
   inactivitySeconds: number | undefined
-  /** Only the newest session of a user counts. */
+  /** Only the newest session of a user is valid. */
   singlePerUser: boolean
 }
 
-/**
- * Why a session has ended by its limits, if it has: too old, too long not refreshed, or not the newest any more
- * (contract/auth-core.md 10.2).
- */
+/** Returns the limit that has ended a session, if any (contract/auth-core.md 10.2). */
 export function whyEnded(
   session: SessionTimes,
   limits: SessionLimits,

@@ -1,6 +1,6 @@
 import { prepared } from '@services/common/prepared'
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { Aal, AmrEntry, DB, Metadata } from '../../db/tables.ts'
+import type { Aal, AmrEntry, DB } from '../../db/tables.ts'
 import type { AuditEntry } from '../audit/audit.store.ts'
 import type { SessionLimits } from './session-limits.ts'
 
@@ -10,15 +10,14 @@ export interface NewSession {
   amr: AmrEntry[]
   userAgent: string | null
   ip: string | null
-  /** The identity at a provider that it began with. */
+  /** Identity at a provider that started it. */
   identityId: string | null
   now: Date
 }
 
 /**
- * Opens a session, notes the sign-in on the user and stores the audit entry, in one statement; false when there is no such
- * user any more. With `verifiedHash` the user must still have it: a password change that commits while a sign-in with the
- * old password is under way ends that sign-in too, because both wait for the user's row.
+ * Stores a session, the time of the sign-in and the audit entry in one statement; false when the user was deleted or no
+ * longer has `verifiedHash`: both wait for the user's row, so a password change also ends a concurrent sign-in.
  */
 export async function insertSession(
   db: Kysely<DB>,
@@ -39,7 +38,7 @@ export async function insertSession(
 
 type OpenedSession = Omit<NewSession, 'amr'> & {
   amr: string
-  /** null: whatever the user's password is. */
+  /** null: any password. */
   verifiedHash: string | null
   /** null: no audit row. */
   entryId: string | null
@@ -47,68 +46,38 @@ type OpenedSession = Omit<NewSession, 'amr'> & {
   entryAddress: string
 }
 
-const openSession = prepared((db: Kysely<DB>, session: OpenedSession) => {
-  const { verifiedHash } = session
-  return db
-    .with('signed_in', (qb) =>
-      qb
-        .updateTable('users')
-        .set({ last_sign_in_at: session.now, updated_at: session.now })
-        .where('id', '=', session.userId)
-        .where('deleted_at', 'is', null)
-        .where(
-          sql<boolean>`(${verifiedHash}::text is null or ${sql.ref('users.password_hash')} = ${verifiedHash}::text)`,
-        )
-        .returning('id'),
+const openSession = prepared(
+  (_: Kysely<DB>, session: OpenedSession) => sql<{ id: string }>`
+    with signed_in as (
+      update ${sql.table('users')} set last_sign_in_at = ${session.now}, updated_at = ${session.now}
+      where id = ${session.userId} and deleted_at is null
+        and (${session.verifiedHash}::text is null or password_hash = ${session.verifiedHash}::text)
+      returning id
+    ), audited as (
+      insert into ${sql.table('audit_log_entries')} (id, payload, created_at, ip_address)
+      select ${session.entryId}::uuid, ${session.payload}::jsonb, ${session.now}::timestamptz, ${session.entryAddress}
+      from signed_in where ${session.entryId}::uuid is not null
     )
-    .with('audited', (qb) =>
-      qb
-        .insertInto('audit_log_entries')
-        .columns(['id', 'payload', 'created_at', 'ip_address'])
-        .expression((eb) =>
-          eb
-            .selectFrom('signed_in')
-            .select([
-              sql<string>`${session.entryId}::uuid`.as('id'),
-              sql<Metadata>`${session.payload}::jsonb`.as('payload'),
-              sql<Date>`${session.now}::timestamptz`.as('created_at'),
-              sql<string>`${session.entryAddress}::text`.as('ip_address'),
-            ])
-            .where(sql<boolean>`${session.entryId}::uuid is not null`),
-        ),
-    )
-    .insertInto('sessions')
-    .columns(['id', 'user_id', 'amr', 'refreshed_at', 'user_agent', 'ip', 'identity_id', 'created_at'])
-    .expression((eb) =>
-      eb
-        .selectFrom('signed_in')
-        .select([
-          sql<string>`${session.id}::uuid`.as('id'),
-          'signed_in.id as user_id',
-          sql<AmrEntry[]>`${session.amr}::jsonb`.as('amr'),
-          sql<Date>`${session.now}::timestamptz`.as('refreshed_at'),
-          sql<string | null>`${session.userAgent}::text`.as('user_agent'),
-          sql<string | null>`${session.ip}::inet`.as('ip'),
-          sql<string | null>`${session.identityId}::uuid`.as('identity_id'),
-          sql<Date>`${session.now}::timestamptz`.as('created_at'),
-        ]),
-    )
-    .returning('sessions.id')
-})
+    insert into ${sql.table('sessions')} (id, user_id, amr, refreshed_at, user_agent, ip, identity_id, created_at)
+    select ${session.id}::uuid, signed_in.id, ${session.amr}::jsonb, ${session.now}::timestamptz,
+      ${session.userAgent}, ${session.ip}::inet, ${session.identityId}::uuid, ${session.now}::timestamptz
+    from signed_in
+    returning id`,
+)
 
 /**
- * Whether a newer sign-in of its user replaced the session in `sessions`, where only the newest counts. Asked and not stored:
- * of sign-ins at once none sees the others, and all of them agree on the order. Between two of one moment ids decide. Left
- * out of the statement where all count: planning it cost GET /user a third of its rate.
+ * Matches a session replaced by a newer sign-in, where only the newest is valid. Not stored, because concurrent
+ * sign-ins do not see each other but agree on the order; ids break ties. Omitted where every session is valid: planning
+ * it cost GET /user a third of its rate.
  */
-export const isReplaced = (singlePerUser: boolean) =>
+export const isReplaced = (singlePerUser: boolean, session = 'sessions') =>
   singlePerUser
     ? sql<boolean>`exists (
-        select from ${sql.table('sessions')} newer where newer.user_id = ${sql.ref('sessions.user_id')}
-          and (newer.created_at, newer.id) > (${sql.ref('sessions.created_at')}, ${sql.ref('sessions.id')}))`
+        select from ${sql.table('sessions')} newer where newer.user_id = ${sql.ref(`${session}.user_id`)}
+          and (newer.created_at, newer.id) > (${sql.ref(`${session}.created_at`)}, ${sql.ref(`${session}.id`)}))`
     : sql<boolean>`false`
 
-/** For telling a caller why the rotation refused. */
+/** Finds the reasons why a rotation was refused. */
 export function findSessionWithUser(
   db: Kysely<DB>,
   id: string,
@@ -135,7 +104,7 @@ export function findSessionWithUser(
     .executeTakeFirst()
 }
 
-/** A user's sessions, newest first, in the order of `isReplaced`. */
+/** Lists a user's sessions, newest first, in the order of `isReplaced`. */
 export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
   return db
     .selectFrom('sessions')
@@ -147,12 +116,12 @@ export function listSessions(db: Kysely<DB>, userId: string, limit: number) {
     .execute()
 }
 
-/** Holds a live session until the transaction ends; undefined when it has ended. */
+/** Locks a session until the transaction ends; undefined when it has ended. */
 export function lockSession(trx: Transaction<DB>, id: string): Promise<{ aal: Aal } | undefined> {
   return trx.selectFrom('sessions').select('aal').where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Moves a session on to a counter that the database has lost; false when it is that far already, or has ended. */
+/** Advances a session to a counter that the database has lost; false when it is there already, or has ended. */
 export async function recoverSession(trx: Transaction<DB>, id: string, counter: number, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('sessions')
@@ -163,10 +132,10 @@ export async function recoverSession(trx: Transaction<DB>, id: string, counter: 
   return numUpdatedRows > 0n
 }
 
-/** Longest wait for the row: a refresh that waited for a lock until its deadline leaves nothing that waits on. */
+/** Longest wait for the row: after a deadline that passed waiting for a lock, nothing may go on waiting for it. */
 const RESTART_WITHIN_MS = 500
 
-/** Has the reuse interval of a token that was replaced after `since` begin at `until`. Throws where the session is held. */
+/** Restarts the reuse interval of a token replaced after `since` at `until`. Throws while the session is locked. */
 export async function restartReuseInterval(
   db: Kysely<DB>,
   { sessionId, counter }: { sessionId: string; counter: number },

@@ -1,3 +1,6 @@
+// Sessions: how they start, refresh, gain a second factor and end. The one rule: a session is one row, live until
+// deleted or past a limit (session-limits.ts), and no token is stored. Tests: ../../flows/token, account and mfa. Next:
+// rotate-session.ts for the states of a refresh token, answer-session.ts for the tokens.
 import { afterCommit } from '@services/common/after-commit'
 import type { Kysely } from 'kysely'
 import type { AmrEntry, DB } from '../../db/tables.ts'
@@ -5,27 +8,25 @@ import { apiError } from '../../errors.ts'
 import type { PendingAudit } from '../audit/audit.ts'
 import { isPending } from '../users/proven-addresses.ts'
 import type { User } from '../users/users.store.ts'
-import { answerSession, type SessionDeps } from './answer-session.ts'
-import type { SessionBody } from './session-shape.ts'
+import { answerSession, type SessionBody, type SessionDeps } from './answer-session.ts'
 import { insertSession } from './sessions.store.ts'
 
-/** What a session remembers of the request that began it. */
+/** Client of the request that started a session. */
 export interface Client {
   ip: string | null
   userAgent: string | null
 }
 
-export interface SignInProof {
-  /** Hash of the password that was right; the user must still have it. */
+interface SignInProof {
+  /** Hash of the verified password; the user must still have it. */
   verifiedHash?: string
-  /** The identity at a provider that was shown. */
+  /** Identity at a provider that the sign-in used. */
   identityId?: string | undefined
 }
 
 /**
- * Signs a user in: a new session, its first refresh token and an access token; `audited` is stored with the session. Throws
- * invalid_credentials when the user has gone or the password was changed, and email_not_confirmed or phone_not_confirmed for an
- * account whose address waits for its proof, whatever the flow.
+ * Signs a user in: creates a session and its tokens; `audited` is stored with it. Throws invalid_credentials when the
+ * user was deleted or the password changed, and email_not_confirmed or phone_not_confirmed for a pending account.
  */
 export async function startSession(
   deps: SessionDeps & { newRowId: () => string },
@@ -38,11 +39,11 @@ export async function startSession(
 ): Promise<SessionBody> {
   if (isPending(user)) throw apiError(user.email ? 'email_not_confirmed' : 'phone_not_confirmed')
   const now = deps.now()
-  const sessionId = deps.newRowId()
+  const id = deps.newRowId()
   const amr: AmrEntry[] = [{ method, timestamp: Math.floor(now.getTime() / 1000) }]
-  const session = { id: sessionId, userId: user.id, amr, ...client, identityId: identityId ?? null, now }
+  const session = { id, userId: user.id, amr, ...client, identityId: identityId ?? null, now }
   if (!(await insertSession(db, session, audited?.entry ?? null, verifiedHash))) throw apiError('invalid_credentials')
   if (audited) await afterCommit(db, audited.log)
   const signedIn = { ...user, last_sign_in_at: now, updated_at: now }
-  return answerSession(deps, signedIn, { id: sessionId, aal: 'aal1', amr, refresh_counter: 0 })
+  return answerSession(deps, signedIn, { id, aal: 'aal1', amr, refresh_counter: 0 })
 }

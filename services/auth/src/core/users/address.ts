@@ -1,4 +1,4 @@
-/** What a person is reached and known by: an e-mail address in lower case, or the digits of a phone number. */
+/** An e-mail address in lower case, or the digits of a phone number. */
 export interface Address {
   channel: 'email' | 'phone'
   value: string

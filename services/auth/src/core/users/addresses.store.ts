@@ -1,31 +1,21 @@
-import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
+import { isUniqueViolation } from '@services/common/database-errors'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 import type { Address } from './address.ts'
-import { refuseTakenAddress } from './address-taken.ts'
+import { changeUser } from './change-user.store.ts'
 
 /**
- * Returns the users of the audience whose own address is one of these, proven or not. Addresses of linked identities do not
- * count: their mailboxes may have other owners by now (docs/addresses.md).
+ * Returns the users of the audience with one of these addresses, proven or not. Addresses of linked identities are
+ * ignored: those mailboxes may have other owners by now (docs/addresses.md).
  */
 export async function findUserIdsByEmails(db: Kysely<DB>, emails: readonly string[], aud: string): Promise<string[]> {
   const found = await db.selectFrom('users').select('id').where('email', 'in', emails).where('aud', '=', aud).execute()
   return found.map(({ id }) => id)
 }
 
-/** Reports whether another user than `exceptId` has the address. */
 export async function isEmailTaken(db: Kysely<DB>, email: string, aud: string, exceptId?: string): Promise<boolean> {
   return (await findUserIdsByEmails(db, [email], aud)).some((id) => id !== exceptId)
-}
-
-async function isPhoneTaken(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('users')
-    .select('id')
-    .where('phone', '=', phone)
-    .where('aud', '=', aud)
-    .executeTakeFirst()
-  return found !== undefined && found.id !== exceptId
 }
 
 /** Throws email_exists when another account than `exceptId` has the address. */
@@ -35,19 +25,25 @@ export async function refuseTakenEmail(db: Kysely<DB>, email: string, aud: strin
 
 /** Throws phone_exists when another account than `exceptId` has the number. */
 export async function refuseTakenPhone(db: Kysely<DB>, phone: string, aud: string, exceptId?: string): Promise<void> {
-  if (await isPhoneTaken(db, phone, aud, exceptId)) throw apiError('phone_exists')
+  const found = await db.selectFrom('users').select('id').where('phone', '=', phone).where('aud', '=', aud).execute()
+  if (found.some(({ id }) => id !== exceptId)) throw apiError('phone_exists')
 }
 
-/** The address a user wants; it becomes theirs with its confirmation. */
-export async function requestEmailChange(trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({ email_change: email, email_change_sent_at: now, email_change_confirm_status: 0, updated_at: now })
-    .where('id', '=', id)
-    .execute()
+/** Translates the failure of a write that lost a race for an address. */
+export function refuseTakenAddress(error: unknown): never {
+  if (isUniqueViolation(error, 'users_email_key')) throw apiError('email_exists', { cause: error })
+  if (isUniqueViolation(error, 'users_phone_key')) throw apiError('phone_exists', { cause: error })
+  throw error
 }
 
-/** One of both addresses has agreed to a change; whether this call was the one that noted it. */
+/** Stores the address a user wants; its confirmation makes it theirs. */
+export const requestEmailChange = (trx: Transaction<DB>, id: string, email: string, now: Date): Promise<void> =>
+  changeUser(trx, id, { email_change: email, email_change_sent_at: now, email_change_confirm_status: 0 }, now)
+
+export const requestPhoneChange = (trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> =>
+  changeUser(trx, id, { phone_change: phone, phone_change_sent_at: now }, now)
+
+/** Records the first of two confirmations of a change; false if there was one already. */
 export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('users')
@@ -58,10 +54,10 @@ export async function noteFirstConfirmation(trx: Transaction<DB>, id: string, no
   return numUpdatedRows > 0n
 }
 
-/** Whether the address was proven by its owner, or counts as confirmed by a setting. */
+/** Proven by its owner, or assumed because of a setting. */
 export type Confirmation = 'proven' | 'assumed'
 
-/** The wanted address becomes the user's. Throws email_exists or phone_exists when somebody else has it by now. */
+/** Gives the user the wanted address. Throws email_exists when another account has it by now. */
 export async function applyEmailChange(
   trx: Transaction<DB>,
   id: string,
@@ -87,18 +83,9 @@ export async function applyEmailChange(
     .catch(refuseTakenAddress)
 }
 
-export async function requestPhoneChange(trx: Transaction<DB>, id: string, phone: string, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({ phone_change: phone, phone_change_sent_at: now, updated_at: now })
-    .where('id', '=', id)
-    .execute()
-}
-
 /**
- * The wanted number becomes the user's. An address that only a provider told stays behind: who proves it is let in
- * to this account, where the number would go on to let in somebody else. Throws email_exists or phone_exists when somebody
- * else has it by now.
+ * Gives the user the wanted number. An address that only a provider reported is removed: its owner could prove it and
+ * share the account. Throws phone_exists when another account has the number by now.
  */
 export async function applyPhoneChange(
   trx: Transaction<DB>,
@@ -109,50 +96,43 @@ export async function applyPhoneChange(
 ): Promise<void> {
   await trx
     .updateTable('users')
-    .set((column) => ({
-      email: column
-        .case()
-        .when(column.or([column('email_confirmed_at', 'is not', null), hasEmailIdentity(column)]))
-        .then(column.ref('email'))
-        .end(),
+    .set({
+      email: sql<string | null>`case when email_confirmed_at is not null or exists (
+        select from ${sql.table('identities')} i where i.user_id = ${sql.ref('users.id')} and i.provider = 'email'
+      ) then ${sql.ref('users.email')} end`,
       phone,
       phone_change: null,
-      // Stays the time of the account's first proof: older tokens of the same owner still read the account.
+      // The time of the first proof stays: older tokens of the same owner remain valid.
       phone_confirmed_at: sql<Date>`case when phone_assumed then ${now} else coalesce(phone_confirmed_at, ${now}) end`,
       phone_assumed: confirmation === 'assumed',
       phone_vouched: false,
       user_metadata: sql`user_metadata || '{"phone_verified": true}'::jsonb`,
       is_anonymous: false,
       updated_at: now,
-    }))
+    })
     .where('id', '=', id)
     .execute()
     .catch(refuseTakenAddress)
 }
 
-const hasEmailIdentity = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>) =>
-  exists(
-    selectFrom('identities')
-      .select('identities.id')
-      .whereRef('identities.user_id', '=', 'users.id')
-      .where('identities.provider', '=', 'email'),
-  )
-
-/** Forgets the addresses a user wanted and never proved. */
-export async function forgetWishes(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
+export async function cancelAddressChanges(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await trx
     .updateTable('users')
-    .set({ ...NO_WISHES, updated_at: now })
+    .set({
+      email_change: null,
+      email_change_sent_at: null,
+      email_change_confirm_status: 0,
+      phone_change: null,
+      phone_change_sent_at: null,
+      updated_at: now,
+    })
     .where('id', '=', id)
     .where((eb) => eb.or([eb('email_change', 'is not', null), eb('phone_change', 'is not', null)]))
     .execute()
 }
 
-/**
- * Housekeeping: wishes whose last link or code expired before. To be done before those tokens are deleted, by which they are
- * found.
- */
-export async function forgetExpiredWishes(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
+/** Cancels changes whose last link or code expired before. Run it before these tokens are deleted. */
+export async function cancelExpiredChanges(db: Kysely<DB>, before: Date, now: Date, limit: number): Promise<number> {
   const purposes = sql`('email_change_new', 'email_change_current', 'phone_change')`
   const { numAffectedRows } = await sql`
     update ${sql.table('users')} set email_change = null, email_change_sent_at = null, email_change_confirm_status = 0,
@@ -160,7 +140,8 @@ export async function forgetExpiredWishes(db: Kysely<DB>, before: Date, now: Dat
     where id = any (array(
       select u.id from ${sql.table('users')} u
       where (u.email_change is not null or u.phone_change is not null) and u.deleted_at is null
-        and u.id in (select user_id from ${sql.table('one_time_tokens')} where expires_at < ${before} and purpose in ${purposes})
+        and u.id in (
+          select user_id from ${sql.table('one_time_tokens')} where expires_at < ${before} and purpose in ${purposes})
         and not exists (
           select from ${sql.table('one_time_tokens')} t
           where t.user_id = u.id and t.purpose in ${purposes} and t.expires_at >= ${before})
@@ -168,18 +149,9 @@ export async function forgetExpiredWishes(db: Kysely<DB>, before: Date, now: Dat
   return Number(numAffectedRows ?? 0)
 }
 
-const NO_WISHES = {
-  email_change: null,
-  email_change_sent_at: null,
-  email_change_confirm_status: 0,
-  phone_change: null,
-  phone_change_sent_at: null,
-}
-
 /**
- * Marks the address as proven; a second call keeps the first time. Who has a proven address is not anonymous. That a setting
- * assumed it before was no proof: its time begins with the next second, after every token of the registrant (their `iat` is in
- * whole seconds).
+ * Marks the address as proven; a second call keeps the first time. An assumed address gets the next second, later than
+ * every token of the registrant (their `iat` is in whole seconds).
  */
 export async function confirmAddress(
   trx: Transaction<DB>,

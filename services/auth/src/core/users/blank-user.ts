@@ -1,6 +1,6 @@
 import type { User } from './users.store.ts'
 
-/** A user of whom nothing is known yet; flows fill in what theirs has. */
+/** Makes a user without addresses or data, which flows fill in. */
 export function blankUser(id: string, aud: string, role: string, now: Date): User {
   return {
     id,

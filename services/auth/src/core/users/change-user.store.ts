@@ -1,28 +1,9 @@
-import type { Transaction } from 'kysely'
-import type { DB } from '../../db/tables.ts'
+import type { Transaction, Updateable } from 'kysely'
+import type { DB, UsersTable } from '../../db/tables.ts'
 import type { Address } from './address.ts'
 
-/** What is set directly; a key that is absent stays as it is. */
-export interface UserChanges {
-  role?: string
-  email?: string | null
-  phone?: string | null
-  email_confirmed_at?: Date | null
-  phone_confirmed_at?: Date | null
-  email_assumed?: boolean
-  phone_assumed?: boolean
-  email_vouched?: boolean
-  phone_vouched?: boolean
-  email_change?: string | null
-  email_change_sent_at?: Date | null
-  email_change_confirm_status?: number
-  phone_change?: string | null
-  phone_change_sent_at?: Date | null
-  is_anonymous?: boolean
-  banned_until?: Date | null
-}
+export type UserChanges = Updateable<UsersTable>
 
-/** Takes an address, and what was said of it. */
 export const noAddress = (channel: Address['channel']): UserChanges => ({
   [channel]: null,
   [`${channel}_confirmed_at`]: null,
@@ -30,7 +11,7 @@ export const noAddress = (channel: Address['channel']): UserChanges => ({
   [`${channel}_vouched`]: false,
 })
 
-/** Fails with a unique violation when another user of the audience has the address. */
+/** Throws a unique violation when another user of the audience has the address. */
 export async function changeUser(trx: Transaction<DB>, id: string, changes: UserChanges, now: Date): Promise<void> {
   await trx
     .updateTable('users')
@@ -39,7 +20,7 @@ export async function changeUser(trx: Transaction<DB>, id: string, changes: User
     .execute()
 }
 
-/** With everything that is theirs; the audit log stays. */
+/** Deletes a user and all rows that belong to it; the audit log stays. */
 export async function deleteUserRow(trx: Transaction<DB>, id: string): Promise<void> {
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
@@ -51,11 +32,12 @@ export interface Pseudonyms {
   phoneChange: string
 }
 
-/** Takes from the row what tells whose it was; id, times and role stay. */
-export async function anonymiseUser(trx: Transaction<DB>, id: string, names: Pseudonyms, now: Date): Promise<void> {
-  await trx
-    .updateTable('users')
-    .set({
+/** Removes personal data from the row; id, times and role stay. */
+export const anonymiseUser = (trx: Transaction<DB>, id: string, names: Pseudonyms, now: Date): Promise<void> =>
+  changeUser(
+    trx,
+    id,
+    {
       email: names.email,
       phone: names.phone,
       email_change: names.emailChange,
@@ -66,8 +48,6 @@ export async function anonymiseUser(trx: Transaction<DB>, id: string, names: Pse
       app_metadata: '{}',
       user_metadata: '{}',
       deleted_at: now,
-      updated_at: now,
-    })
-    .where('id', '=', id)
-    .execute()
-}
+    },
+    now,
+  )

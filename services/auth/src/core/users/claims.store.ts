@@ -1,15 +1,16 @@
 import { deleteBatch, jsonb } from '@services/common/database'
-import { type ExpressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { expressionBuilder, type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { insertForNobody } from '../../db/nobody.store.ts'
 import type { Claim, DB, Metadata } from '../../db/tables.ts'
 import { isStillGood } from '../one-time-tokens/earlier-links.store.ts'
 import type { Address } from './address.ts'
 import { FACTS } from './proven-addresses.ts'
-import { isVouched } from './vouched-address.store.ts'
+import { hasProvider } from './unproven-holder.store.ts'
+import { isVouched } from './users.store.ts'
 
 export interface AddressClaim {
   address: Address
-  /** HMAC of the address alone, as send gaps are kept: a request for another audience is a claim like any other. */
+  /** HMAC of the address alone, as for send gaps: requests for another audience are compared too. */
   key: Buffer
   /** null: a request without a password, for a link or code. */
   passwordHash: string | null
@@ -19,37 +20,33 @@ export interface AddressClaim {
   expiresAt: Date
 }
 
-/**
- * Stores what a request asks for and answers in what it differs from the requests before it that have not expired. The row stays
- * locked until the transaction ends.
- */
+/** Stores a claim, locks its row until the transaction ends, and returns differences from earlier, unexpired ones. */
 export async function putAddressClaim(
   trx: Transaction<DB>,
   { key, passwordTag, data, now, expiresAt }: AddressClaim,
-  counted: 'beside others' | 'alone',
+  compared: 'with earlier' | 'alone',
 ) {
-  const counts = counted === 'alone' ? sql`false` : sql`claims.expires_at > ${now}`
+  const isCompared = compared === 'alone' ? sql`false` : sql`claims.expires_at > ${now}`
   const { rows } = await sql<{ password_differs: boolean; data_differs: boolean }>`
     insert into ${sql.table('address_claims')} as claims (key, password_tag, data_tag, expires_at)
     values (${key}, ${passwordTag}, sha256(convert_to(${JSON.stringify(data)}::jsonb::text, 'UTF8')), ${expiresAt})
     on conflict (key) do update set
-      password_differs = ${counts} and (claims.password_differs or claims.password_tag <> excluded.password_tag),
-      data_differs = ${counts} and (claims.data_differs or claims.data_tag <> excluded.data_tag),
+      password_differs = ${isCompared} and (claims.password_differs or claims.password_tag <> excluded.password_tag),
+      data_differs = ${isCompared} and (claims.data_differs or claims.data_tag <> excluded.data_tag),
       password_tag = excluded.password_tag,
       data_tag = excluded.data_tag,
       expires_at = greatest(claims.expires_at, excluded.expires_at)
     returning password_differs, data_differs`.execute(trx)
   const [noted] = rows
-  if (!noted) throw new Error('a claim was not noted')
+  if (!noted) throw new Error('claim not stored')
   return noted
 }
 
 /**
- * Gives the accounts that wait for the proof of the address, of whatever audience, what is left of a request. While a link or
- * code could still prove it, however old the row of the address is, they only lose: it may be the link of who asked before. An
- * account with a proven address keeps what it has, and so does one whose address is an admin's word. Of one that a provider told
- * the address nobody knows whether the request is its owner's. Without an account to write to, a row stands for it: time must
- * not tell that one waits.
+ * Gives `left` of a request to pending accounts with the address, of any audience. While an earlier link or code may
+ * still prove it, they keep only the common part, because that link may be another requester's. An account with a
+ * provider's identity gets nothing: the request may be a stranger's. Proven and vouched addresses are left alone.
+ * Without an account a placeholder row is written, so that timing does not reveal one.
  */
 export async function narrowClaims(
   trx: Transaction<DB>,
@@ -62,9 +59,9 @@ export async function narrowClaims(
       .set((column) => ({
         claim: column
           .case()
-          .when(isOfProvider(column))
+          .when(hasProvider)
           .then(jsonb({ password_hash: null, data: {} }))
-          .when(isProvable(column, now))
+          .when(isProvable(now))
           .then(both(left))
           .else(jsonb(left))
           .end(),
@@ -72,13 +69,13 @@ export async function narrowClaims(
       .where(channel, '=', value)
       .where('email_confirmed_at', 'is', null)
       .where('phone_confirmed_at', 'is', null)
-      .where((eb) => eb.not(isVouched(eb, channel)))
+      .where(sql<boolean>`not ${isVouched(channel)}`)
       .returning('id'),
   )
   await insertForNobody(db, `claim ${channel} ${value}`, now, sql`not exists (select from claimed)`).execute()
 }
 
-/** What an account waits with, or was registered with, and what is left of a request: what both say. */
+/** Keeps the values on which the account's claim, or its registration, and the request agree. */
 function both({ password_hash, data }: Claim): RawBuilder<unknown> {
   const before = (key: keyof Claim) =>
     sql`coalesce(claim, jsonb_build_object('password_hash', password_hash, 'data', user_metadata - ${FACTS}::text[])) -> ${key}::text`
@@ -88,45 +85,24 @@ function both({ password_hash, data }: Claim): RawBuilder<unknown> {
 }
 
 /**
- * Whether a link or code may still prove the account's address: one that has not expired, or whose message has not left, because
- * its life begins anew when it leaves. A message may wait longer than the token that replaced its own.
+ * Matches accounts whose address a link or code may still prove: one that has not expired, or whose lifetime begins
+ * when its message is sent. A message may wait longer than the token that replaced its own.
  */
-const isProvable = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>, now: Date) =>
-  exists(
-    selectFrom('one_time_tokens')
-      .select('one_time_tokens.user_id')
-      .whereRef('one_time_tokens.user_id', '=', 'users.id')
-      .where('one_time_tokens.purpose', 'in', ['confirmation', 'recovery', 'phone_confirmation'])
-      .where((token) =>
-        token.or([
-          isStillGood(now)(token),
-          token.exists(
-            token
-              .selectFrom('messages')
-              .select('messages.id')
-              .whereRef('messages.user_id', '=', 'one_time_tokens.user_id')
-              .where('messages.state', 'in', ['queued', 'failed'])
-              .where('messages.lifetime_seconds', '>', 0),
-          ),
-        ]),
-      ),
-  )
+const isProvable = (now: Date) => sql<boolean>`exists (
+  select from ${sql.table('one_time_tokens')}
+  where ${sql.ref('one_time_tokens.user_id')} = ${sql.ref('users.id')}
+    and purpose in ('confirmation', 'recovery', 'phone_confirmation')
+    and (${isStillGood(now)(expressionBuilder<DB, 'one_time_tokens'>())} or exists (
+      select from ${sql.table('messages')} message
+      where message.user_id = ${sql.ref('users.id')} and message.state in ('queued', 'failed')
+        and message.lifetime_seconds > 0)))`
 
-const isOfProvider = ({ exists, selectFrom }: ExpressionBuilder<DB, 'users'>) =>
-  exists(
-    selectFrom('identities')
-      .select('identities.id')
-      .whereRef('identities.user_id', '=', 'users.id')
-      .where('identities.provider', 'not in', ['email', 'phone']),
-  )
-
-/** Whether the account has a way in by a provider. */
 export async function hasProviderIdentity(trx: Transaction<DB>, id: string): Promise<boolean> {
-  const found = await trx.selectFrom('users').select('id').where('id', '=', id).where(isOfProvider).executeTakeFirst()
+  const found = await trx.selectFrom('users').select('id').where('id', '=', id).where(hasProvider).executeTakeFirst()
   return found !== undefined
 }
 
-/** Replaces the data an account was registered with, and ends its claim. */
+/** Replaces an account's registration data and ends its claim. */
 export async function replaceRegistered(
   trx: Transaction<DB>,
   id: string,
@@ -146,7 +122,7 @@ export async function replaceRegistered(
     .execute()
 }
 
-/** Makes the account an admin's word, which no claim changes, with the addresses that it has by more than a setting. */
+/** Marks the account, and its addresses unless assumed, as vouched for by an admin: no claim changes it. */
 export async function vouchFor(trx: Transaction<DB>, id: string): Promise<void> {
   await trx
     .updateTable('users')
@@ -160,7 +136,6 @@ export async function vouchFor(trx: Transaction<DB>, id: string): Promise<void> 
     .execute()
 }
 
-/** Notes an admin's claim with the account. */
 export async function setAdminClaim(trx: Transaction<DB>, id: string, claim: Omit<Claim, 'by_admin'>): Promise<void> {
   await trx
     .updateTable('users')
@@ -169,7 +144,6 @@ export async function setAdminClaim(trx: Transaction<DB>, id: string, claim: Omi
     .execute()
 }
 
-/** Housekeeping. */
 export function deleteExpiredClaims(db: Kysely<DB>, before: Date, limit: number): Promise<number> {
   return deleteBatch(db, 'address_claims', sql`expires_at < ${before}`, limit)
 }

@@ -1,12 +1,11 @@
-// What requests ask for an address that nobody has proven: a password and metadata. The one rule: any of them may be a
-// stranger's, so the proof of the address brings what all of them agree about and nothing else. Applied by ../verify/.
+// Claims: password and metadata in requests for an unproven address. The one rule: any request may be a stranger's, so
+// the proof of the address applies only values on which all agree. Tests: ../../../test/claims.test.ts.
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { Claim, DB } from '../../db/tables.ts'
 import { type AddressClaim, narrowClaims, putAddressClaim, replaceRegistered } from './claims.store.ts'
-import { withoutFacts } from './proven-addresses.ts'
-import { registeredData } from './registered-data.ts'
+import { registeredData, withoutFacts } from './proven-addresses.ts'
 import { type LockedUser, setPassword } from './users.store.ts'
 
 interface ClaimDeps {
@@ -16,12 +15,11 @@ interface ClaimDeps {
 }
 
 /**
- * Shortest life of a claim. An owner waits for a message longer than the code in it lives (600 s in an SMS): a stranger who
- * asks again meanwhile must not be the only one.
+ * Shortest lifetime of a claim. An owner may wait for a message longer than its code lives (600 s in an SMS), and a
+ * stranger's request meanwhile must not be the only claim.
  */
 const MIN_LIFETIME_SECONDS = 3600
 
-/** The claim of a request that arrives now. */
 export function claimOf(
   { config, codeKey, now }: ClaimDeps,
   { address, passwordHash, data }: Pick<AddressClaim, 'address' | 'passwordHash' | 'data'>,
@@ -43,15 +41,14 @@ export function claimOf(
 }
 
 /**
- * Notes what a request asks for, alike for known and unknown addresses, and answers what is left of it beside all other
- * requests that still count. Accounts that wait for the proof of the address get that with the proof. The row stays locked
- * until the transaction ends: requests at the same time for one address come one after the other.
+ * Stores a claim, for known and unknown addresses alike, and returns the part that agrees with all unexpired ones,
+ * which pending accounts get with the proof of the address. The row lock serialises requests for one address.
  *
- * Two statements: the first may wait for another request, and the second has to see the account that one made. Flows note a
- * claim twice, before anything refuses the request and with the message, whose link or code lives from then.
+ * Two statements: the first may wait for another request, and the second must see the account it made. Flows call this
+ * twice: before any refusal, and with the message, when the lifetime of its link or code begins.
  */
 export async function noteClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<Claim> {
-  const noted = await putAddressClaim(trx, claim, 'beside others')
+  const noted = await putAddressClaim(trx, claim, 'with earlier')
   const left: Claim = {
     password_hash: noted.password_differs ? null : claim.passwordHash,
     data: noted.data_differs ? {} : claim.data,
@@ -60,12 +57,11 @@ export async function noteClaim(trx: Transaction<DB>, claim: AddressClaim): Prom
   return left
 }
 
-/** The same at an admin's word, beside which no request before counts. */
+/** Stores the claim of an admin, which ends all earlier ones. */
 export async function noteAdminClaim(trx: Transaction<DB>, claim: AddressClaim): Promise<void> {
   await putAddressClaim(trx, claim, 'alone')
 }
 
-/** What the account was registered with gives way to the claim; messages sent before say nothing about the new password. */
 export async function applyClaim(
   trx: Transaction<DB>,
   { id, ...addresses }: Pick<LockedUser, 'id' | 'email' | 'phone'>,

@@ -10,8 +10,8 @@ import { dropAddress, lockUnprovenHolder, type UnprovenHolder } from './unproven
 import type { User } from './users.store.ts'
 
 /**
- * Takes an address from an account that never proved it, for `owner`, who just did, or whose address an admin confirms. As with
- * a sign-up, whoever proves the address has it, not whoever was first. From a banned account in use only an admin takes it.
+ * Takes an address from an account that never proved it, for `owner`, who just did or whose address an admin confirms:
+ * proof beats precedence. From a banned account in use only an admin takes it.
  */
 export async function displaceHolder(
   deps: AuditDeps,
@@ -27,11 +27,11 @@ export async function displaceHolder(
   await audit(deps, trx, log, { action, actor, target: holder })
 }
 
-/** Whether a ban is for the address as well: a setting confirmed it, so whoever proves it may be who was banned. */
+/** Reports whether a ban extends to the address: a setting confirmed it, so its prover may be the banned user. */
 export const isBannedInUse = (holder: UnprovenHolder, channel: Address['channel'], now: Date): boolean =>
   isBanned(holder, now) && holder[`${channel}_confirmed_at`] !== null
 
-/** Does the same for a locked holder. An account that was never used and has nothing else is deleted with the address. */
+/** Takes the address from a locked holder. An account that was never used and has no other address is deleted. */
 export async function displace(
   trx: Transaction<DB>,
   holder: Pick<UnprovenHolder, 'id' | 'email' | 'phone' | 'last_sign_in_at'>,

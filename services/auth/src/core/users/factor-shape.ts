@@ -4,7 +4,7 @@ import type { FactorJson } from '../../db/tables.ts'
 
 const Timestamp = Type.String({ format: 'date-time' })
 
-/** A second factor as the user and admins see it: never a secret. */
+/** A second factor as the user and admins see it, without secrets. */
 export const FactorShape = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
@@ -18,7 +18,7 @@ export const FactorShape = Type.Object(
     factor_type: Type.String(inDocument({ enum: ['totp', 'phone', 'webauthn', 'recovery_code'] })),
     phone: Type.Optional(Type.String({ description: 'E.164 number with the leading +.' })),
     last_challenged_at: Type.Optional(Timestamp),
-    web_authn_aaguid: Type.Optional(Type.String({ description: 'The model of a security key.' })),
+    web_authn_aaguid: Type.Optional(Type.String({ description: 'Model of a security key.' })),
   },
   { title: 'Factor' },
 )

@@ -1,13 +1,13 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
+import { expressionBuilder, type Kysely, sql } from 'kysely'
 import { containing } from '../../db/like.ts'
 import type { DB } from '../../db/tables.ts'
-import { toUser, type User, userJson } from './users.store.ts'
+import { toUser, type User, type UserJson, userJson } from './users.store.ts'
 
 export type Direction = 'asc' | 'desc'
 
 export interface UserSearch {
   aud: string
-  /** Part of an e-mail address, or of a full name in whatever case. */
+  /** Part of an e-mail address, or of a full name in any case. */
   filter?: string | undefined
 }
 
@@ -17,7 +17,6 @@ interface PageOfUsers {
   offset: number
 }
 
-/** A page and the exact number of all users it is a page of. */
 export async function listUsers(
   db: Kysely<DB>,
   search: UserSearch,
@@ -25,7 +24,6 @@ export async function listUsers(
 ): Promise<{ users: User[]; total: number }> {
   if (search.filter === undefined) {
     const total = await countUsers(db, search)
-    // A page past the end costs nothing, however far.
     return { users: page.offset < total ? (await readPage(db, search, page)).users : [], total }
   }
   const { users, total } = await readPage(db, search, page)
@@ -33,64 +31,50 @@ export async function listUsers(
 }
 
 /**
- * The ids of a page come from an index alone, whatever the offset (users_aud_created_at_idx); only the page's own users
- * are read and put together. With a filter every user is looked at, so all that match are counted in the same go; `total`
- * is undefined when there is no row to say it.
+ * Reads the ids of a page from an index alone, at any offset (users_aud_created_at_idx), and then its users. A filter
+ * scans every user, so the same statement counts them; `total` is undefined without a filter or a row.
  */
 async function readPage(db: Kysely<DB>, search: UserSearch, { direction, limit, offset }: PageOfUsers) {
-  const counted = search.filter === undefined ? sql<number | null>`null::bigint` : sql<number | null>`count(*) over ()`
-  const rows = await db
-    .with('page', (qb) =>
-      qb
-        .selectFrom('users')
-        .select(['users.id', 'users.created_at', counted.as('total')])
-        .where((eb) => matches(eb, search))
-        .orderBy('users.created_at', direction)
-        .orderBy('users.id', direction)
-        .limit(limit)
-        .offset(offset),
+  const order = sql.raw(direction)
+  const { rows } = await sql<{ total: number | null; user: UserJson }>`
+    with page as (
+      select id, created_at, ${search.filter === undefined ? sql`null::bigint` : sql`count(*) over ()`} as total
+      from ${sql.table('users')} where ${matches(search)}
+      order by created_at ${order}, id ${order} limit ${limit} offset ${offset}
     )
-    .selectFrom('page')
-    .innerJoin('users', 'users.id', 'page.id')
-    .select(['page.total', userJson])
-    .orderBy('page.created_at', direction)
-    .orderBy('page.id', direction)
-    .execute()
+    select page.total, ${userJson(expressionBuilder<DB, 'users'>())}
+    from page join ${sql.table('users')} on ${sql.ref('users.id')} = page.id
+    order by page.created_at ${order}, page.id ${order}`.execute(db)
   return { users: rows.map(({ user }) => toUser(user)), total: rows[0]?.total ?? undefined }
 }
 
-/** An index-only scan without a filter, a scan of the table with one. */
 async function countUsers(db: Kysely<DB>, search: UserSearch): Promise<number> {
   const { total } = await db
     .selectFrom('users')
     .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where((eb) => matches(eb, search))
+    .where(matches(search))
     .executeTakeFirstOrThrow()
   return total
 }
 
-/** A place in the order of creation; the time as PostgreSQL writes it, which is finer than a Date. */
+/** Position in the order of creation; the time as PostgreSQL writes it, which is finer than a Date. */
 export interface UserPlace {
   createdAt: string
   id: string
 }
 
-/** Users after a place, for walking through all of them; the cost does not grow with the distance. */
+/** Lists users after a position; the cost does not grow with the distance. */
 export async function listUsersAfter(
   db: Kysely<DB>,
   search: UserSearch,
   { direction, limit, after }: { direction: Direction; limit: number; after: UserPlace | undefined },
 ): Promise<(User & { place: UserPlace })[]> {
-  const isLater = (place: UserPlace) => {
-    const row = sql`(${sql.ref('users.created_at')}, ${sql.ref('users.id')})`
-    const start = sql`(${place.createdAt}::timestamptz, ${place.id}::uuid)`
-    return direction === 'asc' ? sql<boolean>`${row} > ${start}` : sql<boolean>`${row} < ${start}`
-  }
+  const start = after && sql`(${after.createdAt}::timestamptz, ${after.id}::uuid)`
+  const isLater = start && sql`and (created_at, id) ${sql.raw(direction === 'asc' ? '>' : '<')} ${start}`
   const rows = await db
     .selectFrom('users')
     .select(userJson)
-    .where((eb) => matches(eb, search))
-    .$if(after !== undefined, (query) => query.where(isLater(after as UserPlace)))
+    .where(sql<boolean>`${matches(search)} ${isLater ?? sql``}`)
     .orderBy('users.created_at', direction)
     .orderBy('users.id', direction)
     .limit(limit)
@@ -98,14 +82,8 @@ export async function listUsersAfter(
   return rows.map(({ user }) => ({ ...toUser(user), place: { createdAt: user.created_at, id: user.id } }))
 }
 
-function matches(eb: ExpressionBuilder<DB, 'users'>, { aud, filter }: UserSearch) {
-  const isOfAudience = eb('users.aud', '=', aud)
-  if (filter === undefined) return isOfAudience
+function matches({ aud, filter }: UserSearch) {
+  if (filter === undefined) return sql<boolean>`aud = ${aud}`
   const pattern = containing(filter)
-  return isOfAudience.and(
-    eb.or([
-      eb('users.email', 'like', pattern),
-      eb(sql<string>`${sql.ref('users.user_metadata')} ->> 'full_name'`, 'ilike', pattern),
-    ]),
-  )
+  return sql<boolean>`aud = ${aud} and (email like ${pattern} or user_metadata ->> 'full_name' ilike ${pattern})`
 }

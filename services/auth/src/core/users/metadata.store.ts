@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { DB, Metadata } from '../../db/tables.ts'
 
-/** `app_metadata.provider` is the oldest identity's, `providers` all of them in that order. */
+/** Sets `app_metadata.provider` to that of the oldest identity, `providers` to all in that order. */
 export async function refreshProviders(trx: Transaction<DB>, id: string, now: Date): Promise<void> {
   await sql`
     update ${sql.table('users')} u
@@ -18,11 +18,10 @@ export async function refreshProviders(trx: Transaction<DB>, id: string, now: Da
       and u.app_metadata -> 'providers' is distinct from p.providers`.execute(trx)
 }
 
-/** Keys are merged at the top level; a key given as null is removed, others stay. */
+/** Merges keys at the top level; null removes a key. */
 export const mergeUserMetadata = (trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> =>
   merge(trx, id, 'user_metadata', data, now)
 
-/** The same for what only admins and the inherited admin group may write. */
 export const mergeAppMetadata = (trx: Transaction<DB>, id: string, data: Metadata, now: Date): Promise<void> =>
   merge(trx, id, 'app_metadata', data, now)
 

@@ -2,26 +2,20 @@ import { Type } from 'typebox'
 import type { Metadata } from '../../db/tables.ts'
 import { apiError } from '../../errors.ts'
 
-/** An object of the caller's own making: stored and returned as it is. */
+/** Any object; stored and returned as it is. */
 export const FreeForm = Type.Unsafe<Metadata>(Type.Object({}, { title: 'FreeForm', additionalProperties: true }))
 
-/**
- * Metadata travels in every access token, and tokens in a header: with more than this the account could not be read any
- * more. MAX_HEADER_BYTES in app.ts leaves room for both kinds of metadata at this size.
- */
+/** Access tokens in headers contain metadata: MAX_HEADER_BYTES in app.ts allows for both kinds at this size. */
 const MAX_METADATA_BYTES = 16 * 1024
 
-/** What `changes` make of metadata, as metadata.store.ts merges it: by key at the top level; null removes. */
+/** Merges metadata as metadata.store.ts does: by key at the top level; null removes. */
 export const mergedMetadata = (metadata: Metadata, changes: Metadata): Metadata =>
   Object.fromEntries(Object.entries({ ...metadata, ...changes }).filter(([key]) => changes[key] !== null))
 
-/**
- * PostgreSQL writes numbers without an exponent: 1e308 is five characters of JSON and 309 of every answer. Nothing counted
- * or measured is longer, and what JavaScript writes without an exponent is not either.
- */
+/** PostgreSQL writes numbers without an exponent: 1e308 takes 5 bytes of a request and 309 of every answer. */
 const MAX_NUMBER_LENGTH = 25
 
-/** Throws validation_failed when an account's metadata has grown too large, or holds a number that is too long. */
+/** Throws validation_failed for metadata that is too large or contains a number that is too long. */
 export function requireModestMetadata(metadata: Metadata): void {
   const json = JSON.stringify(metadata, (_key, value) => {
     if (typeof value === 'number' && plainLength(value) > MAX_NUMBER_LENGTH) throw tooLongNumber()
@@ -34,12 +28,12 @@ export function requireModestMetadata(metadata: Metadata): void {
   })
 }
 
-/** Whether it is small enough, for data that nobody is waiting to be told about. */
+/** Reports whether metadata is small enough, for data that no caller sent. */
 export const isModestMetadata = (metadata: Metadata): boolean => fits(JSON.stringify(metadata))
 
 const fits = (json: string) => Buffer.byteLength(json) <= MAX_METADATA_BYTES
 
-/** Characters of a number without an exponent. What JSON writes as null was a number of hundreds of characters. */
+/** Characters of a number without an exponent. A non-finite one was written with hundreds of digits. */
 function plainLength(value: number): number {
   if (!Number.isFinite(value)) return Number.POSITIVE_INFINITY
   const [mantissa = '', exponent] = String(value).split('e')

@@ -35,7 +35,7 @@ test.for([
   expect(() => parsePhone(typed)).toThrow(expect.objectContaining({ code: 'validation_failed', status: 400 }))
 })
 
-test('a sign-in looks up what was typed, known to be a number or not', () => {
+test('a sign-in looks up the typed text, valid number or not', () => {
   expect([normalisePhone('+49-151'), normalisePhone('abc'), normalisePhone('1'.repeat(10_000))]).toEqual([
     '49-151',
     'abc',

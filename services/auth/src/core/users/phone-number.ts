@@ -1,17 +1,17 @@
 import { apiError } from '../../errors.ts'
 
-/** E.164: up to fifteen digits, the first of which is never 0. */
+/** E.164: up to fifteen digits, the first not 0. */
 const PHONE = /^[1-9][0-9]{1,14}$/
 
-/** Nobody types more around fifteen digits; what is longer is not worth a pass over it. */
+/** Longest input; longer ones are not processed. */
 const MAX_TYPED = 100
 
-/** For looking an account up: all spaces and one leading `+` gone, nothing checked. Empty when it is far too long. */
+/** Removes all spaces and one leading `+`, unchecked, for looking an account up. Empty for too long an input. */
 export function normalisePhone(phone: string): string {
   return phone.length > MAX_TYPED ? '' : phone.replaceAll(' ', '').replace(/^\+/, '')
 }
 
-/** The number's digits, as it is stored and looked up. Throws validation_failed. */
+/** Returns the digits of a number. Throws validation_failed. */
 export function parsePhone(phone: string, status = 400): string {
   if (phone === '') throw apiError('validation_failed', { status, message: 'A phone number is required' })
   const digits = normalisePhone(phone)

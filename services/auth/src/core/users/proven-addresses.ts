@@ -1,21 +1,26 @@
-// Whose an address is. The one rule: an address belongs to an account once its owner has proven it, to us or to a provider that
-// verifies addresses. Until then it is in no token, session or answer, and it is no way in. docs/addresses.md draws the states;
-// the statements that move an address between them are in addresses.store.ts and unproven-holder.store.ts.
+// Users and their addresses. The one rule: an address belongs to an account once its owner has proven it, to us or to a
+// provider; until then it is in no token or answer and no way in. States: docs/addresses.md; statements:
+// addresses.store.ts, unproven-holder.store.ts. Tests: ../../../test/addresses.test.ts. Next: users.store.ts.
 import type { Metadata } from '../../db/tables.ts'
 import type { Address } from './address.ts'
-import type { IdentityJson, User } from './users.store.ts'
+import type { User } from './users.store.ts'
 
-/** Members of `user_metadata` that state facts about the account. Applications trust them, so only the service writes them. */
+/** Members of `user_metadata` that only the service writes, because applications trust them. */
 export const FACTS = ['sub', 'email', 'email_verified', 'phone', 'phone_verified']
 
 export const otherChannel = (channel: Address['channel']): Address['channel'] =>
   channel === 'email' ? 'phone' : 'email'
 
-/** Removes the facts from a caller's metadata. Clients send back what they have read, so no request is refused for them. */
+/** Removes the facts from a caller's metadata. Clients send them back as read, so no request is refused for them. */
 export const withoutFacts = (data: Metadata): Metadata =>
   Object.fromEntries(Object.entries(data).filter(([key]) => !FACTS.includes(key)))
 
-/** Reports whether an account waits for its first proof: it has an address, none is confirmed, and it accepts no sign-in. */
+/** Returns the stored metadata of a sign-up; see ../identities/new-account.ts. */
+export function registeredData(id: string, { channel, value }: Address, data: Metadata): Metadata {
+  return { ...withoutFacts(data), sub: id, [channel]: value, email_verified: false, phone_verified: false }
+}
+
+/** Reports whether an account awaits its first proof: it has an address but none confirmed, and accepts no sign-in. */
 export const isPending = (
   user: Pick<User, 'email' | 'phone' | 'email_confirmed_at' | 'phone_confirmed_at' | 'is_anonymous'>,
 ): boolean =>
@@ -25,8 +30,8 @@ export const isPending = (
   !user.phone_confirmed_at
 
 /**
- * Returns the user as tokens, sessions and the user's own answers show it. Older versions left unconfirmed addresses in rows of
- * accounts in use: they appear as wanted ones.
+ * Returns the user as tokens, sessions and the user's own answers show it. Unconfirmed addresses that older versions
+ * left on accounts in use appear as requested changes.
  */
 export function provenUser(user: User): User {
   const email = user.email_confirmed_at ? user.email : null
@@ -44,10 +49,10 @@ export function provenUser(user: User): User {
   }
 }
 
-/** Returns the user as admins see it, and as a sign-up is answered: unconfirmed addresses appear, but never as verified. */
+/** Returns the user as in answers to admins and to a sign-up: unconfirmed addresses appear, but never as verified. */
 export const registeredUser = (user: User): User => ({ ...user, user_metadata: factualMetadata(user, user) })
 
-/** Replaces what `user_metadata` says of addresses by what is true of the account; members that are absent stay absent. */
+/** Corrects the facts in `user_metadata`; absent members stay absent. */
 function factualMetadata(user: User, shown: Pick<User, Address['channel']>): Metadata {
   const metadata: Metadata = { ...user.user_metadata }
   if ('sub' in metadata && !isSubject(user, metadata.sub)) metadata.sub = user.id
@@ -73,11 +78,11 @@ const isSubject = ({ id, identities }: User, sub: unknown): boolean =>
 const isProvenEmail = (user: User, email: unknown): boolean =>
   (user.email !== null && user.email === email && user.email_confirmed_at !== null) || isVerifiedElsewhere(user, email)
 
-/** Reports whether a linked account at a provider has the address, verified there. */
-const isVerifiedElsewhere = ({ identities }: User, email: unknown): boolean =>
-  identities.some((identity) => isVerified(identity) && identity.email === email && !isOwn(identity))
-
-const isVerified = ({ identity_data }: IdentityJson): boolean => identity_data.email_verified === true
-
-/** The identity behind the user's own address says nothing that the row does not. */
-const isOwn = ({ provider }: IdentityJson): boolean => provider === 'email' || provider === 'phone'
+/**
+ * Reports whether a provider has verified the address. Identities of own addresses prove no more than the user's row.
+ */
+const isVerifiedElsewhere = ({ identities }: User, address: unknown): boolean =>
+  identities.some(
+    ({ provider, email, identity_data }) =>
+      email === address && identity_data.email_verified === true && provider !== 'email' && provider !== 'phone',
+  )

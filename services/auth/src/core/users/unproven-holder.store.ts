@@ -1,20 +1,19 @@
-// Accounts that have an address nobody has proven, by a sign-up, a setting or a provider. Whoever proves it takes it
-// (displace-holder.ts, ../identities/external-user.ts). One that an admin gave, by an invitation or with the account, stays.
-import { type ExpressionBuilder, type Kysely, sql, type Transaction } from 'kysely'
-import type { DB } from '../../db/tables.ts'
+// Accounts with an unproven address from a sign-up, a setting or a provider; its prover takes it (displace-holder.ts,
+// ../identities/external-user.ts) unless an admin vouched for it.
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import type { DB, TokenPurpose } from '../../db/tables.ts'
 import type { Address } from './address.ts'
-import { noAddress } from './change-user.store.ts'
+import { changeUser, noAddress } from './change-user.store.ts'
 import { otherChannel } from './proven-addresses.ts'
-import { isVouched } from './vouched-address.store.ts'
+import { isVouched } from './users.store.ts'
 
 export interface Holding {
   address: Address
   audience: string
-  /** Whose wish the address is. */
+  /** Account that requests the address. */
   exceptId: string
 }
 
-/** Whether another account has the address and has not proven it. */
 export async function isHeldUnproven(db: Kysely<DB>, holding: Holding): Promise<boolean> {
   return (await findUnprovenHolderId(db, holding)) !== undefined
 }
@@ -23,7 +22,6 @@ export async function findUnprovenHolderId(db: Kysely<DB>, holding: Holding): Pr
   return (await unprovenHolder(db, holding).select('id').executeTakeFirst())?.id
 }
 
-/** The same account, held until the transaction ends. */
 export const lockUnprovenHolder = (trx: Transaction<DB>, holding: Holding) =>
   unprovenHolder(trx, holding)
     .select([
@@ -47,24 +45,19 @@ const unprovenHolder = (db: Kysely<DB>, { address: { channel, value }, audience,
     .where(channel, '=', value)
     .where('aud', '=', audience)
     .where((eb) => eb.or([eb(`${channel}_confirmed_at`, 'is', null), eb(`${channel}_assumed`, '=', true)]))
-    .where((eb) => eb.not(isVouched(eb, channel)))
+    .where(sql<boolean>`not ${isVouched(channel)}`)
     .where('id', '!=', exceptId)
 
-/** Takes an unproven address from an account, with the identity and the tokens that were about it. */
+/** Removes an unproven address from an account, with its identity and tokens. */
 export async function dropAddress(trx: Transaction<DB>, id: string, { channel, value }: Address, now: Date) {
-  await trx
-    .updateTable('users')
-    .set({ ...noAddress(channel), updated_at: now })
-    .where('id', '=', id)
-    .execute()
+  await changeUser(trx, id, noAddress(channel), now)
   await trx.deleteFrom('identities').where('user_id', '=', id).where('provider', '=', channel).execute()
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', id).where('relates_to', '=', value).execute()
 }
 
 /**
- * Takes an unconfirmed address from an account that is in use without it, before a flow looks the address up. The account keeps
- * all else, and the flow makes a new account instead of sharing a stranger's. Older versions left such accounts. One statement,
- * which stands outside a transaction too.
+ * Withdraws an unconfirmed address from an account in use without it, as older versions left them, before a flow looks
+ * it up: the flow then creates an account instead of sharing a stranger's. One statement: needs no transaction.
  */
 export async function releaseAddress(
   db: Kysely<DB>,
@@ -72,76 +65,51 @@ export async function releaseAddress(
   audience: string,
   now: Date,
 ): Promise<void> {
-  const isItsUse = (eb: ExpressionBuilder<DB, 'users'>) =>
-    eb.and([eb(channel, '=', value), eb('aud', '=', audience), isInUse(eb, channel)])
-  await withdraw(db, channel, isItsUse, now)
+  await withdraw(db, channel, sql`${sql.ref(channel)} = ${value} and aud = ${audience} and ${isInUse(channel)}`, now)
 }
 
-/** Does the same for one account, in use or about to be; false where an admin's word stands for the address. */
+/** Withdraws the address of one account, in use or about to be; false where an admin vouched for it. */
 export const withdrawEmail = (trx: Transaction<DB>, id: string, now: Date): Promise<boolean> =>
-  withdraw(trx, 'email', (eb) => eb('id', '=', id), now)
+  withdraw(trx, 'email', sql`id = ${id}`, now)
 
-/** Moves the address to `email_change` or `phone_change`: the user still wants it. */
+/** Moves an unconfirmed address to `email_change` or `phone_change`, because the user still wants it. */
 async function withdraw(
   db: Kysely<DB>,
   channel: Address['channel'],
-  whose: (eb: ExpressionBuilder<DB, 'users'>) => ReturnType<typeof isInUse>,
+  whose: RawBuilder<unknown>,
   now: Date,
 ): Promise<boolean> {
-  const change = `${channel}_change` as const
-  const withdrawn = await db
-    .with('users_of_it', (qb) =>
-      qb
-        .updateTable('users')
-        .set((eb) => ({
-          [channel]: null,
-          [change]: eb.fn.coalesce(eb.ref(change), eb.ref(channel)),
-          claim: null,
-          updated_at: now,
-        }))
-        .where(channel, 'is not', null)
-        .where(`${channel}_confirmed_at`, 'is', null)
-        .where((eb) => eb.not(isVouched(eb, channel)))
-        .where(whose)
-        .returning('id'),
+  const [own, change] = [sql.ref(channel), sql.ref(`${channel}_change`)]
+  const { rows } = await sql`
+    with withdrawn as (
+      update ${sql.table('users')}
+      set ${own} = null, ${change} = coalesce(${change}, ${own}), claim = null, updated_at = ${now}
+      where ${own} is not null and ${sql.ref(`${channel}_confirmed_at`)} is null
+        and not ${isVouched(channel)} and ${whose}
+      returning id
+    ), no_identity as (
+      delete from ${sql.table('identities')} where provider = ${channel} and user_id in (select id from withdrawn)
+    ), no_token as (
+      delete from ${sql.table('one_time_tokens')}
+      where purpose in (${sql.join(TOKENS_TO[channel])}) and user_id in (select id from withdrawn)
     )
-    .with('no_identity', (qb) =>
-      qb
-        .deleteFrom('identities')
-        .where('provider', '=', channel)
-        .where('user_id', 'in', (eb) => eb.selectFrom('users_of_it').select('id')),
-    )
-    .with('no_token', (qb) =>
-      qb
-        .deleteFrom('one_time_tokens')
-        .where('purpose', 'in', TOKENS_TO[channel])
-        .where('user_id', 'in', (eb) => eb.selectFrom('users_of_it').select('id')),
-    )
-    .selectFrom('users_of_it')
-    .select('id')
-    .execute()
-  return withdrawn.length > 0
+    select id from withdrawn`.execute(db)
+  return rows.length > 0
 }
 
-/** Links and codes that confirm the address a user has. */
+/** Purposes of links and codes that confirm the address a user has. */
 const TOKENS_TO = {
   email: ['confirmation', 'recovery', 'email_change_current'],
   phone: ['phone_confirmation'],
-} as const
+} as const satisfies Record<Address['channel'], readonly TokenPurpose[]>
 
-/** A way in without the address: a session, another confirmed address, or a provider used before. */
-const isInUse = (eb: ExpressionBuilder<DB, 'users'>, channel: Address['channel']) =>
-  eb.or([
-    eb(`${otherChannel(channel)}_confirmed_at`, 'is not', null),
-    eb.exists(eb.selectFrom('sessions').whereRef('sessions.user_id', '=', 'users.id').select(sql`1`.as('one'))),
-    eb.and([
-      eb('last_sign_in_at', 'is not', null),
-      eb.exists(
-        eb
-          .selectFrom('identities')
-          .whereRef('identities.user_id', '=', 'users.id')
-          .where('identities.provider', 'not in', ['email', 'phone'])
-          .select(sql`1`.as('one')),
-      ),
-    ]),
-  ])
+/** Matches accounts with another way in: a session, another confirmed address, or a provider used before. */
+const isInUse = (channel: Address['channel']) => sql`(
+  ${sql.ref(`${otherChannel(channel)}_confirmed_at`)} is not null
+  or exists (select from ${sql.table('sessions')} s where s.user_id = ${sql.ref('users.id')})
+  or (last_sign_in_at is not null and ${hasProvider}))`
+
+/** Matches accounts with an identity at a provider. */
+export const hasProvider = sql<boolean>`exists (
+  select from ${sql.table('identities')} i
+  where i.user_id = ${sql.ref('users.id')} and i.provider not in ('email', 'phone'))`

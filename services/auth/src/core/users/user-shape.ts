@@ -9,7 +9,7 @@ const Timestamp = Type.String({ format: 'date-time' })
 export const IdentityShape = Type.Object(
   {
     identity_id: Type.String({ format: 'uuid' }),
-    id: Type.String({ description: 'The id of the account at the provider.' }),
+    id: Type.String({ description: 'Account id at the provider.' }),
     user_id: Type.String({ format: 'uuid' }),
     identity_data: Type.Optional(FreeForm),
     provider: Type.String(),
@@ -21,19 +21,18 @@ export const IdentityShape = Type.Object(
   { title: 'Identity' },
 )
 
-/** The user as every endpoint answers it: unset times are left out, never null; addresses are "" when there is none. */
+/** The user as every endpoint answers it: unset times are absent, never null; a missing address is "". */
 export const UserShape = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
     aud: Type.String(),
     role: Type.String(),
     email: Type.String({
-      description:
-        'Confirmed, or `""`; answers to admins and to a sign-up also have an address without email_confirmed_at.',
+      description: 'Confirmed address or `""`. Answers to admins and to a sign-up include an unconfirmed one.',
     }),
     email_confirmed_at: Type.Optional(Timestamp),
     invited_at: Type.Optional(Timestamp),
-    phone: Type.String({ description: 'Digits without the leading +; confirmed as `email` is.' }),
+    phone: Type.String({ description: 'Digits without the leading +; same rules as `email`.' }),
     phone_confirmed_at: Type.Optional(Timestamp),
     confirmation_sent_at: Type.Optional(Timestamp),
     confirmed_at: Type.Optional(Timestamp),
@@ -56,7 +55,7 @@ export const UserShape = Type.Object(
     has_password: Type.Optional(
       Type.Boolean({
         description:
-          'Whether a password is set, once an address is proven: one of a sign-up is dropped when another request for the address asked for something else.',
+          'Whether a password is set, once an address is confirmed. Conflicting requests drop that of a sign-up.',
       }),
     ),
   },
@@ -65,10 +64,10 @@ export const UserShape = Type.Object(
 
 export type UserBody = Type.Static<typeof UserShape>
 
-/** The user's own answer, which applications believe: proven addresses alone. */
+/** Returns the user's own answer, which applications trust: only proven addresses. */
 export const toUserBody = (user: User): UserBody => bodyOf(provenUser(user))
 
-/** The answer to admins and to a sign-up: addresses that wait for their proof are in it too. */
+/** Returns the answer to admins and to a sign-up, with unproven addresses. */
 export const toRegisteredBody = (user: User): UserBody => bodyOf(registeredUser(user))
 
 function bodyOf(user: User): UserBody {

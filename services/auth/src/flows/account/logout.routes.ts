@@ -44,7 +44,7 @@ export const logoutRoutes: FastifyPluginAsyncTypebox<{ deps: Deps }> = async (ap
       await deps.db.transaction().execute(async (trx) => {
         await lockUser(trx, user.id)
         if (scope === 'local') await endSession(trx, deps.config.sessions, user.id, sessionId)
-        else await endSessions(trx, user.id, scope, sessionId)
+        else await endSessions(trx, user.id, scope === 'others' ? sessionId : undefined)
         // Who signs out others may do so because one of them is no friend.
         if (scope !== 'local') await endTokens(trx, user.id, 'changes', deps.now())
         await audit(deps, trx, request.log, { action: 'logout', actor: user })

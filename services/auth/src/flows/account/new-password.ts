@@ -1,4 +1,4 @@
-import { changeTry, type Freshness } from '../../core/freshness/require-fresh.ts'
+import { changeAttempt, type Freshness } from '../../core/freshness/require-fresh.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { findPasswordHash, type User } from '../../core/users/users.store.ts'
 import type { Deps } from '../../deps.ts'
@@ -39,7 +39,7 @@ export async function hashNewPassword(
   const current = await findPasswordHash(db, user.id)
   if (current) {
     const isSame = () => passwords.verify(current, password)
-    const tried = changeTry(user, clientAddress)
+    const tried = changeAttempt(user, clientAddress)
     if (await (knowsPassword ? isSame() : limits.passwordTry(tried, isSame))) throw apiError('same_password')
   }
   return passwords.hash(password)

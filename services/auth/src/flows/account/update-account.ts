@@ -6,7 +6,7 @@ import type { SmsChannel } from '../../adapters/sms/gateway.ts'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
 import type { ActName } from '../../core/freshness/acts.ts'
 import {
-  changeTry,
+  changeAttempt,
   type GivenProof,
   requireFresh,
   requireSecondFactor,
@@ -100,7 +100,7 @@ export async function updateAccount(
       if (changes.appMetadata) requireModestMetadata(updated.app_metadata)
       return updated
     })
-    if (passwordHash) await deps.limits.forgetPasswordTries(changeTry(user, changes.clientAddress))
+    if (passwordHash) await deps.limits.forgetPasswordTries(changeAttempt(user, changes.clientAddress))
     return updated
   })
 }
@@ -167,7 +167,7 @@ async function changePassword(
 ): Promise<void> {
   await setPassword(trx, user.id, passwordHash, deps.now())
   await endTokens(trx, user.id, 'all', deps.now())
-  await endSessions(trx, user.id, 'others', session.id)
+  await endSessions(trx, user.id, session.id)
   await audit(deps, trx, log, { action: 'user_updated_password', actor: user })
   await notify(deps, trx, user, 'password_changed_notification', {}, context)
 }

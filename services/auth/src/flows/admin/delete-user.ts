@@ -36,7 +36,7 @@ export async function deleteUser(
 }
 
 async function softDelete(trx: Transaction<DB>, user: User, now: Date): Promise<void> {
-  await endSessions(trx, user.id, 'global', '')
+  await endSessions(trx, user.id)
   await deleteOneTimeTokens(trx, user.id)
   await deleteAuthCodes(trx, user.id)
   await deleteAllFactors(trx, user.id)

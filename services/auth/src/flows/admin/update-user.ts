@@ -1,17 +1,15 @@
 import type { Transaction } from 'kysely'
 import { parseEmail } from '../../adapters/mail/email-address.ts'
 import { type Actor, type AuditLog, audit } from '../../core/audit/audit.ts'
-import { endEntries } from '../../core/identities/end-entries.ts'
 import {
   deleteProviderIdentities,
+  endEntries,
   putAddressIdentity,
-  setIdentityEmailVerified,
-  setIdentityPhoneVerified,
+  setIdentityVerified,
 } from '../../core/identities/identities.store.ts'
 import { requireStrongPassword } from '../../core/passwords/require-strong-password.ts'
 import { endSessions } from '../../core/sessions/end-sessions.store.ts'
-import { refuseTakenAddress } from '../../core/users/address-taken.ts'
-import { refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
+import { refuseTakenAddress, refuseTakenEmail, refuseTakenPhone } from '../../core/users/addresses.store.ts'
 import { changeUser, type UserChanges } from '../../core/users/change-user.store.ts'
 import { vouchFor } from '../../core/users/claims.store.ts'
 import { applyClaim } from '../../core/users/claims.ts'
@@ -87,7 +85,7 @@ export async function updateUser(
     if (checked.passwordHash) {
       await setPassword(trx, userId, checked.passwordHash, now)
       await vouchFor(trx, userId)
-      await endSessions(trx, userId, 'global', '')
+      await endSessions(trx, userId)
     }
     if (checked.passwordHash || changesAddress(user, checked) || checked.emailConfirm || checked.phoneConfirm) {
       await endTokens(trx, userId, 'all', now)
@@ -214,14 +212,14 @@ async function changeIdentities(
     const data = { sub: userId, email, email_verified: update.emailConfirm === true }
     await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'email', data })
   } else if (user.email && update.emailConfirm) {
-    await setIdentityEmailVerified(trx, userId, user.email, now)
+    await setIdentityVerified(trx, userId, { channel: 'email', value: user.email }, now)
   }
   const phone = newPhone(user, update)
   if (phone) {
     const data = { sub: userId, phone, phone_verified: update.phoneConfirm === true }
     await putAddressIdentity(trx, { ...identity, id: deps.newId(), provider: 'phone', data })
   } else if (user.phone && update.phoneConfirm) {
-    await setIdentityPhoneVerified(trx, userId, user.phone, now)
+    await setIdentityVerified(trx, userId, { channel: 'phone', value: user.phone }, now)
   }
 }
 

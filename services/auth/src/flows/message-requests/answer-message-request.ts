@@ -1,7 +1,6 @@
 import { PermanentFailure, type QueueJob } from '@services/common/queue'
 import { TemporaryFailure } from '../../adapters/delivery-failures.ts'
-import type { AuditLog } from '../../core/audit/audit.ts'
-import { noteOrigin } from '../../core/audit/origin.ts'
+import { type AuditLog, noteOrigin } from '../../core/audit/audit.ts'
 import { messageExists } from '../../core/outbox/messages.store.ts'
 import { withSettingsAsked } from '../../core/verification-messages/asked-settings.ts'
 import {

@@ -3,7 +3,7 @@ import { fitsAddress } from '../../adapters/providers/far-side.ts'
 import type { SignedIn } from '../../adapters/providers/sign-in-client.ts'
 import { ERROR_NAMES, sessionParameters } from '../../core/redirects/redirect-parameters.ts'
 import { withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
-import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import type { SessionBody } from '../../core/sessions/answer-session.ts'
 
 /** Refused for what the account is, whatever their status (contract/auth-external.md 2.3). */
 const DENIED = ['signup_disabled', 'user_banned', 'provider_email_needs_verification']

@@ -73,5 +73,5 @@ function openidConfiguration(keys: SigningKeys, { jwt, server }: JwksOptions['co
   }
 }
 
-/** Of access tokens, see core/sessions/access-token.ts. */
+/** Claims of access tokens, see core/sessions/answer-session.ts. */
 const CLAIMS = ['iss', 'sub', 'aud', 'exp', 'iat', 'jti', 'role', 'email', 'phone', 'session_id', 'aal', 'amr']

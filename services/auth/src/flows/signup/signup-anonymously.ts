@@ -1,4 +1,4 @@
-import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import type { SessionBody } from '../../core/sessions/answer-session.ts'
 import { type Client, startSession } from '../../core/sessions/start-session.ts'
 import { blankUser } from '../../core/users/blank-user.ts'
 import { requireModestMetadata } from '../../core/users/metadata.ts'

@@ -1,10 +1,9 @@
 import { type AuditLog, audit, logAudit } from '../../core/audit/audit.ts'
-import { answerSession } from '../../core/sessions/answer-session.ts'
+import { answerSession, type SessionBody } from '../../core/sessions/answer-session.ts'
 import { endReusedSession } from '../../core/sessions/end-sessions.store.ts'
-import { judgeRefusal } from '../../core/sessions/refresh-rotation.ts'
 import { parseRefreshToken, type RefreshToken } from '../../core/sessions/refresh-token.ts'
+import { judgeRefusal } from '../../core/sessions/rotate-session.ts'
 import { whyEnded } from '../../core/sessions/session-limits.ts'
-import type { SessionBody } from '../../core/sessions/session-shape.ts'
 import { findSessionWithUser, recoverSession } from '../../core/sessions/sessions.store.ts'
 import type { Client } from '../../core/sessions/start-session.ts'
 import { endTokens } from '../../core/users/end-tokens.ts'
@@ -17,7 +16,7 @@ import { countReuseDetected } from '../../metrics.ts'
 /** A session that keeps moving between refusal and look-up is under fire from elsewhere; then the caller may retry. */
 const MAX_RACES = 5
 
-/** Exchanges a refresh token for its successor; the rule is in core/sessions/refresh-rotation.ts. */
+/** Exchanges a refresh token for its successor; the rule is in core/sessions/rotate-session.ts. */
 export async function refreshSession(deps: Deps, log: AuditLog, text: string, client: Client): Promise<SessionBody> {
   const token = parseRefreshToken(deps.refreshTokenKey, text)
   if (text === '') throw apiError('validation_failed', { message: 'refresh_token required' })

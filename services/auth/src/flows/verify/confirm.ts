@@ -1,10 +1,10 @@
 import type { Transaction } from 'kysely'
 import { type AuditAction, type AuditLog, audit } from '../../core/audit/audit.ts'
-import { endEntries } from '../../core/identities/end-entries.ts'
 import {
   deleteProviderIdentities,
+  endEntries,
   putProvenIdentity,
-  setIdentityEmailVerified,
+  setIdentityVerified,
 } from '../../core/identities/identities.store.ts'
 import type { TakenToken } from '../../core/one-time-tokens/one-time-tokens.store.ts'
 import { notify, notifyPhoneChange } from '../../core/outbox/notify.ts'
@@ -114,7 +114,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     }
     if (!hasPassword && passwordHash) await setPassword(trx, user.id, passwordHash, now)
     await confirmAddress(trx, user.id, 'email', now)
-    await setIdentityEmailVerified(trx, user.id, token.relates_to, now)
+    await setIdentityVerified(trx, user.id, { channel: 'email', value: token.relates_to }, now)
     return { action: 'user_signedup', traits: { provider: 'email' } }
   },
 
@@ -129,7 +129,7 @@ const EFFECTS: Record<TokenPurpose, Apply> = {
     if (user.email_confirmed_at) return login
     await settleClaim(deps, trx, redemption)
     await confirmAddress(trx, user.id, 'email', deps.now())
-    await setIdentityEmailVerified(trx, user.id, token.relates_to, deps.now())
+    await setIdentityVerified(trx, user.id, { channel: 'email', value: token.relates_to }, deps.now())
     return { action: 'user_signedup', traits: { provider: 'email' } }
   },
 

@@ -3,8 +3,7 @@
 
 import type { Transaction } from 'kysely'
 import { type AuditLog, audit } from '../../core/audit/audit.ts'
-import { endEntries } from '../../core/identities/end-entries.ts'
-import { deleteIdentitiesExcept, putProvenIdentity } from '../../core/identities/identities.store.ts'
+import { deleteIdentitiesExcept, endEntries, putProvenIdentity } from '../../core/identities/identities.store.ts'
 import { insertAccount, newAccount } from '../../core/identities/new-account.ts'
 import type { Address } from '../../core/users/address.ts'
 import { confirmAddress } from '../../core/users/addresses.store.ts'

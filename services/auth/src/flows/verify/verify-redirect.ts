@@ -1,7 +1,7 @@
 import type { ApiError } from '@services/common/errors'
 import { ERROR_NAMES, sessionParameters } from '../../core/redirects/redirect-parameters.ts'
 import { withFragment, withQuery } from '../../core/redirects/redirect-url.ts'
-import type { SessionBody } from '../../core/sessions/session-shape.ts'
+import type { SessionBody } from '../../core/sessions/answer-session.ts'
 
 /** How a link was asked for: with a code challenge (answers go into the query) or without (into the fragment). */
 export type Flow = 'implicit' | 'pkce'

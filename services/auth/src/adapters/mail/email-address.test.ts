@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseEmail } from '../../adapters/mail/email-address.ts'
+import { parseEmail } from './email-address.ts'
 
 test.for([
   ['Ada@Example.COM', 'ada@example.com'],
