@@ -5,7 +5,7 @@ import { ApiError } from '@services/common/errors'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
 import type { Refusal } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import { apiError, type ErrorCode, errorCatalogue } from '../../errors.ts'
+import { apiError, type ErrorCode } from '../../errors.ts'
 import type { AcceptedClip, NewClipInput } from './accept-clip.ts'
 import { findOutcome, forgetOutcome, insertOutcome, type KeyedRequest, replaceOutcome } from './idempotency.store.ts'
 
@@ -81,7 +81,8 @@ async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined
   if (clip?.state === 'deleted') throw apiError('gone')
   if (clip && clip.state !== 'failed') return clip
   const code = clip?.errorCode ?? 'internal'
-  if (isFinal(errorCatalogue[code].status)) throw apiError(code)
+  const failure = apiError(code)
+  if (isFinal(failure)) throw failure
   await forgetOutcome(deps.db, keyed, known.outcome.clipId)
   return undefined
 }
@@ -91,11 +92,14 @@ function timesOf({ now }: Pick<Deps, 'now'>) {
   return { now: moment, since: new Date(moment.getTime() - REMEMBERED_MS) }
 }
 
-/** What would be the same another time: no limit, no slowness and no fault of ours. */
-const isFinal = (status: number) => status < 500 && status !== 429 && status !== 408
+/** True for a refusal that a retry would get again: no limit, no timeout and no fault of ours or of the upstream. */
+function isFinal({ status, details }: Pick<ApiError, 'status' | 'details'>): boolean {
+  if (status === 424) return details?.upstream === '4xx' && details.reason !== 'rate_limited'
+  return status < 500 && status !== 429 && status !== 408
+}
 
 function toRefusal(error: unknown): Refusal | undefined {
-  if (!(error instanceof ApiError) || !isFinal(error.status)) return undefined
+  if (!(error instanceof ApiError) || !isFinal(error)) return undefined
   const { code, message, details } = error
   return { code: code as ErrorCode, message, ...(details && { details }) }
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { apiError } from '../../errors.ts'
 import { upstreamFailure } from './upstream-error.ts'
 
 interface Answer {
@@ -10,6 +11,9 @@ interface Answer {
 export function requireOk({ status }: Answer): void {
   if (status === 200) return
   const cause = `status ${status}`
+  if (status === 429) {
+    throw apiError('source_fetch_failed', { details: { upstream: '4xx', reason: 'rate_limited' }, cause })
+  }
   if (status >= 400 && status < 500) throw upstreamFailure('4xx', cause)
   if (status >= 500) throw upstreamFailure('5xx', cause)
   throw upstreamFailure('bad_response', cause)
