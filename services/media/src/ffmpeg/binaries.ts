@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access, chmod, constants } from 'node:fs/promises'
+import { access, chmod, constants, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -191,9 +191,14 @@ async function findSandbox(searchPath: string, limiters: Limiters): Promise<Sand
   return null
 }
 
-async function isExecutable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
+const isExecutable = (path: string): Promise<boolean> =>
+  requireExecutable(path).then(
     () => true,
     () => false,
   )
+
+/** Rejects with the `code` of the problem for anything but an executable file. A folder has X_OK as well. */
+export async function requireExecutable(path: string): Promise<void> {
+  await access(path, constants.X_OK)
+  if (!(await stat(path)).isFile()) throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
 }
