@@ -73,7 +73,7 @@ export async function resolveTools(options: {
 }
 
 async function resolveFfmpeg(searchPath: string, configured: string | undefined): Promise<Ffmpeg> {
-  if (configured) return describeFfmpeg(configured, 'configured').catch(refuse('MEDIA_FFMPEG_PATH'))
+  if (configured) return describeFfmpeg(configured, 'configured').catch(asConfigError('MEDIA_FFMPEG_PATH'))
   const system = await findOnPath(searchPath, 'ffmpeg')
   const usable = system && (await describeFfmpeg(system, 'system').catch(() => undefined))
   if (usable && !usable.isOld) return usable
@@ -81,14 +81,14 @@ async function resolveFfmpeg(searchPath: string, configured: string | undefined)
 }
 
 async function resolveFfprobe(ffmpeg: Ffmpeg, configured: string | undefined): Promise<Ffprobe> {
-  if (configured) return describeFfprobe(configured, 'configured').catch(refuse('MEDIA_FFPROBE_PATH'))
+  if (configured) return describeFfprobe(configured, 'configured').catch(asConfigError('MEDIA_FFPROBE_PATH'))
   const sibling = join(dirname(ffmpeg.path), 'ffprobe')
   if (ffmpeg.origin !== 'embedded' && (await isExecutable(sibling))) return describeFfprobe(sibling, ffmpeg.origin)
   return embeddedFfprobe()
 }
 
 /** What does not run where a setting says that it does is a problem of the settings. */
-const refuse = (variable: string) => (cause: Error) => {
+const asConfigError = (variable: string) => (cause: Error) => {
   throw new ConfigError([`${variable}: ${cause.message.split('\n')[0]}`], cause)
 }
 

@@ -1,5 +1,5 @@
 import { apiError } from '../../errors.ts'
-import { refuseToldDuration } from '../../make/probe/limits.ts'
+import { refuseDeclaredDuration } from '../../make/probe/limits.ts'
 
 /** What a manifest comes to: a picture and, where it is separate, its sound. */
 export type Reading = { playlists: PictureAndSound<string> } | { tracks: PictureAndSound<Track> }
@@ -38,7 +38,7 @@ export const refuseManifest = (reason: Reason, cause?: unknown) =>
 
 /** What it says must fit before anything is fetched; throws duration_exceeded. Its last segment counts whole. */
 export const refuseLongTrack = ({ seconds: durationSeconds }: ManifestLimits, seconds: number): void =>
-  refuseToldDuration({ durationSeconds }, seconds)
+  refuseDeclaredDuration({ durationSeconds }, seconds)
 
 /** The pieces, with the beginning that all share in front. Neighbours in one file are asked for at once. */
 export function trackOf(limits: ManifestLimits, start: Piece | undefined, segments: Piece[]): Track {

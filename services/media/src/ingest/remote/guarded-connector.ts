@@ -15,7 +15,7 @@ export function guardedConnector(guard: Guard, resolve: Resolve, timeoutMs: numb
       port: Number(options.port || (options.protocol === 'https:' ? 443 : 80)),
     }
     // Node skips `lookup` for literal addresses, so they are checked here.
-    if (isIP(target.hostname) && !guard.permits(target, target.hostname)) return callback(refused(), null)
+    if (isIP(target.hostname) && !guard.permits(target, target.hostname)) return callback(forbidden(), null)
 
     // HTTP/2 off: one request per socket keeps every limit (headers, idle, size) about one response.
     const lookup = guardedLookup(guard, resolve, target)
@@ -25,7 +25,7 @@ export function guardedConnector(guard: Guard, resolve: Resolve, timeoutMs: numb
       // Second lock on the same door: whatever the layers above did, this is who answered.
       if (guard.permits(target, socket.remoteAddress ?? '')) return callback(null, socket)
       socket.destroy()
-      callback(refused(), null)
+      callback(forbidden(), null)
     })
   }
 }
@@ -36,7 +36,7 @@ function guardedLookup(guard: Guard, resolve: Resolve, target: Target): LookupFu
     try {
       const answers = await resolve(hostname)
       const [first] = answers
-      if (!first || !answers.every(({ address }) => guard.permits(target, address))) throw refused()
+      if (!first || !answers.every(({ address }) => guard.permits(target, address))) throw forbidden()
       if (options.all) callback(null, [...answers])
       else callback(null, first.address, first.family)
     } catch (error) {
@@ -45,4 +45,4 @@ function guardedLookup(guard: Guard, resolve: Resolve, target: Target): LookupFu
   }
 }
 
-const refused = () => apiError('source_forbidden', { cause: 'refused address' })
+const forbidden = () => apiError('source_forbidden', { cause: 'refused address' })

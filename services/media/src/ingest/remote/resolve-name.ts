@@ -19,8 +19,8 @@ export interface ResolveOptions {
 }
 
 /** One server that is silent is asked twice within the time of a name; another one gets its turn. */
-const TRY_MS = 1_000
-const TRIES = 2
+const ATTEMPT_MS = 1_000
+const ATTEMPTS = 2
 /** Servers that know nothing of IPv6 are silent instead of saying so. */
 const OTHER_FAMILY_MS = 500
 /** What is beyond would not be tried within the time of a connection. */
@@ -38,9 +38,9 @@ export function createResolve({ servers, hostsPath = '/etc/hosts', timeoutMs = 4
     const known = (await hosts()).get(name)
     if (known) return known
     if (name === 'localhost' || name.endsWith('.localhost')) return LOOPBACK
-    const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES })
+    const resolver = new Resolver({ timeout: ATTEMPT_MS, tries: ATTEMPTS })
     if (servers) resolver.setServers(servers)
-    return ask(resolver, name, timeoutMs)
+    return lookUp(resolver, name, timeoutMs)
   }
 }
 
@@ -51,7 +51,7 @@ const LOOPBACK: readonly FoundAddress[] = [
   { address: '::1', family: 6 },
 ]
 
-async function ask(resolver: Resolver, name: string, timeoutMs: number): Promise<FoundAddress[]> {
+async function lookUp(resolver: Resolver, name: string, timeoutMs: number): Promise<FoundAddress[]> {
   const cancel = () => resolver.cancel()
   const timers = [setTimeout(cancel, timeoutMs)]
   const hurry = (addresses: string[]) => {

@@ -1,6 +1,6 @@
 import { listAt, numberAt, parseJson, textAt } from './json.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
-import type { Found, Source } from './site.ts'
+import type { Found, MediaSource } from './site.ts'
 import { siteOf } from './sites.ts'
 import type { Visit } from './visit.ts'
 
@@ -128,7 +128,7 @@ const NESTING = ['@graph', 'video', 'mainEntity', 'mainEntityOfPage', 'subjectOf
 const TYPE_ORDER = ['video/mp4', 'video/webm', 'image/gif', '']
 
 /** Files by their promise, then manifests, then players of sites that we know. */
-function sourcesOf(page: Page, candidates: Candidate[]): Source[] {
+function sourcesOf(page: Page, candidates: Candidate[]): MediaSource[] {
   const files = candidates
     .filter(({ type }) => TYPE_ORDER.includes(type))
     .toSorted(
@@ -138,8 +138,8 @@ function sourcesOf(page: Page, candidates: Candidate[]): Source[] {
         b.height - a.height ||
         Number(b.url.host === page.url.host) - Number(a.url.host === page.url.host),
     )
-    .map(({ url }): Source => ({ kind: 'file', url: url.href }))
-  const manifests = candidates.flatMap(({ url, type }): Source[] => {
+    .map(({ url }): MediaSource => ({ kind: 'file', url: url.href }))
+  const manifests = candidates.flatMap(({ url, type }): MediaSource[] => {
     const format = /mpegurl/.test(type) ? 'hls' : type === 'application/dash+xml' ? 'dash' : undefined
     return format ? [{ kind: 'manifest', format, url: url.href }] : []
   })
@@ -151,16 +151,16 @@ function sourcesOf(page: Page, candidates: Candidate[]): Source[] {
 }
 
 /** The first: a page is about one clip, and each costs several requests. */
-function knownPages(urls: URL[]): Source[] {
+function knownPages(urls: URL[]): MediaSource[] {
   const known = urls.find((url) => siteOf(url) !== undefined)
   return known ? [{ kind: 'page', url: known.href }] : []
 }
 
-const unique = (sources: Source[]) => [...new Map(sources.map((source) => [addressOf(source), source])).values()]
-const addressOf = (source: Source) => ('url' in source ? source.url : source.picture)
+const unique = (sources: MediaSource[]) => [...new Map(sources.map((source) => [addressOf(source), source])).values()]
+const addressOf = (source: MediaSource) => ('url' in source ? source.url : source.picture)
 
 interface Oembed {
-  sources: Source[]
+  sources: MediaSource[]
   title: string | undefined
   user: string | undefined
 }

@@ -1,7 +1,7 @@
 import { requireAnswer } from './failures.ts'
 import { numberAt, textAt } from './json.ts'
 import { addressIn, metaOf } from './page.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 import type { Visit } from './visit.ts'
 
 type Reference = { id: string } | { short: string }
@@ -36,7 +36,7 @@ export const giphy = defineSite<Reference>({
 })
 
 /** What there is of a clip differs: the original only where its maker allows. */
-const filesOf = (id: string): Source[] =>
+const filesOf = (id: string): MediaSource[] =>
   [
     `https://i.giphy.com/media/${id}/source.mp4`,
     `https://i.giphy.com/media/${id}/giphy-hd.mp4`,
@@ -65,7 +65,7 @@ async function findByApi(id: string, key: string, visit: Visit): Promise<Found> 
   const answer = await visit.get(`https://api.giphy.com/v1/gifs/${id}?${query}`)
   if (answer.status === 404) requireAnswer('giphy', answer)
   const gif = (answer.json() as { data?: unknown } | undefined)?.data
-  const sources = ['original_mp4', 'hd', 'original'].flatMap((name): Source[] => {
+  const sources = ['original_mp4', 'hd', 'original'].flatMap((name): MediaSource[] => {
     const url = textAt(gif, 'images', name, 'mp4') ?? textAt(gif, 'images', name, 'url')
     return url ? [{ kind: 'file', url, bytes: numberAt(gif, 'images', name, 'mp4_size') }] : []
   })

@@ -1,5 +1,5 @@
 import type { FetchedFile } from '../remote/save-body.ts'
-import type { Found, Source } from './site.ts'
+import type { Found, MediaSource } from './site.ts'
 
 /** What an import leaves to others: the bounds it gives them, and what it wants back. */
 interface Bounds {
@@ -16,7 +16,7 @@ interface Bounds {
  * resolver knows them, and pass the guard of course.
  */
 export type AssembleManifest = (
-  source: Extract<Source, { kind: 'manifest' | 'separate' }>,
+  source: Extract<MediaSource, { kind: 'manifest' | 'separate' }>,
   options: Bounds & { path: string; hosts?: readonly string[] | undefined },
 ) => Promise<FetchedFile>
 

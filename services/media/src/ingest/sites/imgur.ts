@@ -1,7 +1,7 @@
 import { changed, noClip, notFound, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, textAt } from './json.ts'
 import { addressIn, metaOf } from './page.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 import type { Visit } from './visit.ts'
 
 type Reference = { id: string; isAlbum: boolean }
@@ -40,15 +40,15 @@ export const imgur = defineSite<Reference>({
 const ATTRIBUTION = 'https://imgur.com/'
 
 /** Every animated image has an mp4 beside it, better and smaller than the gif it was. */
-const filesOf = (id: string): Source[] =>
+const filesOf = (id: string): MediaSource[] =>
   ['mp4', 'gif'].map((ending) => ({ kind: 'file', url: `https://i.imgur.com/${id}.${ending}` }))
 
 async function findByApi({ id, isAlbum }: Reference, clientId: string, visit: Visit): Promise<Found> {
   const query = new URLSearchParams({ client_id: clientId, include: 'media,account' })
-  const ask = (kind: 'albums' | 'media') => visit.get(`https://api.imgur.com/post/v1/${kind}/${id}?${query}`)
+  const getPost = (kind: 'albums' | 'media') => visit.get(`https://api.imgur.com/post/v1/${kind}/${id}?${query}`)
   // A gallery holds albums and single images under addresses of one form.
-  const first = await ask(isAlbum ? 'albums' : 'media')
-  const answer = isAlbum && first.status === 404 ? await ask('media') : first
+  const first = await getPost(isAlbum ? 'albums' : 'media')
+  const answer = isAlbum && first.status === 404 ? await getPost('media') : first
   requireAnswer('imgur', answer)
   const post = answer.json()
   const media = listAt(post, 'media')
@@ -57,7 +57,7 @@ async function findByApi({ id, isAlbum }: Reference, clientId: string, visit: Vi
   if (!clip) throw noClip('imgur')
   const url = textAt(clip, 'url')
   const isMp4 = textAt(clip, 'ext') === 'mp4'
-  const own: Source[] = url ? [{ kind: 'file', url, bytes: numberAt(clip, 'size') }] : []
+  const own: MediaSource[] = url ? [{ kind: 'file', url, bytes: numberAt(clip, 'size') }] : []
   const beside = filesOf(textAt(clip, 'id') ?? id)
   return {
     sources: isMp4 ? [...own, ...beside.slice(0, 1)] : [...beside.slice(0, 1), ...own],
@@ -77,7 +77,7 @@ async function findByPage({ id, isAlbum }: Reference, visit: Visit): Promise<Fou
     metaOf(page, 'og:video:secure_url', 'og:video', 'twitter:player:stream'),
     ...page.videos.map(({ src }) => src),
   ]
-  const files = named.flatMap((text): Source[] => {
+  const files = named.flatMap((text): MediaSource[] => {
     const url = text === undefined ? undefined : addressIn(page, text)
     return url && /\.mp4$/.test(url.pathname) ? [{ kind: 'file', url: url.href }] : []
   })

@@ -1,6 +1,6 @@
 import { loginRequired, noClip, requireAnswer } from './failures.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 
 /** Posts, reels and videos, also below the name of their maker. */
 export function readInstagram(url: URL): string | undefined {
@@ -32,7 +32,7 @@ export const instagram = defineSite<string>({
   },
 })
 
-function readVideos(html: string, page: Page): Source[] {
+function readVideos(html: string, page: Page): MediaSource[] {
   const named = [memberOf(html, 'video_url'), metaOf(page, 'og:video:secure_url', 'og:video')]
   const urls = named.flatMap((text) => (text ? (addressIn(page, text) ?? []) : []))
   return urls.map(({ href }) => ({ kind: 'file', url: href }))

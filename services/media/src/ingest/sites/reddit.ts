@@ -1,6 +1,6 @@
 import { changed, loginRequired, noClip, notFound, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, textAt } from './json.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 import type { Answer, Visit } from './visit.ts'
 
 type Reference = { id: string } | { short: string }
@@ -110,14 +110,14 @@ function readPost(post: unknown): Found {
 const videoOf = (post: unknown) => at(post, 'secure_media', 'reddit_video') ?? at(post, 'media', 'reddit_video')
 
 /** Sound is only in the manifest; the file beside it has the pictures alone. */
-function readVideo(post: unknown): Source[] {
+function readVideo(post: unknown): MediaSource[] {
   const video = videoOf(post) ?? at(post, 'preview', 'reddit_video_preview')
   const file = textAt(video, 'fallback_url')
   const dash = textAt(video, 'dash_url')
   const hls = textAt(video, 'hls_url')
   const isSilent = at(video, 'is_gif') === true || at(video, 'has_audio') === false
-  const files: Source[] = file ? [{ kind: 'file', url: plain(file) }] : []
-  const manifests: Source[] = [
+  const files: MediaSource[] = file ? [{ kind: 'file', url: plain(file) }] : []
+  const manifests: MediaSource[] = [
     ...(dash ? [{ kind: 'manifest' as const, format: 'dash' as const, url: plain(dash) }] : []),
     ...(hls ? [{ kind: 'manifest' as const, format: 'hls' as const, url: plain(hls) }] : []),
   ]
@@ -132,7 +132,7 @@ const readPreview = (post: unknown) =>
   )
 
 /** The first picture of a gallery that moves. */
-function readGallery(post: unknown): Source[] {
+function readGallery(post: unknown): MediaSource[] {
   const order = listAt(post, 'gallery_data', 'items').map((item) => textAt(item, 'media_id') ?? '')
   const moving = order
     .map((id) => at(post, 'media_metadata', id))
@@ -141,7 +141,7 @@ function readGallery(post: unknown): Source[] {
 }
 
 /** A post may be a link to where the clip is. One to the post itself leads nowhere. */
-function readLink(post: unknown): Source[] {
+function readLink(post: unknown): MediaSource[] {
   const link = textAt(post, 'url_overridden_by_dest') ?? textAt(post, 'url')
   const url = link && URL.parse(plain(link), 'https://www.reddit.com')
   if (!url || at(post, 'is_self') === true || videoOf(post) || readReddit(url)) return []
@@ -149,7 +149,7 @@ function readLink(post: unknown): Source[] {
   return [{ kind: 'page', url: url.href }]
 }
 
-const files = (...urls: (string | undefined)[]): Source[] =>
+const files = (...urls: (string | undefined)[]): MediaSource[] =>
   urls.flatMap((url) => (url ? [{ kind: 'file', url: plain(url) }] : []))
 
 /** `raw_json` asks for plain text; where it is not heard, addresses come escaped as in HTML. */

@@ -7,7 +7,7 @@ import type { Visit } from './visit.ts'
 type Headers = Record<string, string>
 
 /** Where the media may be. Files are what their bytes are, whatever the site says about them. */
-export type Source =
+export type MediaSource =
   /** `bytes` where the site tells: a file that is too large is not asked for. */
   | { kind: 'file'; url: string; bytes?: number | undefined; headers?: Headers | undefined }
   | { kind: 'manifest'; url: string; format: 'hls' | 'dash'; headers?: Headers | undefined }
@@ -28,7 +28,7 @@ export interface About {
 
 export interface Found extends About {
   /** Best first. */
-  sources: Source[]
+  sources: MediaSource[]
   /** Where the site tells: what is too long is refused before it is fetched. */
   durationSeconds?: number | undefined
 }

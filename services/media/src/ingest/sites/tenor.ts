@@ -1,7 +1,7 @@
 import { changed, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, parseJson, textAt } from './json.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 
 /** The address of the page: views in any language, embeds, and short links, which look like gifs. */
 export function readTenor(url: URL): string | undefined {
@@ -38,7 +38,7 @@ function readStore({ data, url }: Page): Found | undefined {
   const id = /(?<!\d)(\d+)$/.exec(url.pathname)?.[1] ?? ''
   const entry = at(gifs, id) ?? Object.values(gifs ?? {})[0]
   const [gif] = listAt(entry, 'results')
-  const sources = FORMATS.flatMap((format): Source[] => {
+  const sources = FORMATS.flatMap((format): MediaSource[] => {
     const file = textAt(gif, 'media_formats', format, 'url')
     return file ? [{ kind: 'file', url: file, bytes: numberAt(gif, 'media_formats', format, 'size') }] : []
   })

@@ -1,6 +1,6 @@
 import { changed, loginRequired, noClip, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, textAt } from './json.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 import type { Visit } from './visit.ts'
 
 type Reference = { id: string; video: number } | { short: string }
@@ -66,7 +66,7 @@ async function findPost({ id, video }: { id: string; video: number }, visit: Vis
 export const tokenOf = (id: string): string => ((Number(id) / 1e15) * Math.PI).toString(36).replace(/0+|\./g, '')
 
 /** The most bits first; the playlist, which has sound and pictures apart, last. */
-function readVariants(clip: unknown): Source[] {
+function readVariants(clip: unknown): MediaSource[] {
   const variants = listAt(clip, 'video_info', 'variants').flatMap((variant) => {
     const url = textAt(variant, 'url')
     return url ? [{ url, type: textAt(variant, 'content_type'), bitrate: numberAt(variant, 'bitrate') ?? 0 }] : []
@@ -74,8 +74,8 @@ function readVariants(clip: unknown): Source[] {
   const files = variants.filter(({ type }) => type === 'video/mp4').toSorted((a, b) => b.bitrate - a.bitrate)
   const playlists = variants.filter(({ type }) => /mpegurl/i.test(type ?? ''))
   return [
-    ...files.map(({ url }): Source => ({ kind: 'file', url })),
-    ...playlists.map(({ url }): Source => ({ kind: 'manifest', format: 'hls', url })),
+    ...files.map(({ url }): MediaSource => ({ kind: 'file', url })),
+    ...playlists.map(({ url }): MediaSource => ({ kind: 'manifest', format: 'hls', url })),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { at, listAt, numberAt, textAt } from '../sites/json.ts'
-import type { Found, Source } from '../sites/site.ts'
+import type { Found, MediaSource } from '../sites/site.ts'
 
 /** What it printed about a page, as our resolvers say it; undefined where there is nothing for us. Trusts none of it. */
 export function readAnswer(answer: unknown, page: URL): Found | undefined {
@@ -26,7 +26,7 @@ export function readAnswer(answer: unknown, page: URL): Found | undefined {
 const ADULT = 18
 
 /** Where the chosen format is; our own fetcher gets it. Of a manifest we choose again, of all it has. */
-function sourceOf(info: unknown): Source | undefined {
+function sourceOf(info: unknown): MediaSource | undefined {
   const requested = listAt(info, 'requested_formats')
   const formats = requested.length > 0 ? requested : [info]
   const headers = headersOf(formats[0]) ?? headersOf(info)

@@ -1,4 +1,4 @@
-import { TOLD_TOLERANCE_SECONDS } from '../../make/probe/limits.ts'
+import { DECLARED_TOLERANCE_SECONDS } from '../../make/probe/limits.ts'
 
 export interface YtdlpRun {
   url: string
@@ -14,7 +14,7 @@ export interface YtdlpRun {
  * runs no program. `generic` would fetch any address, so it is off. The address comes last, where none of it is an option.
  */
 export function ytdlpCommand({ url, proxy, cookiesPath, maxSeconds, maxBytes }: YtdlpRun): string[] {
-  const duration = maxSeconds + TOLD_TOLERANCE_SECONDS
+  const duration = maxSeconds + DECLARED_TOLERANCE_SECONDS
   return [
     ...['--ignore-config', '--no-cache-dir', '--no-plugin-dirs', '--no-remote-components', '--no-js-runtimes'],
     ...['--no-playlist', '--playlist-items', '1', '--abort-on-error', '--no-warnings', '--no-progress'],

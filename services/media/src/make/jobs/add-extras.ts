@@ -20,7 +20,7 @@ const MOST_POSTPONEMENTS = 20
 const TOO_MUCH_TO_DO = 'too much to do for an AV1 copy of this clip'
 
 /** Whether extras are wanted, and not too many of them wait. */
-export async function hasRoomForExtras({ config, queue, log }: Deps, sourceId: string): Promise<boolean> {
+export async function mayQueueExtras({ config, queue, log }: Deps, sourceId: string): Promise<boolean> {
   if (!config.worker.extras) return false
   const hasRoom = (await queue.depth(EXTRAS_QUEUE.name)) < config.worker.queueLimit
   if (!hasRoom) log.info({ sourceId }, TOO_MUCH_TO_DO)

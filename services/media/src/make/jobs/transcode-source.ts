@@ -24,11 +24,11 @@ import { dropReference } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced, keepFiles } from '../../store/blobs/keep-files.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
-import { hasRoomForExtras, queueExtras } from './add-extras.ts'
+import { mayQueueExtras, queueExtras } from './add-extras.ts'
 import { chooseThreads } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
+import { isStorageFault, postponeTranscode } from './postpone-transcode.ts'
 import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
-import { lacksRoom, waitForRoom } from './wait-for-room.ts'
 
 /** Somebody watching wants a moving number, the database not one write per frame. */
 const PROGRESS_EVERY_MS = 1_000
@@ -63,7 +63,7 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     // Not ours any more: given back at a stop, or taken over by another worker.
     if (job.signal.aborted) throw err
     measureTranscode(source.info.type, 'failed', seconds())
-    if (lacksRoom(err) && (await waitForRoom(deps, source, { job, err }))) return
+    if (isStorageFault(err) && (await postponeTranscode(deps, source, { job, err }))) return
     const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
     if (!(err instanceof ApiError) && !isLastTry) throw err
     const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
@@ -141,7 +141,7 @@ async function storeRenditions(deps: Deps, source: Source, renditions: Rendition
   const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
   const original = originalOf(source.sha256.toString('hex'))
   const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))
-  const withExtras = await hasRoomForExtras(deps, source.id)
+  const withExtras = await mayQueueExtras(deps, source.id)
   // The original stays until housekeeping: a database that loses this commit in a failover has it made once more.
   return keepFiles(deps, kept, async (trx) => {
     const now = deps.now()

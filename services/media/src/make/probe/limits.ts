@@ -44,13 +44,13 @@ export function refuseLongDuration(
  * Containers, manifests and sites tell the length of the sound too, which may go on behind the picture, and tell it rounded:
  * what is over by no more than this is for the probe to measure (contract/media.md 3.5, 3.6).
  */
-export const TOLD_TOLERANCE_SECONDS = 0.5
+export const DECLARED_TOLERANCE_SECONDS = 0.5
 
 /** By what is told before there is anything to measure. */
-export function refuseToldDuration(
+export function refuseDeclaredDuration(
   limits: Pick<ProbeLimits, 'durationSeconds'>,
   seconds: number,
-  tolerance = TOLD_TOLERANCE_SECONDS,
+  tolerance = DECLARED_TOLERANCE_SECONDS,
 ): void {
   if (seconds > limits.durationSeconds + tolerance) refuseLongDuration(limits, seconds)
 }

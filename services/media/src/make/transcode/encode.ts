@@ -7,7 +7,7 @@ import { type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { runLimits } from './rendition-plan.ts'
 
 /** One clip on its way: what every step needs. */
-export interface TranscodeJob {
+export interface TranscodeWork {
   tools: MediaTools
   info: MediaInfo
   workDirectory: string
@@ -25,12 +25,12 @@ const [ENCODE_FROM, ENCODE_TO] = [0.05, 0.95]
  * Runs one ffmpeg command in the work directory and returns its log. Reports progress when the command prints it.
  * Throws processing_timeout, or an Error whose cause is the failed `RunOutcome`.
  */
-export async function encode(job: TranscodeJob, args: string[]): Promise<string> {
-  const { tools, info, threads, signal, onProgress } = job
+export async function encode(work: TranscodeWork, args: string[]): Promise<string> {
+  const { tools, info, threads, signal, onProgress } = work
   const outcome = await runConfined(tools.ffmpeg.path, args, {
     limits: runLimits(info, threads),
     limiters: tools.limiters,
-    cwd: job.workDirectory,
+    cwd: work.workDirectory,
     signal,
     onLine: (line) => {
       const seconds = encodedSeconds(line)
@@ -47,12 +47,12 @@ export async function encode(job: TranscodeJob, args: string[]): Promise<string>
 }
 
 /** A refusal and an abort are final; a crash or an output that is not as planned deserves the other way. */
-export function mayTryAgain(job: TranscodeJob, error: unknown): error is Error {
-  return error instanceof Error && !(error instanceof ApiError) && !job.signal?.aborted
+export function mayRetry(work: TranscodeWork, error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof ApiError) && !work.signal?.aborted
 }
 
 /** Full disks and missing memory are no fault of the clip; neither is SIGKILL, which the memory killer sends. */
-export const troubleOfOurs = /Cannot allocate memory|Permission denied|Read-only file system/
+export const MACHINE_FAULT = /Cannot allocate memory|Permission denied|Read-only file system/
 
 /**
  * How a program ends that a file made crash, or write without end. It does so again on every machine: a clip that
@@ -75,7 +75,7 @@ export function refuseAsCorrupt(error: unknown): unknown {
   const run = error instanceof Error ? (error.cause as Partial<FailedRun> | undefined) : undefined
   if (run?.state !== 'failed') return error
   if (run.signal) return CRASHES.has(run.signal) ? apiError('corrupt_media', { cause: error }) : error
-  return troubleOfOurs.test(run.stderr ?? '') ? error : apiError('corrupt_media', { cause: error })
+  return MACHINE_FAULT.test(run.stderr ?? '') ? error : apiError('corrupt_media', { cause: error })
 }
 
 /** `-progress` prints `out_time_ms` in microseconds too; the honest name came later and both builds have it. */

@@ -5,7 +5,7 @@ import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { refuseFullDisk } from '../../ffmpeg/disk-full.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
-import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob, UnusableOutput } from './encode.ts'
+import { encode, mayRetry, refuseAsCorrupt, type TranscodeWork, UnusableOutput } from './encode.ts'
 import {
   clearPosterCommand,
   overviewCommand,
@@ -52,97 +52,100 @@ export async function makeRenditions(
   source: { path: string; info: MediaInfo },
   options: TranscodeOptions,
 ): Promise<Renditions> {
-  const job: TranscodeJob = { tools, info: source.info, ...options, onProgress: rising(options.onProgress) }
-  await linkInput(job, source.path)
-  const plan = await keepAlphaInUse(job, planRenditions(job.info, tools.ffmpeg))
-  const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(job, plan)
+  const work: TranscodeWork = { tools, info: source.info, ...options, onProgress: rising(options.onProgress) }
+  await linkInput(work, source.path)
+  const plan = await keepAlphaInUse(work, planRenditions(work.info, tools.ffmpeg))
+  const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
   const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
-  if (!overview) return encodeSimply(job, heard, ['the overview failed', ...soundLost])
+  if (!overview) return encodeSimply(work, heard, ['the overview failed', ...soundLost])
 
   try {
-    return await encodeUsually(job, heard)
+    return await encodeUsually(work, heard)
   } catch (error) {
-    if (!mayTryAgain(job, error)) throw error
-    return encodeSimply(job, heard, [error.message])
+    if (!mayRetry(work, error)) throw error
+    return encodeSimply(work, heard, [error.message])
   }
 }
 
 /** Most GIFs only may be transparent, because frames leave out what stays: an alpha plane for those would double their webm's cost. */
-async function keepAlphaInUse(job: TranscodeJob, plan: RenditionPlan): Promise<RenditionPlan> {
+async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise<RenditionPlan> {
   if (plan.demuxer !== 'gif' || !plan.keepsAlpha) return plan
   try {
-    await encode(job, transparencyCommand(plan))
-    return { ...plan, keepsAlpha: await exists(inWork(job, 'transparency')) }
+    await encode(work, transparencyCommand(plan))
+    return { ...plan, keepsAlpha: await exists(inWork(work, 'transparency')) }
   } catch (error) {
-    if (!mayTryAgain(job, error)) throw error
+    if (!mayRetry(work, error)) throw error
     return { ...plan, keepsAlpha: false }
   }
 }
 
 /** Null when ffmpeg could not do it: then the plain way, which needs no overview, has to tell. */
-async function takeOverview(job: TranscodeJob, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
+async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
   try {
-    const log = await encode(job, overviewCommand(plan, job.threads))
-    job.onProgress?.(0.05)
-    const found = await Promise.all([isWholePoster(inWork(job, 'poster'), plan.video), exists(inWork(job, 'palette'))])
+    const log = await encode(work, overviewCommand(plan, work.threads))
+    work.onProgress?.(0.05)
+    const found = await Promise.all([
+      isWholePoster(inWork(work, 'poster'), plan.video),
+      exists(inWork(work, 'palette')),
+    ])
     return found.every(Boolean) ? { audible: isAudible(log) } : null
   } catch (error) {
-    if (!mayTryAgain(job, error)) throw error
+    if (!mayRetry(work, error)) throw error
     return null
   }
 }
 
-async function encodeUsually(job: TranscodeJob, plan: RenditionPlan): Promise<Renditions> {
+async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<Renditions> {
   const keepsGif = plan.gif.from === 'rewrite'
   const gif = keepsGif ? 'none' : 'palette-file'
-  const main = () => encodeAll(job, plan, { threads: job.threads, gif, poster: keepsGif })
+  const main = () => encodeAll(work, plan, { threads: work.threads, gif, poster: keepsGif })
   if (keepsGif) {
     await main()
-    return collect(job, plan, [], choosePoster(job, plan))
+    return collect(work, plan, [], choosePoster(work, plan))
   }
-  await allToTheirEnd(main(), choosePoster(job, plan))
-  await shrinkGif(job, plan)
-  return collect(job, plan, [])
+  await allToTheirEnd(main(), choosePoster(work, plan))
+  await shrinkGif(work, plan)
+  return collect(work, plan, [])
 }
 
 /** contract/media.md 5.10: one thread, no denoiser, palette and poster inside. What fails here as well is the file. */
-async function encodeSimply(job: TranscodeJob, usual: RenditionPlan, warnings: string[]): Promise<Renditions> {
-  const simple = { ...job, threads: 1 }
-  const plan = simplerPlan(usual, job.info)
+async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings: string[]): Promise<Renditions> {
+  const simple = { ...work, threads: 1 }
+  const plan = simplerPlan(usual, work.info)
   const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
   try {
     await encodeAll(simple, plan, { threads: 1, gif, poster: true })
     return await collect(simple, plan, warnings, choosePoster(simple, plan))
   } catch (error) {
-    if (error instanceof UnusableOutput) await refuseFullDisk(job.workDirectory)
+    if (error instanceof UnusableOutput) await refuseFullDisk(work.workDirectory)
     throw refuseAsCorrupt(error)
   }
 }
 
-async function encodeAll(job: TranscodeJob, plan: RenditionPlan, how: Parameters<typeof renditionsCommand>[2]) {
-  const log = await encode(job, renditionsCommand(job.tools.ffmpeg, plan, how))
-  requireDecoded(log, plan, job.info)
+async function encodeAll(work: TranscodeWork, plan: RenditionPlan, how: Parameters<typeof renditionsCommand>[2]) {
+  const log = await encode(work, renditionsCommand(work.tools.ffmpeg, plan, how))
+  requireDecoded(log, plan, work.info)
 }
 
 /** Looks at all files and hashes them meanwhile; `poster`, when given, is still being made. */
 async function collect(
-  job: TranscodeJob,
+  work: TranscodeWork,
   plan: RenditionPlan,
   warnings: string[],
   poster: Promise<void> = Promise.resolve(),
 ): Promise<Renditions> {
-  const { tools, info, signal, workDirectory: directory } = job
+  const { tools, info, signal, workDirectory: directory } = work
   const [seconds, { seconds: gifSeconds, ...gif }, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
     verifyVideos(tools, { directory, plan, signal }),
-    collectGif(job, plan),
-    poster.then(() => collectPoster(job, plan)),
-    hashFile(inWork(job, 'mp4')),
-    hashFile(inWork(job, 'webm')),
+    collectGif(work, plan),
+    poster.then(() => collectPoster(work, plan)),
+    hashFile(inWork(work, 'mp4')),
+    hashFile(inWork(work, 'webm')),
   )
   requireWholeLength(plan, info, { ...seconds, gif: gifSeconds })
   const missing = info.durationSeconds - seconds.mp4
-  job.onProgress?.(1)
+  work.onProgress?.(1)
   const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
   const { video } = plan
   return {
@@ -156,45 +159,45 @@ async function collect(
   }
 }
 
-async function collectGif(job: TranscodeJob, plan: RenditionPlan): Promise<Rendition & { seconds: number }> {
-  const path = inWork(job, 'gif')
-  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), path)
+async function collectGif(work: TranscodeWork, plan: RenditionPlan): Promise<Rendition & { seconds: number }> {
+  const path = inWork(work, 'gif')
+  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(work, 'input'), path)
   else if (plan.keepsAlpha) await clearAfterEachFrame(path)
   return { ...(await verifyGif(path)), ...(await hashFile(path)) }
 }
 
-async function collectPoster(job: TranscodeJob, plan: RenditionPlan) {
-  const path = inWork(job, 'jpg')
-  const picture = plan.keepsAlpha ? takeClearPoster(job, plan) : path
+async function collectPoster(work: TranscodeWork, plan: RenditionPlan) {
+  const path = inWork(work, 'jpg')
+  const picture = plan.keepsAlpha ? takeClearPoster(work, plan) : path
   const [placeholder, jpg] = await allToTheirEnd(Promise.resolve(picture).then(makePlaceholder), hashFile(path))
   return { jpg, placeholder }
 }
 
-async function takeClearPoster(job: TranscodeJob, { video, durationSeconds }: RenditionPlan): Promise<ClearPoster> {
-  await encode(job, clearPosterCommand(job.tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
-  return { path: inWork(job, 'clearPoster'), ...video }
+async function takeClearPoster(work: TranscodeWork, { video, durationSeconds }: RenditionPlan): Promise<ClearPoster> {
+  await encode(work, clearPosterCommand(work.tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
+  return { path: inWork(work, 'clearPoster'), ...video }
 }
 
 /** A clip that begins black or empty gets the frame at a third of its length, unless that one is darker still. */
-async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
-  const [raw, jpg] = [inWork(job, 'poster'), inWork(job, 'jpg')]
+async function choosePoster(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
+  const [raw, jpg] = [inWork(work, 'poster'), inWork(work, 'jpg')]
   if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
   const first = await makePoster(raw, jpg, plan.video)
   if (!(first.dark || first.isEmpty) || plan.isStill) return
 
   await rm(raw)
-  await encode(job, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
+  await encode(work, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
   if (!(await isWholePoster(raw, plan.video))) return
-  const second = await makePoster(raw, inWork(job, 'brighterJpg'), plan.video)
-  if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(job, 'brighterJpg'), jpg)
+  const second = await makePoster(raw, inWork(work, 'brighterJpg'), plan.video)
+  if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(work, 'brighterJpg'), jpg)
 }
 
-async function shrinkGif(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
+async function shrinkGif(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
   if (plan.gif.from === 'rewrite') return
-  for (const gif of smallerGifs(job.info, plan.gif)) {
-    const { size } = await stat(inWork(job, 'gif'))
+  for (const gif of smallerGifs(work.info, plan.gif)) {
+    const { size } = await stat(inWork(work, 'gif'))
     if (size <= GIF_BUDGET_BYTES) return
-    await encode(job, smallerGifCommand(job.tools.ffmpeg, { ...plan, gif }, job.threads))
+    await encode(work, smallerGifCommand(work.tools.ffmpeg, { ...plan, gif }, work.threads))
   }
 }
 
@@ -215,8 +218,8 @@ function rising(report: TranscodeOptions['onProgress']): TranscodeOptions['onPro
 }
 
 /** So that the name ffmpeg sees is ours, wherever the file came from. */
-async function linkInput(job: TranscodeJob, path: string): Promise<void> {
-  const link = inWork(job, 'input')
+async function linkInput(work: TranscodeWork, path: string): Promise<void> {
+  const link = inWork(work, 'input')
   if (resolve(path) === link) return
   await rm(link, { force: true })
   await symlink(resolve(path), link)
@@ -228,8 +231,8 @@ async function allToTheirEnd<T extends unknown[]>(...work: { [K in keyof T]: Pro
   return Promise.all(work) as Promise<T>
 }
 
-function inWork(job: TranscodeJob, file: keyof typeof workFiles): string {
-  return resolve(join(job.workDirectory, workFiles[file]))
+function inWork(work: TranscodeWork, file: keyof typeof workFiles): string {
+  return resolve(join(work.workDirectory, workFiles[file]))
 }
 
 async function exists(path: string): Promise<boolean> {

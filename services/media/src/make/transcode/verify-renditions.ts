@@ -9,7 +9,7 @@ import { runFfprobe } from '../probe/ffprobe.ts'
 import { measureGif } from '../probe/gif-info.ts'
 import { defaultProbeLimits } from '../probe/limits.ts'
 import { readClock, readTag, SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
-import { troubleOfOurs, UnusableOutput } from './encode.ts'
+import { MACHINE_FAULT, UnusableOutput } from './encode.ts'
 import { workFiles } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
@@ -112,7 +112,7 @@ export async function verifyGif(path: string): Promise<Size & { seconds: number 
 /** Unless the reader itself was in trouble: killed, too slow, or kept from the file. */
 function unreadable(path: string, cause: unknown): Error {
   const { code } = cause as { code?: string }
-  const isRefusal = cause instanceof ApiError && cause.status === 422 && !troubleOfOurs.test(String(cause.cause))
+  const isRefusal = cause instanceof ApiError && cause.status === 422 && !MACHINE_FAULT.test(String(cause.cause))
   const isFault = code === 'ENOENT' || isRefusal
   return isFault
     ? new UnusableOutput(`${path} cannot be read`, { cause })

@@ -16,7 +16,7 @@ export interface FileToKeep {
 }
 
 /** Losing twice to a deletion of the very same content is a coincidence; more is a fault. */
-const TRIES = 3
+const ATTEMPTS = 3
 
 /** What a transaction that keeps files has decided. A file without a reference is housekeeping's. */
 export interface Kept<T> {
@@ -48,7 +48,7 @@ export async function keepFiles<T>(
         return kept.result
       })
     } catch (error) {
-      if (!(error instanceof DeletedMeanwhile) || attempt === TRIES) throw error
+      if (!(error instanceof DeletedMeanwhile) || attempt === ATTEMPTS) throw error
     }
   }
 }

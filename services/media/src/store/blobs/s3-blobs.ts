@@ -30,7 +30,7 @@ import {
   type UnfinishedPut,
 } from './blob-storage.ts'
 import { readPatiently } from './read-patiently.ts'
-import { ask, isMissing, openS3Client, type S3Patience, statusOf, toUnavailable, waitForBucket } from './s3-client.ts'
+import { askS3, isMissing, openS3Client, type S3Patience, statusOf, toUnavailable, waitForBucket } from './s3-client.ts'
 import type { S3Settings } from './storage-settings.ts'
 
 /** Larger files go in parts, so many at once: 8 MiB each of a file of any size is all that is in memory (contract/media.md 6.2). */
@@ -95,7 +95,7 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
     stat: (name) => statBlob(s3, name),
     delete: async (name) => {
       const command = new DeleteObjectCommand(objectOf(s3, name))
-      await ask('DeleteObject', s3.answerMs, (options) => client.send(command, options))
+      await askS3('DeleteObject', s3.answerMs, (options) => client.send(command, options))
     },
     list: () => listBlobs(s3),
     listUnfinished: () => listUploads(s3),
@@ -159,7 +159,7 @@ function givenUpAfter(ms: number) {
 function under({ client, answerMs }: Bucket, abortSignal: AbortSignal): S3Client {
   const send = (command: Parameters<S3Client['send']>[0]) =>
     command instanceof AbortMultipartUploadCommand
-      ? ask('AbortMultipartUpload', answerMs, (options) => client.send(command, options))
+      ? askS3('AbortMultipartUpload', answerMs, (options) => client.send(command, options))
       : client.send(command, { abortSignal })
   return { config: client.config, send } as unknown as S3Client
 }
@@ -170,7 +170,7 @@ async function openBlob(s3: Bucket, name: BlobName, range?: ByteRange): Promise<
     ...objectOf(s3, name),
     ...(range && { Range: `bytes=${range.start}-${range.end}` }),
   })
-  const answer = await ask('GetObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
+  const answer = await askS3('GetObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
   if (!answer) return undefined
   const body = answer.Body as Readable
   if (range && answer.ContentLength !== range.end - range.start + 1) {
@@ -182,7 +182,7 @@ async function openBlob(s3: Bucket, name: BlobName, range?: ByteRange): Promise<
 
 async function statBlob(s3: Bucket, name: BlobName): Promise<Omit<StoredBlob, 'name'> | undefined> {
   const command = new HeadObjectCommand(objectOf(s3, name))
-  const answer = await ask('HeadObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
+  const answer = await askS3('HeadObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
   return answer && { bytes: answer.ContentLength ?? 0, storedAt: answer.LastModified ?? new Date() }
 }
 
@@ -191,7 +191,7 @@ async function* listBlobs(s3: Bucket): AsyncGenerator<StoredBlob> {
   let next: string | undefined
   do {
     const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: next })
-    const page = await ask('ListObjectsV2', s3.answerMs, (options) => client.send(command, options))
+    const page = await askS3('ListObjectsV2', s3.answerMs, (options) => client.send(command, options))
     for (const { Key = '', Size = 0, LastModified = new Date() } of page.Contents ?? []) {
       const name = parseBlobKey(Key.slice(prefix.length))
       if (name) yield { name, bytes: Size, storedAt: LastModified }
@@ -211,7 +211,7 @@ async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
       KeyMarker: page?.NextKeyMarker,
       UploadIdMarker: page?.NextUploadIdMarker,
     })
-    page = await ask('ListMultipartUploads', s3.answerMs, (options) =>
+    page = await askS3('ListMultipartUploads', s3.answerMs, (options) =>
       client.send(command, options).catch((error) => {
         if (cannotList(error)) return undefined
         throw error
@@ -232,7 +232,7 @@ const cannotList = (error: unknown) => {
 
 async function abortUpload({ client, bucket, answerMs }: Bucket, { key, uploadId }: UnfinishedUpload): Promise<void> {
   const command = new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: uploadId })
-  await ask('AbortMultipartUpload', answerMs, (options) => unlessGone(client.send(command, options)))
+  await askS3('AbortMultipartUpload', answerMs, (options) => unlessGone(client.send(command, options)))
 }
 
 /** Completed or aborted by somebody else since it was listed. */

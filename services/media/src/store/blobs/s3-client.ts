@@ -13,7 +13,7 @@ export interface S3Patience {
 }
 
 /** A second try finds another server behind the same name; a fourth one only makes the caller wait. */
-const TRIES = 3
+const ATTEMPTS = 3
 
 const CONNECT_WITHIN_MS = 3_000
 
@@ -26,7 +26,7 @@ export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3Patien
   return new S3Client({
     region,
     forcePathStyle,
-    maxAttempts: TRIES,
+    maxAttempts: ATTEMPTS,
     ...(endpoint && { endpoint }),
     ...(accessKeyId && secretAccessKey && { credentials: { accessKeyId, secretAccessKey } }),
     // Other servers than Amazon's do not know the newer checksums; ranges have none at all.
@@ -49,7 +49,7 @@ export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3Patien
  * What was asked of S3, by when it is given up. Whatever went wrong becomes StorageUnavailable; `operation` names it there.
  * The signal is for the request alone: bytes that are read afterwards are not under it.
  */
-export async function ask<Output>(
+export async function askS3<Output>(
   operation: string,
   withinMs: number,
   send: (options: { abortSignal: AbortSignal; requestTimeout: number }) => Promise<Output>,

@@ -12,13 +12,13 @@ const ROOM_WITHIN_SECONDS = 86_400
 const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
 
 /** Whether it was the place around it that kept a clip from being made: a full disk, or a storage that is away. */
-export const lacksRoom = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable
+export const isStorageFault = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable
 
 /**
  * Queues a source anew, for later, that a full disk or a missing storage kept from being made: it loses neither its
  * turn nor one of its tries, which are for faults. False when it has waited for a day.
  */
-export async function waitForRoom(
+export async function postponeTranscode(
   { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,
   source: Pick<Source, 'id' | 'created_at'>,
   { job, err }: { job: Pick<QueueJob<TranscodeJob>, 'id' | 'data'>; err: unknown },
