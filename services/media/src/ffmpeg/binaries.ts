@@ -12,11 +12,7 @@ const run = promisify(execFile)
 /** `embedded`: the npm package's build. For ffmpeg that is one of 2018: fine for a laptop, not for untrusted files. */
 export type Origin = 'configured' | 'system' | 'embedded'
 
-export interface Ffmpeg {
-  path: string
-  /** As the binary prints it, such as `5.1.9-0+deb12u1`. */
-  version: string
-  origin: Origin
+export interface Ffmpeg extends Ffprobe {
   /** Older than ffmpeg 5: its holes are known and will not be mended. */
   isOld: boolean
   /** ffmpeg 5.1 renamed the option, 8 removes the old name, 2018 knows only the old one. */
@@ -32,6 +28,7 @@ export interface Ffmpeg {
 
 export interface Ffprobe {
   path: string
+  /** Version as printed, such as `5.1.9-0+deb12u1`. */
   version: string
   origin: Origin
 }
@@ -168,13 +165,10 @@ async function findOnPath(searchPath: string, name: string): Promise<string | nu
 async function findLimiter(searchPath: string, name: string, ...args: string[]): Promise<string | null> {
   const path = await findOnPath(searchPath, name)
   if (!path) return null
-  return output(path, ...args, 'true').then(
-    () => path,
-    () => null,
-  )
+  return (await succeeds(output(path, ...args, 'true'))) ? path : null
 }
 
-/** The first that runs a program behind all other limiters: a container may forbid any of them. */
+/** The first sandbox that runs a program behind all other limiters; a container may forbid any of them. */
 async function findSandbox(searchPath: string, limiters: Limiters): Promise<Sandbox | null> {
   const limits = { cpuSeconds: 1, memoryBytes: 1024 ** 3, fileBytes: 0, wallSeconds: 1 }
   for (const kind of SANDBOXES) {
@@ -182,20 +176,18 @@ async function findSandbox(searchPath: string, limiters: Limiters): Promise<Sand
     if (!path) continue
     const sandbox = { kind, path }
     const [command, ...args] = limiterArgs({ limiters: { ...limiters, sandbox }, limits, cwd: tmpdir() }) as [string]
-    const works = await output(command, ...args, 'true').then(
-      () => true,
-      () => false,
-    )
-    if (works) return sandbox
+    if (await succeeds(output(command, ...args, 'true'))) return sandbox
   }
   return null
 }
 
-const isExecutable = (path: string): Promise<boolean> =>
-  requireExecutable(path).then(
+const succeeds = (attempt: Promise<unknown>): Promise<boolean> =>
+  attempt.then(
     () => true,
     () => false,
   )
+
+const isExecutable = (path: string): Promise<boolean> => succeeds(requireExecutable(path))
 
 /** Rejects with the `code` of the problem for anything but an executable file. A folder has X_OK as well. */
 export async function requireExecutable(path: string): Promise<void> {

@@ -23,7 +23,7 @@ import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from '../../make/jobs/transcode-queue.ts'
+import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from '../../make/jobs/queues.ts'
 import {
   defaultProbeLimits,
   type ProbeLimits,

@@ -21,9 +21,7 @@ export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: 
   const row = await db
     .selectFrom('idempotency_keys')
     .select(['fingerprint', 'clip_id', 'refusal'])
-    .where('token_id', '=', request.tokenId)
-    .where('route', '=', request.route)
-    .where('key', '=', request.key)
+    .where(({ and }) => and(keyOf(request)))
     .where('created_at', '>', since)
     .executeTakeFirst()
   if (!row) return undefined
@@ -44,7 +42,7 @@ export async function insertOutcome(
   const values = { fingerprint: request.fingerprint, ...toColumns(outcome), created_at: now }
   const inserted = await db
     .insertInto('idempotency_keys')
-    .values({ token_id: request.tokenId, route: request.route, key: request.key, ...values })
+    .values({ ...keyOf(request), ...values })
     .onConflict((conflict) =>
       conflict
         .columns(['token_id', 'route', 'key'])
@@ -66,9 +64,7 @@ export async function replaceOutcome(
   await db
     .updateTable('idempotency_keys')
     .set(toColumns({ refusal }))
-    .where('token_id', '=', request.tokenId)
-    .where('route', '=', request.route)
-    .where('key', '=', request.key)
+    .where(({ and }) => and(keyOf(request)))
     .where('clip_id', '=', clipId)
     .execute()
 }
@@ -77,12 +73,12 @@ export async function replaceOutcome(
 export async function forgetOutcome(db: Kysely<DB>, request: KeyedRequest, clipId: string): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')
-    .where('token_id', '=', request.tokenId)
-    .where('route', '=', request.route)
-    .where('key', '=', request.key)
+    .where(({ and }) => and(keyOf(request)))
     .where('clip_id', '=', clipId)
     .execute()
 }
+
+const keyOf = ({ tokenId, route, key }: KeyedRequest) => ({ token_id: tokenId, route, key })
 
 const toColumns = (outcome: Remembered['outcome']) =>
   'clipId' in outcome

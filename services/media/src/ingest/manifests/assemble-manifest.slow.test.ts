@@ -13,7 +13,7 @@ import { busy } from '../../errors.ts'
 import { openWorkDirectory } from '../../make/jobs/work-directory.ts'
 import { probe } from '../../make/probe/probe.ts'
 import { createRemote, type Remote } from '../remote/fetch-remote.ts'
-import type { AssembleManifest } from '../sites/hand-over.ts'
+import type { AssembleManifest } from '../sites/site.ts'
 import { assembleManifest } from './assemble-manifest.ts'
 
 let site: StreamSite

@@ -51,14 +51,17 @@ type Budget = ReturnType<typeof createBudget>
 
 function createBudget(maxBytes: number) {
   let left = maxBytes
-  const refuse = (bytes: number) => {
+  const requireLeft = (bytes: number) => {
     if (bytes > left) throw apiError('file_too_large', { details: { limit: maxBytes } })
   }
   return {
-    refuse,
-    spend: (bytes: number) => {
-      refuse(bytes)
-      left -= bytes
+    requireLeft,
+    spendOn: async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      for await (const chunk of chunks) {
+        requireLeft(chunk.length)
+        left -= chunk.length
+        yield chunk
+      }
     },
   }
 }
@@ -96,8 +99,8 @@ async function fetchPiece(
     if (answer.next) throw apiError('source_forbidden', { cause: 'redirected to another site' })
     const skip = skipOf(answer, range)
     requirePlain(answer)
-    budget.refuse(Number(answer.headers['content-length'] ?? 0))
-    const chunks = measured(answer.chunks, budget)
+    budget.requireLeft(Number(answer.headers['content-length'] ?? 0))
+    const chunks = budget.spendOn(answer.chunks)
     await writeFile(path, range ? cut(chunks, skip, range.length) : chunks, { flag: 'wx', mode: 0o600 })
   })
 }
@@ -111,13 +114,6 @@ function skipOf(answer: RemoteAnswer, range: Piece['range']): number {
   }
   requireOk(answer)
   return range?.offset ?? 0
-}
-
-async function* measured(chunks: AsyncIterable<Buffer>, budget: Budget): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    budget.spend(chunk.length)
-    yield chunk
-  }
 }
 
 async function* cut(chunks: AsyncIterable<Buffer>, skip: number, length: number): AsyncGenerator<Buffer> {

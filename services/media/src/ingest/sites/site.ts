@@ -1,6 +1,7 @@
 // This folder knows sites: from the address of a page to the best file behind it. The one rule: a site is asked through its
 // `visit` and nothing else, so it cannot reach a host that is not its own. Next: sites.ts lists them, read-page.ts and
 // discover.ts are for pages of everybody else, ../imports/receive-source.ts fetches what was found.
+import type { FetchedFile } from '../remote/save-body.ts'
 import type { Visit } from './visit.ts'
 
 /** What the far side wants to see beside the address, a Referer mostly; never a secret. */
@@ -32,6 +33,28 @@ export interface Found extends About {
   /** Where the site tells: what is too long is refused before it is fetched. */
   durationSeconds?: number | undefined
 }
+
+/** What an import leaves to others: the bounds it gives them, and what it wants back. */
+interface Bounds {
+  signal: AbortSignal
+  /** As performance.now() counts. */
+  endsAt: number
+  maxBytes: number
+  /** Whose share of what is scarce it takes. */
+  key: string
+}
+
+/**
+ * Writes the clip to `path`, which does not exist yet. What a manifest names must be of its own site, or of `hosts` where a
+ * resolver knows them, and pass the guard of course.
+ */
+export type AssembleManifest = (
+  source: Extract<MediaSource, { kind: 'manifest' | 'separate' }>,
+  options: Bounds & { path: string; hosts?: readonly string[] | undefined },
+) => Promise<FetchedFile>
+
+/** Throws what a site throws: site_login_required, unsupported_site_content, source_fetch_failed with `details.site`. */
+export type ExtractPage = (url: string, options: Bounds) => Promise<Found>
 
 export interface Site {
   name: string

@@ -1,7 +1,7 @@
 /**
  * The operator's yt-dlp, asked about one page at a time. It only says where the media is: what it names goes through our own
  * fetcher, and all of its own requests through our guard. The one rule: neither it nor what it prints is trusted.
- * How it runs: run-ytdlp.ts, ytdlp-command.ts, guard-proxy.ts. What it says: read-answer.ts, ytdlp-failure.ts.
+ * How it runs: run-ytdlp.ts, guard-proxy.ts. What it says: read-answer.ts, ytdlp-failure.ts.
  */
 import { rm } from 'node:fs/promises'
 import { createSlots } from '@services/common/slots'
@@ -10,8 +10,8 @@ import { apiError, busy } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import type { WorkDirectory } from '../../make/jobs/work-directory.ts'
 import { createGuard } from '../remote/ssrf-guard.ts'
-import type { ExtractPage } from '../sites/hand-over.ts'
 import { parseJson } from '../sites/json.ts'
+import type { ExtractPage } from '../sites/site.ts'
 import { readAnswer } from './read-answer.ts'
 import { runYtdlp } from './run-ytdlp.ts'
 import { ytdlpFailure } from './ytdlp-failure.ts'

@@ -11,8 +11,7 @@ import type { Deps } from '../../deps.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Extra } from '../transcode/make-extras.ts'
-import { EXTRAS_QUEUE, type ExtrasJob } from './extras-queue.ts'
-import { TRANSCODE_QUEUE } from './transcode-queue.ts'
+import { EXTRAS_QUEUE, type ExtrasJob, TRANSCODE_QUEUE } from './queues.ts'
 
 const LOOK_AGAIN_SECONDS = 30
 /** Ten minutes without a quiet moment: this machine has better things to do. */

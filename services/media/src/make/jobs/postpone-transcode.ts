@@ -1,9 +1,9 @@
 import type { QueueJob } from '@services/common/queue'
 import { lockProcessing, type Source } from '../../core/clips/sources.store.ts'
 import type { Deps } from '../../deps.ts'
-import { isDiskFull } from '../../ffmpeg/disk-full.ts'
-import { StorageUnavailable } from '../../store/blobs/storage-unavailable.ts'
-import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
+import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
+import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
 
 /** Somebody is paged, sleeps, and makes room, or mends the storage. */
 const ROOM_WITHIN_SECONDS = 86_400

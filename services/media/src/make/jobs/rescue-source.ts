@@ -2,7 +2,7 @@ import { countRequeue, lockProcessing } from '../../core/clips/sources.store.ts'
 import type { EmitDeps } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
 import { failSource } from './fail-source.ts'
-import { DEAD_TRANSCODE_QUEUE, shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+import { DEAD_TRANSCODE_QUEUE, shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
 
 /** A job that is lost once was an accident; one that is lost each time is a fault that a fourth one will not mend. */
 const MOST_REQUEUES = 3

@@ -25,10 +25,10 @@ import { deleteIfUnreferenced, keepFiles } from '../../store/blobs/keep-files.ts
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
 import { mayQueueExtras, queueExtras } from './add-extras.ts'
-import { chooseThreads } from './choose-threads.ts'
+import { chooseThreads, type Load } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
 import { isStorageFault, postponeTranscode } from './postpone-transcode.ts'
-import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+import { TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
 
 /** Somebody watching wants a moving number, the database not one write per frame. */
 const PROGRESS_EVERY_MS = 1_000
@@ -110,7 +110,7 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
       { path, info: source.info },
       {
         workDirectory: directory,
-        threads: await countThreads(deps),
+        threads: chooseThreads(await readLoad(deps)),
         signal: AbortSignal.any([signal, tooLong.signal]),
         onProgress: reportProgress(deps, source.id),
       },
@@ -121,18 +121,11 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
   }
 }
 
-async function countThreads({ queue, config, atWork }: Deps): Promise<number> {
+async function readLoad({ queue, config, atWork }: Deps): Promise<Load> {
   const { name } = TRANSCODE_QUEUE
   const [waiting, depth] = await Promise.all([queue.waiting(name), queue.depth(name)])
   const { concurrency, processes } = config.worker
-  return chooseThreads({
-    cores: availableParallelism(),
-    processes,
-    concurrency,
-    running: atWork.clips(),
-    waiting,
-    depth,
-  })
+  return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, depth }
 }
 
 /** False when another worker was first, or the source failed meanwhile. */

@@ -2,15 +2,15 @@ import { dirname, resolve } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import type { Demuxer } from '../../ffmpeg/hardening.ts'
 import {
+  type Demuxer,
   hardenedGlobals,
   hardenedInput,
   refusedDecoder,
   refusedPicture,
   refusedStream,
 } from '../../ffmpeg/hardening.ts'
-import { busyAfterKill, wasKilled } from '../../ffmpeg/killed.ts'
+import { busyAfterKill, wasKilled } from '../../ffmpeg/machine-faults.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './limits.ts'
 

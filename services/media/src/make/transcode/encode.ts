@@ -2,7 +2,7 @@ import { ApiError } from '@services/common/errors'
 import type { MediaInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { isDiskFull } from '../../ffmpeg/disk-full.ts'
+import { isDiskFull, MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
 import { type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { runLimits } from './rendition-plan.ts'
 
@@ -50,9 +50,6 @@ export async function encode(work: TranscodeWork, args: string[]): Promise<strin
 export function mayRetry(work: TranscodeWork, error: unknown): error is Error {
   return error instanceof Error && !(error instanceof ApiError) && !work.signal?.aborted
 }
-
-/** Full disks and missing memory are no fault of the clip; neither is SIGKILL, which the memory killer sends. */
-export const MACHINE_FAULT = /Cannot allocate memory|Permission denied|Read-only file system/
 
 /**
  * How a program ends that a file made crash, or write without end. It does so again on every machine: a clip that

@@ -45,10 +45,7 @@ async function takeClearPoster(tools: MediaTools, work: ExtrasWork): Promise<Cle
   const { directory, size, durationSeconds, signal } = work
   const path = resolve(directory, workFiles.webm)
   if (!(await hasAlpha(tools, path, signal))) return undefined
-  const run = { limits: LIMITS, limiters: tools.limiters, cwd: directory, niceness: 19, signal }
-  const command = clearPosterCommand(tools.ffmpeg, workFiles.webm, posterTime(durationSeconds))
-  const outcome = await runConfined(tools.ffmpeg.path, command, run)
-  if (outcome.state !== 'done') throw new Error('ffmpeg made no poster', { cause: outcome })
+  await runFfmpeg(tools, work, clearPosterCommand(tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
   return { path: resolve(directory, workFiles.clearPoster), ...size }
 }
 
@@ -59,16 +56,11 @@ async function hasAlpha(tools: MediaTools, path: string, signal: AbortSignal): P
   return streams?.some((stream) => readTag(stream, 'alpha_mode') === '1') ?? false
 }
 
-async function makeAv1(
-  tools: MediaTools,
-  { directory, size, mostBytes, signal }: ExtrasWork,
-): Promise<Extra | undefined> {
+async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Extra | undefined> {
+  const { directory, size, mostBytes, signal } = work
   if (!tools.ffmpeg.av1Encoder || Math.min(size.width, size.height) < SMALLEST_SIDE) return undefined
   const path = resolve(directory, workFiles.av1)
-  const { limiters } = tools
-  const run = { limits: LIMITS, limiters, cwd: directory, niceness: 19, signal }
-  const outcome = await runConfined(tools.ffmpeg.path, av1Command(tools.ffmpeg), run)
-  if (outcome.state !== 'done') throw new Error('ffmpeg made no AV1 copy', { cause: outcome })
+  await runFfmpeg(tools, work, av1Command(tools.ffmpeg))
   const input = { demuxer: 'mov', size, signal } as const
   const [before, after] = await Promise.all([
     verifyVideo(tools, resolve(directory, workFiles.input), { ...input, codec: 'h264' }),
@@ -77,4 +69,15 @@ async function makeAv1(
   if (Math.abs(after - before) > 0.1) throw new Error(`the AV1 copy lasts ${after} s and not ${before} s`)
   const made = await hashFile(path)
   return made.bytes < mostBytes ? { ...made, ...size } : undefined
+}
+
+async function runFfmpeg({ ffmpeg, limiters }: MediaTools, { directory, signal }: ExtrasWork, args: string[]) {
+  const outcome = await runConfined(ffmpeg.path, args, {
+    limits: LIMITS,
+    limiters,
+    cwd: directory,
+    niceness: 19,
+    signal,
+  })
+  if (outcome.state !== 'done') throw new Error('ffmpeg failed over an extra', { cause: outcome })
 }

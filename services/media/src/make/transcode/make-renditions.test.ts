@@ -7,7 +7,7 @@ import { clip, clipOf, embeddedTools, written } from '../../../test/clips.ts'
 import { inspect, packetsOf } from '../../../test/inspect.ts'
 import { expectSound, make, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { isDiskFull } from '../../ffmpeg/disk-full.ts'
+import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { probe } from '../probe/probe.ts'
 import { makeRenditions } from './make-renditions.ts'
 

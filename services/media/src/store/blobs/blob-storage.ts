@@ -29,6 +29,14 @@ export interface UnfinishedPut {
   startedAt: Date
 }
 
+/**
+ * The store does not answer or refuses us; temporary, and no fault of the caller. Requests are answered 503, jobs wait.
+ * The message is for the log and never holds a credential.
+ */
+export class StorageUnavailable extends Error {
+  override readonly name = 'StorageUnavailable'
+}
+
 /** Every method throws StorageUnavailable while the store cannot be reached. */
 export interface BlobStorage {
   /** Stores a copy of the file; durable once resolved. The caller vouches for the hash and keeps (or removes) its file. */

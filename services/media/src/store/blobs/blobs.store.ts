@@ -18,37 +18,31 @@ export async function registerBlob(db: Kysely<DB>, name: BlobName, bytes: number
 
 /** False when housekeeping took the row since it was registered: then the file is gone too. */
 export async function addReference(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
-  const { sha256, extension } = keyOf(name)
   const referenced = await trx
     .updateTable('blobs')
     .set((column) => ({ reference_count: sql`${column.ref('reference_count')} + 1`, unreferenced_at: null }))
-    .where('sha256', '=', sha256)
-    .where('extension', '=', extension)
+    .where(({ and }) => and(keyOf(name)))
     .returning('extension')
     .executeTakeFirst()
   return referenced !== undefined
 }
 
 export async function dropReference(trx: Transaction<DB>, name: BlobName, now: Date): Promise<void> {
-  const { sha256, extension } = keyOf(name)
   await trx
     .updateTable('blobs')
     .set({
       reference_count: sql`reference_count - 1`,
       unreferenced_at: sql`case when reference_count = 1 then ${now}::timestamptz end`,
     })
-    .where('sha256', '=', sha256)
-    .where('extension', '=', extension)
+    .where(({ and }) => and(keyOf(name)))
     .execute()
 }
 
 /** Takes the row away if nothing refers to it; until the transaction ends nobody else can register or refer to it. */
 export async function takeUnreferencedBlob(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
-  const { sha256, extension } = keyOf(name)
   const taken = await trx
     .deleteFrom('blobs')
-    .where('sha256', '=', sha256)
-    .where('extension', '=', extension)
+    .where(({ and }) => and(keyOf(name)))
     .where('reference_count', '=', 0)
     .returning('extension')
     .executeTakeFirst()

@@ -3,8 +3,8 @@ import { Agent as HttpsAgent } from 'node:https'
 import { ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { ConfigError } from '@services/common/config'
 import type { Logger } from '@services/common/logger'
+import { StorageUnavailable } from './blob-storage.ts'
 import type { S3Settings } from './storage-settings.ts'
-import { StorageUnavailable } from './storage-unavailable.ts'
 
 /** How long an S3 may take, in ms; see patience.ts. */
 export interface S3Patience {

@@ -24,3 +24,19 @@ export const TRANSCODE_QUEUE: QueueDefinition = {
 
 /** Where pg-boss puts jobs whose tries are used up, or whose workers died each time. */
 export const DEAD_TRANSCODE_QUEUE = `${TRANSCODE_QUEUE.name}.dead`
+
+export interface ExtrasJob {
+  sourceId: string
+  /** How often it gave way. */
+  postponed?: number
+}
+
+/** One try, and another two for workers that are killed: nobody waits for what it makes. */
+export const EXTRAS_QUEUE: QueueDefinition = {
+  name: 'extras',
+  retryLimit: 2,
+  retryDelaySeconds: 60,
+  retryDelayMaxSeconds: 600,
+  expireInSeconds: 1_200,
+  heartbeatSeconds: 30,
+}
