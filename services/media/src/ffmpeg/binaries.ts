@@ -13,15 +13,15 @@ const run = promisify(execFile)
 export type Origin = 'configured' | 'system' | 'embedded'
 
 export interface Ffmpeg extends Ffprobe {
-  /** Older than ffmpeg 5: its holes are known and will not be mended. */
+  /** Older than ffmpeg 5: its vulnerabilities are known and will not be fixed. */
   isOld: boolean
   /** ffmpeg 5.1 renamed the option, 8 removes the old name, 2018 knows only the old one. */
   frameRateModeFlag: '-fps_mode' | '-vsync'
   webmVideoEncoder: 'libvpx-vp9' | 'libvpx'
   webmAudioEncoder: 'libopus' | 'libvorbis'
-  /** For the copy made in the background; null where this ffmpeg lacks it. Others take minutes for a clip. */
+  /** Encoder of the background copy; null where this ffmpeg lacks it. Others take minutes for a clip. */
   av1Encoder: 'libsvtav1' | null
-  /** zscale and tonemap are both there; without them HDR comes out pale. */
+  /** Whether zscale and tonemap exist; without them HDR comes out pale. */
   canToneMap: boolean
   deinterlacer: 'bwdif' | 'yadif'
 }
@@ -37,8 +37,8 @@ export interface MediaTools {
   ffmpeg: Ffmpeg
   ffprobe: Ffprobe
   /**
-   * For files that ffmpeg wrote just now. The embedded build is static and starts in 2 ms where a distribution's needs 40;
-   * its age is no danger, because no stranger made these files.
+   * ffprobe for files that ffmpeg has just written. The embedded build is static and starts in 2 ms; a distribution's
+   * needs 40. Its age is no danger, because these files are our own.
    */
   verifier: Ffprobe
   limiters: Limiters
@@ -84,7 +84,6 @@ async function resolveFfprobe(ffmpeg: Ffmpeg, configured: string | undefined): P
   return embeddedFfprobe()
 }
 
-/** What does not run where a setting says that it does is a problem of the settings. */
 const asConfigError = (variable: string) => (cause: Error) => {
   throw new ConfigError([`${variable}: ${cause.message.split('\n')[0]}`], cause)
 }
@@ -145,7 +144,7 @@ async function output(path: string, ...args: string[]): Promise<string> {
   return stdout
 }
 
-/** npm leaves out the packages' own `chmod` when install scripts are not approved. */
+/** npm skips the packages' own `chmod` when install scripts are not approved. */
 async function makeExecutable(path: string): Promise<void> {
   if (await isExecutable(path)) return
   await chmod(path, 0o755).catch((cause) => {
@@ -161,7 +160,7 @@ async function findOnPath(searchPath: string, name: string): Promise<string | nu
   return null
 }
 
-/** Tried out, because busybox has a `setpriv` of its own that does not know the option. */
+/** Runs the limiter once, because busybox has a `setpriv` that lacks the option. */
 async function findLimiter(searchPath: string, name: string, ...args: string[]): Promise<string | null> {
   const path = await findOnPath(searchPath, name)
   if (!path) return null

@@ -2,12 +2,11 @@ import { deleteBatch, jsonb } from '@services/common/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB, Refusal } from '../../db/tables.ts'
 
-/** A request that may be sent again, and what it asks for. */
 export interface KeyedRequest {
   tokenId: string
   route: 'upload' | 'import'
   key: string
-  /** SHA-256 of everything that is asked for: two of one key must be the same. */
+  /** SHA-256 of the whole request: two with one key must be equal. */
   fingerprint: Buffer
 }
 
@@ -16,7 +15,7 @@ export interface Remembered {
   outcome: { clipId: string } | { refusal: Refusal }
 }
 
-/** What the request came to after `since`. */
+/** Outcome of the request, if later than `since`. */
 export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: Date): Promise<Remembered | undefined> {
   const row = await db
     .selectFrom('idempotency_keys')
@@ -30,8 +29,8 @@ export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: 
 }
 
 /**
- * Notes what the request came to. False when another request of this key was first, after `since`; one that is being
- * accepted at this moment is waited for.
+ * Records the outcome. False when another request with this key was first, after `since`; waits for one that is being
+ * accepted at this moment.
  */
 export async function insertOutcome(
   db: Kysely<DB>,
@@ -54,7 +53,7 @@ export async function insertOutcome(
   return inserted !== undefined
 }
 
-/** For a clip that failed after it was accepted; what the key has led to since stays. */
+/** Replaces the outcome of a clip that failed after it was accepted, unless the key has another clip since. */
 export async function replaceOutcome(
   db: Kysely<DB>,
   request: KeyedRequest,
@@ -69,7 +68,7 @@ export async function replaceOutcome(
     .execute()
 }
 
-/** As above. */
+/** Deletes the outcome, unless the key has another clip since. */
 export async function forgetOutcome(db: Kysely<DB>, request: KeyedRequest, clipId: string): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')
@@ -85,6 +84,5 @@ const toColumns = (outcome: Remembered['outcome']) =>
     ? { clip_id: outcome.clipId, refusal: null }
     : { clip_id: null, refusal: jsonb<Refusal | null>(outcome.refusal) }
 
-/** Housekeeping. */
 export const deleteOutcomesBefore = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'idempotency_keys', sql`created_at < ${before}`, limit)

@@ -22,7 +22,7 @@ export function readGiphy(url: URL): Reference | undefined {
 
 const idIn = (text = ''): { id: string } | undefined => (/^[A-Za-z0-9]{5,40}$/.test(text) ? { id: text } : undefined)
 
-/** By id alone; the page, or the API where there is a key, only adds who and what. */
+/** The id alone gives the files; the page, or the API with a key, adds user and title. */
 export const giphy = defineSite<Reference>({
   name: 'giphy',
   hosts: ['giphy.com', 'gph.is'],
@@ -35,7 +35,7 @@ export const giphy = defineSite<Reference>({
   },
 })
 
-/** What there is of a clip differs: the original only where its maker allows. */
+/** Files that a clip may have; the original exists only where its maker allows it. */
 const filesOf = (id: string): MediaSource[] =>
   [
     `https://i.giphy.com/media/${id}/source.mp4`,
@@ -46,7 +46,7 @@ const filesOf = (id: string): MediaSource[] =>
 
 async function findByPage(address: string, visit: Visit, known?: string): Promise<Found> {
   const answer = await visit.get(address)
-  // Who is refused by the pages may still be served by the CDN.
+  // The CDN may still serve callers that the pages refuse.
   if (!known || answer.status === 404 || answer.status === 410) requireAnswer('giphy', answer)
   const page = await answer.page()
   const reference = readGiphy(answer.url)

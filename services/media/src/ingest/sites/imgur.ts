@@ -6,11 +6,11 @@ import type { Visit } from './visit.ts'
 
 type Reference = { id: string; isAlbum: boolean }
 
-/** What looks like the id of an image and is a page of the site. */
+/** Pages of the site whose names look like the id of an image. */
 const PAGES =
   /^(about|apps|arcade|blog|emerald|inbox|jobs|login|memegen|privacy|random|register|rules|search|settings|signin|topics|tos|upload|vidgif)$/
 
-/** Images, albums, galleries and tagged posts; of files only those that are no clip as they are. */
+/** Images, albums, galleries and tagged posts; no mp4, which is a clip already. */
 export function readImgur(url: URL): Reference | undefined {
   const path = pathOf(url)
   if (url.hostname === 'i.imgur.com') {
@@ -26,7 +26,7 @@ export function readImgur(url: URL): Reference | undefined {
   return rest.length === 0 && !PAGES.test(first) ? { id, isAlbum: false } : undefined
 }
 
-/** With a client id of the operator's through the API, else through the page of the file, which is made for links. */
+/** Asks the API if the operator has a client id, else the page of the file, which is made for links. */
 export const imgur = defineSite<Reference>({
   name: 'imgur',
   hosts: ['imgur.com'],
@@ -39,7 +39,7 @@ export const imgur = defineSite<Reference>({
 
 const ATTRIBUTION = 'https://imgur.com/'
 
-/** Every animated image has an mp4 beside it, better and smaller than the gif it was. */
+/** Every animated image has an mp4 beside it, better and smaller than the original gif. */
 const filesOf = (id: string): MediaSource[] =>
   ['mp4', 'gif'].map((ending) => ({ kind: 'file', url: `https://i.imgur.com/${id}.${ending}` }))
 
@@ -85,7 +85,7 @@ async function findByPage({ id, isAlbum }: Reference, visit: Visit): Promise<Fou
   const title = metaOf(page, 'og:title', 'twitter:title')
   return {
     sources: [...files.slice(0, 1), ...(isAlbum ? [] : filesOf(id))],
-    // The page of an image without a title says what the site is.
+    // The page of an untitled image has the slogan of the site as its title.
     title: title && !/^imgur\b/i.test(title) ? title.replace(/ - (Album on )?Imgur$/i, '') : undefined,
     attribution: { site: ATTRIBUTION, url: pageOf(id, isAlbum) },
   }

@@ -5,18 +5,17 @@ import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
 
-/** Somebody is paged, sleeps, and makes room, or mends the storage. */
-const ROOM_WITHIN_SECONDS = 86_400
+/** 24 h: long enough for an operator to free disk space or repair the storage. */
+const GIVE_UP_AFTER_SECONDS = 86_400
 
-/** Half the time it waits already, so that a moment costs seconds and a night a few dozen tries. */
+/** Half the age of the source within these bounds: a short outage costs seconds, a night a few dozen attempts. */
 const [SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS] = [10, 600]
 
-/** Whether it was the place around it that kept a clip from being made: a full disk, or a storage that is away. */
 export const isStorageFault = (error: unknown): boolean => isDiskFull(error) || error instanceof StorageUnavailable
 
 /**
- * Queues a source anew, for later, that a full disk or a missing storage kept from being made: it loses neither its
- * turn nor one of its tries, which are for faults. False when it has waited for a day.
+ * Queues a source again for later, in place of its job: a storage fault costs it neither its turn nor an attempt. False
+ * when it has waited for a day.
  */
 export async function postponeTranscode(
   { db, queue, now, log }: Pick<Deps, 'db' | 'queue' | 'now' | 'log'>,
@@ -24,7 +23,7 @@ export async function postponeTranscode(
   { job, err }: { job: Pick<QueueJob<TranscodeJob>, 'id' | 'data'>; err: unknown },
 ): Promise<boolean> {
   const age = (now().getTime() - source.created_at.getTime()) / 1000
-  if (age > ROOM_WITHIN_SECONDS) return false
+  if (age > GIVE_UP_AFTER_SECONDS) return false
   const afterSeconds = Math.round(Math.min(LONGEST_WAIT_SECONDS, Math.max(SHORTEST_WAIT_SECONDS, age / 2)))
   await db.transaction().execute(async (trx) => {
     const locked = await lockProcessing(trx, source.id)
@@ -32,6 +31,6 @@ export async function postponeTranscode(
     const share = shareOf(locked.token_id)
     await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, share, inPlaceOf: job.id })
   })
-  log.error({ err, sourceId: source.id, afterSeconds }, 'no room to make a clip, or no storage: it waits')
+  log.error({ err, sourceId: source.id, afterSeconds }, 'transcode postponed: disk full or storage unavailable')
   return true
 }

@@ -6,7 +6,7 @@ import { isDiskFull, MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
 import { type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { runLimits } from './rendition-plan.ts'
 
-/** One clip on its way: what every step needs. */
+/** One clip in progress, as every step needs it. */
 export interface TranscodeWork {
   tools: MediaTools
   info: MediaInfo
@@ -18,11 +18,11 @@ export interface TranscodeWork {
 
 type FailedRun = Extract<RunOutcome, { state: 'failed' }>
 
-/** Share of the whole that is over when encoding starts and ends; the rest is overview and verification. */
+/** Progress when encoding starts and ends; the rest is overview and verification. */
 const [ENCODE_FROM, ENCODE_TO] = [0.05, 0.95]
 
 /**
- * Runs one ffmpeg command in the work directory and returns its log. Reports progress when the command prints it.
+ * Runs one ffmpeg command in the work directory and returns its log. Reports progress if the command prints it.
  * Throws processing_timeout, or an Error whose cause is the failed `RunOutcome`.
  */
 export async function encode(work: TranscodeWork, args: string[]): Promise<string> {
@@ -38,7 +38,7 @@ export async function encode(work: TranscodeWork, args: string[]): Promise<strin
       onProgress?.(ENCODE_FROM + (ENCODE_TO - ENCODE_FROM) * Math.min(1, seconds / info.durationSeconds))
     },
   })
-  // It may meet a full disk and be content.
+  // ffmpeg may exit 0 on a full disk.
   if (outcome.state === 'done' && isDiskFull(outcome)) throw new Error('the disk is full', { cause: outcome })
   if (outcome.state === 'done') return outcome.stderr
   if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
@@ -46,25 +46,25 @@ export async function encode(work: TranscodeWork, args: string[]): Promise<strin
   throw new Error(`ffmpeg ended with ${outcome.signal ?? outcome.exitCode}`, { cause: outcome })
 }
 
-/** A refusal and an abort are final; a crash or an output that is not as planned deserves the other way. */
+/** A refusal and an abort are final; after a crash or an unusable output the simple way is tried. */
 export function mayRetry(work: TranscodeWork, error: unknown): error is Error {
   return error instanceof Error && !(error instanceof ApiError) && !work.signal?.aborted
 }
 
 /**
- * How a program ends that a file made crash, or write without end. It does so again on every machine: a clip that
- * crashed both ways is not worth the queue's other tries.
+ * Signals of a program that a file made crash, or write without end. It does so on every machine: a clip that crashed both
+ * ways is not worth the queue's other attempts.
  */
 const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGBUS', 'SIGXFSZ'])
 
-/** An output that is missing or is not what was planned: the file's doing, when ffmpeg is content the plain way too. */
+/** An output that is missing or not as planned: the file's fault if the simple way gives one too. */
 export class UnusableOutput extends Error {
   override readonly name = 'UnusableOutput'
 }
 
 /**
- * What to throw when the last try failed: corrupt_media if ffmpeg refused the file, crashed over it or made nothing
- * usable of it, else the error.
+ * The error of the last attempt: corrupt_media if ffmpeg refused the file, crashed over it or made no usable output, else
+ * the error itself.
  */
 export function refuseAsCorrupt(error: unknown): unknown {
   if (isDiskFull(error)) return error
@@ -75,7 +75,7 @@ export function refuseAsCorrupt(error: unknown): unknown {
   return MACHINE_FAULT.test(run.stderr ?? '') ? error : apiError('corrupt_media', { cause: error })
 }
 
-/** `-progress` prints `out_time_ms` in microseconds too; the honest name came later and both builds have it. */
+/** `-progress` prints `out_time_ms` in microseconds too; both builds have the correctly named field. */
 function encodedSeconds(line: string): number | undefined {
   const found = /^out_time_us=(\d+)/.exec(line)
   return found ? Number(found[1]) / 1e6 : undefined

@@ -26,26 +26,26 @@ export interface Renditions {
   webm: Rendition
   /** A thumbhash of the poster. */
   placeholder: Buffer
-  /** False also for a sound track of silence, which is left out. */
+  /** False also for a silent sound track, which is dropped. */
   hasAudio: boolean
-  /** What a caller may log: the clip is served, but something was coped with. */
+  /** Problems that did not prevent the renditions, for the log. */
   warnings: string[]
 }
 
 export interface TranscodeOptions {
-  /** An empty directory of this clip's own; the renditions stay in it, whoever made it removes it. */
+  /** An empty directory for this clip and its renditions, which the caller removes. */
   workDirectory: string
-  /** 1 under load, the number of cores when the machine is idle (contract/media.md 5.7). */
+  /** 1 under load, all cores on an idle machine (contract/media.md 5.7). */
   threads: number
   signal?: AbortSignal | undefined
-  /** From 0 to 1, rising. */
+  /** Receives a rising fraction of 0 to 1. */
   onProgress?: ((fraction: number) => void) | undefined
 }
 
 /**
- * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. The one rule: ffmpeg's exit code 0 means
- * nothing, every output is looked at. Next: `rendition-plan.ts` decides, `ffmpeg-command.ts` spells it out.
- * Throws corrupt_media and processing_timeout; the signal's reason when aborted; an Error when the fault is ours.
+ * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. The one rule: ffmpeg's exit code 0 proves
+ * nothing, so every output is verified. Tests: beside the files. Next: `rendition-plan.ts` decides, `ffmpeg-command.ts`
+ * translates. Throws corrupt_media and processing_timeout; the signal's reason; an Error when the fault is ours.
  */
 export async function makeRenditions(
   tools: MediaTools,
@@ -68,7 +68,7 @@ export async function makeRenditions(
   }
 }
 
-/** Most GIFs only may be transparent, because frames leave out what stays: an alpha plane for those would double their webm's cost. */
+/** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
 async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise<RenditionPlan> {
   if (plan.demuxer !== 'gif' || !plan.keepsAlpha) return plan
   try {
@@ -80,7 +80,7 @@ async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise
   }
 }
 
-/** Null when ffmpeg could not do it: then the plain way, which needs no overview, has to tell. */
+/** Null when ffmpeg failed: then the simple way, which needs no overview, decides. */
 async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
   try {
     const log = await encode(work, overviewCommand(plan, work.threads))
@@ -109,7 +109,7 @@ async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<
   return collect(work, plan, [])
 }
 
-/** contract/media.md 5.10: one thread, no denoiser, palette and poster inside. What fails here as well is the file. */
+/** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
 async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings: string[]): Promise<Renditions> {
   const simple = { ...work, threads: 1 }
   const plan = simplerPlan(usual, work.info)
@@ -128,7 +128,7 @@ async function encodeAll(work: TranscodeWork, plan: RenditionPlan, how: Paramete
   requireDecoded(log, plan, work.info)
 }
 
-/** Looks at all files and hashes them meanwhile; `poster`, when given, is still being made. */
+/** Verifies and hashes all files; `poster`, if given, is still in progress. */
 async function collect(
   work: TranscodeWork,
   plan: RenditionPlan,
@@ -178,7 +178,7 @@ async function takeClearPoster(work: TranscodeWork, { video, durationSeconds }: 
   return { path: inWork(work, 'clearPoster'), ...video }
 }
 
-/** A clip that begins black or empty gets the frame at a third of its length, unless that one is darker still. */
+/** A clip that begins black or empty gets the frame at a third of its duration, unless that one is darker. */
 async function choosePoster(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
   const [raw, jpg] = [inWork(work, 'poster'), inWork(work, 'jpg')]
   if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
@@ -201,13 +201,13 @@ async function shrinkGif(work: TranscodeWork, plan: RenditionPlan): Promise<void
   }
 }
 
-/** Silence, or sound that cannot be decoded, is no sound: chat programs then treat the clip like a GIF. */
+/** Silence and undecodable sound count as none, so that chat programs treat the clip like a GIF. */
 function isAudible(log: string): boolean {
   const loudest = /max_volume: (-?[\d.]+) dB/.exec(log)?.[1]
   return loudest !== undefined && Number(loudest) > -70
 }
 
-/** A second try starts from the beginning; a progress bar that runs backwards would worry people. */
+/** Hides that a second attempt starts from the beginning. */
 function rising(report: TranscodeOptions['onProgress']): TranscodeOptions['onProgress'] {
   let highest = 0
   return (fraction) => {
@@ -217,7 +217,7 @@ function rising(report: TranscodeOptions['onProgress']): TranscodeOptions['onPro
   }
 }
 
-/** So that the name ffmpeg sees is ours, wherever the file came from. */
+/** Gives the input a fixed name, because ffmpeg must not see one from outside. */
 async function linkInput(work: TranscodeWork, path: string): Promise<void> {
   const link = inWork(work, 'input')
   if (resolve(path) === link) return
@@ -225,7 +225,7 @@ async function linkInput(work: TranscodeWork, path: string): Promise<void> {
   await symlink(resolve(path), link)
 }
 
-/** Waits for all even when one fails: nothing may be at work when the next try begins. Throws what the first of them did. */
+/** Waits for all even when one fails, because none may still run during the next attempt. Throws the first failure. */
 async function allToTheirEnd<T extends unknown[]>(...work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
   await Promise.allSettled(work)
   return Promise.all(work) as Promise<T>
