@@ -21,11 +21,10 @@ import { createKnownFiles, type KnownFiles } from './flows/files/known-files.ts'
 import { createLimits, type Limits } from './http/rate-limit.ts'
 import type { RemoteTimeouts } from './ingest/remote/deadlines.ts'
 import type { Remote, RemoteOptions } from './ingest/remote/fetch-remote.ts'
-import type { AssembleManifest, ExtractPage } from './ingest/sites/hand-over.ts'
-import { requireYtdlp } from './ingest/ytdlp/require-ytdlp.ts'
+import type { AssembleManifest, ExtractPage } from './ingest/sites/site.ts'
+import { checkYtdlp, requireYtdlp } from './ingest/ytdlp/check-ytdlp.ts'
 import { type AtWork, createAtWork } from './make/jobs/at-work.ts'
-import { EXTRAS_QUEUE } from './make/jobs/extras-queue.ts'
-import { TRANSCODE_QUEUE } from './make/jobs/transcode-queue.ts'
+import { EXTRAS_QUEUE, TRANSCODE_QUEUE } from './make/jobs/queues.ts'
 import { openWorkDirectory, type WorkDirectory } from './make/jobs/work-directory.ts'
 import { observeMedia } from './metrics.ts'
 import { PATIENCE, type Patience } from './patience.ts'
@@ -268,7 +267,6 @@ async function openYtdlp({
   if (limiters.sandbox?.kind !== 'bwrap') {
     log.warn('bwrap does not work here: nothing but its own --proxy option keeps yt-dlp from other addresses')
   }
-  const { checkYtdlp } = await import('./ingest/ytdlp/check-ytdlp.ts')
   void checkYtdlp(path, { limiters, log, now, signal })
   let opened: Promise<ExtractPage> | undefined
   return async (...args) => {

@@ -4,8 +4,13 @@ import { WEBHOOK_QUEUE, type WebhookJob } from './core/webhooks/webhook-queue.ts
 import type { Deps } from './deps.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import { makeExtrasOfSource } from './make/jobs/add-extras.ts'
-import { EXTRAS_QUEUE, type ExtrasJob } from './make/jobs/extras-queue.ts'
-import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE, type TranscodeJob } from './make/jobs/transcode-queue.ts'
+import {
+  DEAD_TRANSCODE_QUEUE,
+  EXTRAS_QUEUE,
+  type ExtrasJob,
+  TRANSCODE_QUEUE,
+  type TranscodeJob,
+} from './make/jobs/queues.ts'
 import { failDeadSource, transcodeSource } from './make/jobs/transcode-source.ts'
 
 /** Running transcodes get this long at a stop before they are given back; shorter ones finish. */

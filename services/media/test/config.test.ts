@@ -61,13 +61,15 @@ test('config check refuses what a start would, with the code 78, and takes what 
 })
 
 test.each(['MEDIA_FFMPEG_PATH', 'MEDIA_FFPROBE_PATH', 'MEDIA_YTDLP_PATH'])(
-  '%s with a program that cannot be run is a problem of the settings',
+  '%s with a program that cannot be run, or a folder, is a problem of the settings',
   async (name) => {
-    const settings = { ...required, [name]: '/nowhere/program' }
-    expect(await mediaHere(['config', 'check'], settings)).toMatchObject({
-      code: 78,
-      stderr: expect.stringMatching(`${name}: .*/nowhere/program`),
-    })
+    for (const path of ['/nowhere/program', tmpdir()]) {
+      const settings = { ...required, [name]: path }
+      expect(await mediaHere(['config', 'check'], settings)).toMatchObject({
+        code: 78,
+        stderr: expect.stringMatching(`${name}: .*${path}`),
+      })
+    }
   },
 )
 

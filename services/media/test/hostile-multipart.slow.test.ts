@@ -2,7 +2,7 @@ import { hostileRuns, sayHostile } from '@services/common/testing/hostile-run'
 import { HOSTILE_TEXTS } from '@services/common/testing/hostile-values'
 import { type Random, randomFrom } from '@services/common/testing/seeded-random'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TRANSCODE_QUEUE } from '../src/make/jobs/transcode-queue.ts'
+import { TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
 import { gif } from './gif-bytes.ts'
 import { startTestService, type TestService } from './service.ts'
 

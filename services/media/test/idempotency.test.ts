@@ -131,6 +131,25 @@ test('a refusal is remembered, whether it came before or after the clip was acce
   expect(after.rows).toEqual(rows)
 })
 
+test('a failure of the upstream that may pass is not remembered: the retry with the same key fetches again', async () => {
+  const failures: RequestListener[] = [
+    (_request, response) => response.writeHead(503).end(),
+    (_request, response) => response.writeHead(429).end(),
+    (request) => request.socket.destroy(),
+    (request, response) => {
+      response.writeHead(200, { 'content-length': 1000 }).write('GIF89a')
+      setImmediate(() => request.socket.destroy())
+    },
+  ]
+  for (const failure of failures) {
+    const key = newKey()
+    answer = failure
+    expect(outcome(await service.importFrom({ source: site }, key))).toEqual([424, 'source_fetch_failed', null])
+    answer = (_request, response) => response.end(newGif())
+    expect(outcome(await service.importFrom({ source: site }, key))).toEqual([201, expect.any(String), null])
+  }
+})
+
 test('what was too much at that moment, or a fault of ours, is not remembered', async () => {
   const busy = await startTestService({ MEDIA_WORKERS_ENABLED: 'false', MEDIA_QUEUE_LIMIT: '1', MEDIA_SYNC_WAIT: '0' })
   const [picture, key] = [newGif(), newKey()]

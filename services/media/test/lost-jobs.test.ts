@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { cleanUp } from '../src/housekeeping.ts'
-import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE } from '../src/make/jobs/transcode-queue.ts'
+import { DEAD_TRANSCODE_QUEUE, TRANSCODE_QUEUE } from '../src/make/jobs/queues.ts'
 import { gif } from './gif-bytes.ts'
 import { idIn, startTestService, type TestService, test } from './service.ts'
 

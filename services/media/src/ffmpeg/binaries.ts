@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access, chmod, constants } from 'node:fs/promises'
+import { access, chmod, constants, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,26 +12,23 @@ const run = promisify(execFile)
 /** `embedded`: the npm package's build. For ffmpeg that is one of 2018: fine for a laptop, not for untrusted files. */
 export type Origin = 'configured' | 'system' | 'embedded'
 
-export interface Ffmpeg {
-  path: string
-  /** As the binary prints it, such as `5.1.9-0+deb12u1`. */
-  version: string
-  origin: Origin
-  /** Older than ffmpeg 5: its holes are known and will not be mended. */
+export interface Ffmpeg extends Ffprobe {
+  /** Older than ffmpeg 5: its vulnerabilities are known and will not be fixed. */
   isOld: boolean
   /** ffmpeg 5.1 renamed the option, 8 removes the old name, 2018 knows only the old one. */
   frameRateModeFlag: '-fps_mode' | '-vsync'
   webmVideoEncoder: 'libvpx-vp9' | 'libvpx'
   webmAudioEncoder: 'libopus' | 'libvorbis'
-  /** For the copy made in the background; null where this ffmpeg lacks it. Others take minutes for a clip. */
+  /** Encoder of the background copy; null where this ffmpeg lacks it. Others take minutes for a clip. */
   av1Encoder: 'libsvtav1' | null
-  /** zscale and tonemap are both there; without them HDR comes out pale. */
+  /** Whether zscale and tonemap exist; without them HDR comes out pale. */
   canToneMap: boolean
   deinterlacer: 'bwdif' | 'yadif'
 }
 
 export interface Ffprobe {
   path: string
+  /** Version as printed, such as `5.1.9-0+deb12u1`. */
   version: string
   origin: Origin
 }
@@ -40,8 +37,8 @@ export interface MediaTools {
   ffmpeg: Ffmpeg
   ffprobe: Ffprobe
   /**
-   * For files that ffmpeg wrote just now. The embedded build is static and starts in 2 ms where a distribution's needs 40;
-   * its age is no danger, because no stranger made these files.
+   * ffprobe for files that ffmpeg has just written. The embedded build is static and starts in 2 ms; a distribution's
+   * needs 40. Its age is no danger, because these files are our own.
    */
   verifier: Ffprobe
   limiters: Limiters
@@ -73,7 +70,7 @@ export async function resolveTools(options: {
 }
 
 async function resolveFfmpeg(searchPath: string, configured: string | undefined): Promise<Ffmpeg> {
-  if (configured) return describeFfmpeg(configured, 'configured').catch(refuse('MEDIA_FFMPEG_PATH'))
+  if (configured) return describeFfmpeg(configured, 'configured').catch(asConfigError('MEDIA_FFMPEG_PATH'))
   const system = await findOnPath(searchPath, 'ffmpeg')
   const usable = system && (await describeFfmpeg(system, 'system').catch(() => undefined))
   if (usable && !usable.isOld) return usable
@@ -81,14 +78,13 @@ async function resolveFfmpeg(searchPath: string, configured: string | undefined)
 }
 
 async function resolveFfprobe(ffmpeg: Ffmpeg, configured: string | undefined): Promise<Ffprobe> {
-  if (configured) return describeFfprobe(configured, 'configured').catch(refuse('MEDIA_FFPROBE_PATH'))
+  if (configured) return describeFfprobe(configured, 'configured').catch(asConfigError('MEDIA_FFPROBE_PATH'))
   const sibling = join(dirname(ffmpeg.path), 'ffprobe')
   if (ffmpeg.origin !== 'embedded' && (await isExecutable(sibling))) return describeFfprobe(sibling, ffmpeg.origin)
   return embeddedFfprobe()
 }
 
-/** What does not run where a setting says that it does is a problem of the settings. */
-const refuse = (variable: string) => (cause: Error) => {
+const asConfigError = (variable: string) => (cause: Error) => {
   throw new ConfigError([`${variable}: ${cause.message.split('\n')[0]}`], cause)
 }
 
@@ -148,7 +144,7 @@ async function output(path: string, ...args: string[]): Promise<string> {
   return stdout
 }
 
-/** npm leaves out the packages' own `chmod` when install scripts are not approved. */
+/** npm skips the packages' own `chmod` when install scripts are not approved. */
 async function makeExecutable(path: string): Promise<void> {
   if (await isExecutable(path)) return
   await chmod(path, 0o755).catch((cause) => {
@@ -164,17 +160,14 @@ async function findOnPath(searchPath: string, name: string): Promise<string | nu
   return null
 }
 
-/** Tried out, because busybox has a `setpriv` of its own that does not know the option. */
+/** Runs the limiter once, because busybox has a `setpriv` that lacks the option. */
 async function findLimiter(searchPath: string, name: string, ...args: string[]): Promise<string | null> {
   const path = await findOnPath(searchPath, name)
   if (!path) return null
-  return output(path, ...args, 'true').then(
-    () => path,
-    () => null,
-  )
+  return (await succeeds(output(path, ...args, 'true'))) ? path : null
 }
 
-/** The first that runs a program behind all other limiters: a container may forbid any of them. */
+/** The first sandbox that runs a program behind all other limiters; a container may forbid any of them. */
 async function findSandbox(searchPath: string, limiters: Limiters): Promise<Sandbox | null> {
   const limits = { cpuSeconds: 1, memoryBytes: 1024 ** 3, fileBytes: 0, wallSeconds: 1 }
   for (const kind of SANDBOXES) {
@@ -182,18 +175,21 @@ async function findSandbox(searchPath: string, limiters: Limiters): Promise<Sand
     if (!path) continue
     const sandbox = { kind, path }
     const [command, ...args] = limiterArgs({ limiters: { ...limiters, sandbox }, limits, cwd: tmpdir() }) as [string]
-    const works = await output(command, ...args, 'true').then(
-      () => true,
-      () => false,
-    )
-    if (works) return sandbox
+    if (await succeeds(output(command, ...args, 'true'))) return sandbox
   }
   return null
 }
 
-async function isExecutable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
+const succeeds = (attempt: Promise<unknown>): Promise<boolean> =>
+  attempt.then(
     () => true,
     () => false,
   )
+
+const isExecutable = (path: string): Promise<boolean> => succeeds(requireExecutable(path))
+
+/** Rejects with the `code` of the problem for anything but an executable file. A folder has X_OK as well. */
+export async function requireExecutable(path: string): Promise<void> {
+  await access(path, constants.X_OK)
+  if (!(await stat(path)).isFile()) throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
 }

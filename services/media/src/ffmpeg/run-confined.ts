@@ -6,22 +6,22 @@ import { noteFailure, traced } from '@services/common/tracing'
 import { type Sandbox, sandboxArgs } from './sandbox.ts'
 
 /**
- * The one place that starts programs that read what strangers sent: ffmpeg, ffprobe, yt-dlp, and Node for parsers that may
- * not end. They get no environment, no terminal and no user's file name, run in a
- * process group of their own, and never outlive their limits, their caller's signal or this process. Without network and
- * apart from other processes they are where a sandbox works: see sandbox.ts.
+ * This folder finds ffmpeg and its helpers (binaries.ts) and starts every program that reads untrusted bytes: ffmpeg,
+ * ffprobe, yt-dlp, and Node for parsers that may not end. The one rule: such a program gets no environment, terminal or
+ * user's file name, and never outlives its limits, its caller's signal or this process. Where a sandbox works (sandbox.ts)
+ * it also has no network and sees no other process. Tests: ../make/transcode/run-confined.slow.test.ts. Next: hardening.ts.
  */
 export interface RunLimits {
   wallSeconds: number
   cpuSeconds: number
   memoryBytes: number
-  /** Of any one file written. */
+  /** Size limit of each written file. */
   fileBytes: number
 }
 
-/** Programs that limit the next one in line; null where the machine lacks them. */
+/** Programs that limit the one they start; null where the machine lacks them. */
 export interface Limiters {
-  /** Wall limits are so many times as long: tests share a machine that is busy. 1 if absent. */
+  /** Multiplies wall limits for tests on a busy machine; 1 if absent. */
   wallFactor?: number
   nice: string | null
   prlimit: string | null
@@ -32,16 +32,15 @@ export interface Limiters {
 export interface RunOptions {
   limits: RunLimits
   limiters: Limiters
-  /** Where relative file names are. */
   cwd: string
   signal?: AbortSignal | undefined
-  /** 10 where nothing else is said; 19 gets what nobody else wants. */
+  /** 10 if absent; 19 runs only when the machine is idle. */
   niceness?: number | undefined
-  /** Beside what all of them get. */
+  /** Added to `isolatedEnvironment`. */
   environment?: Record<string, string>
-  /** More on stdout ends the program; 8 Mi if absent. */
+  /** Longer stdout ends the program; 8 Mi if absent. */
   outputCharacters?: number
-  /** Gets stdout line by line; without it stdout is kept and returned. */
+  /** Receives stdout line by line; if absent, stdout is kept and returned. */
   onLine?: (line: string) => void
 }
 
@@ -52,17 +51,17 @@ export type RunOutcome =
   | { state: 'timed-out'; stderr: string }
   | { state: 'too-much-output' }
 
-/** None of them needs more, and a broken decoder shall find nothing of ours (tokens, database address) in it. */
+/** Holds no secret (tokens, database address) for an exploited decoder to find. */
 export const isolatedEnvironment = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C' }
 
-/** Enough for the end of a log, which tells the reason; a hostile file can make ffmpeg write megabytes. */
+/** Enough for the end of a log, which has the reason; a hostile file can make ffmpeg write megabytes. */
 const STDERR_TAIL_CHARACTERS = 16_384
 /** 3700 packets of each of a few streams take under 1 MB of JSON. */
 const STDOUT_CHARACTERS = 8 * 1024 * 1024
 
 /**
- * Runs a program to its end. Every end of the program is an outcome; it rejects only when the program cannot
- * be started, or with the signal's reason, and then the program is gone already.
+ * Runs a program to its end, which is the outcome however it came. Rejects only when the program cannot be started, or
+ * with the signal's reason once the program is dead.
  */
 export function runConfined(path: string, args: readonly string[], options: RunOptions): Promise<RunOutcome> {
   const name = basename(path)
@@ -136,8 +135,8 @@ function run(path: string, args: readonly string[], options: RunOptions): Promis
 }
 
 /**
- * The programs put in front, each of which becomes or holds the next one: low priority so that the API stays quick on a
- * shared machine, death with this process (a killed worker leaves no encoder behind), no way to gain rights, the sandbox,
+ * The chain of limiters in front of a program. nice keeps the API quick on a shared machine; setpriv ties the program's
+ * life to this process, so that a killed worker leaves no encoder behind, and bars new privileges. Then come the sandbox
  * and the kernel's limits.
  */
 export function limiterArgs({
@@ -147,7 +146,7 @@ export function limiterArgs({
   niceness = 10,
 }: Pick<RunOptions, 'limiters' | 'limits' | 'cwd' | 'niceness'>): string[] {
   const cpu = Math.ceil(limits.cpuSeconds)
-  // A probe has no business in the directory where other uploads are on their way.
+  // A probe writes nothing, so it gets no write access to the directory of other uploads.
   const writable = limits.fileBytes > 0 ? [cwd] : []
   return [
     ...(limiters.nice ? [limiters.nice, '-n', String(niceness)] : []),
@@ -168,21 +167,18 @@ export function limiterArgs({
 
 export const SETPRIV_ARGS = ['--no-new-privs', '--pdeathsig', 'KILL']
 
-/** A sandbox in between says which signal ended the program as a shell does: 139 is 128 and SIGSEGV. */
+/** A sandbox reports the signal that ended the program as a shell does: 139 is 128 + SIGSEGV. */
 function endOf(exitCode: number | null, killedBy: NodeJS.Signals | null) {
   const name = Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0]
   return name ? { exitCode: null, signal: name as NodeJS.Signals } : { exitCode, signal: killedBy }
 }
 
-/**
- * The whole group, which only exists once the program has started. At once and for good: what it wrote is thrown
- * away.
- */
+/** Kills at once, because the output is discarded. The group exists only once the program has started. */
 function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return
   try {
     process.kill(-child.pid, 'SIGKILL')
   } catch {
-    // It ended by itself in between.
+    // The program has ended meanwhile.
   }
 }

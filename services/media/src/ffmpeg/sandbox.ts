@@ -1,13 +1,12 @@
 /**
- * What keeps a broken decoder from the rest of the machine: no network, no sight of other processes (the service's
- * environment holds the database's password), no signals to them. Which one works depends on the kernel and on what a
- * container is allowed, so each is tried at start, best first.
+ * Sandboxes that separate an exploited decoder from the machine: no network, no view of other processes (the service's
+ * environment holds the database's password), no signals to them. The kernel and the container's rights decide which one
+ * works, so each is tried at start, best first.
  */
 export const SANDBOXES = ['bwrap', 'namespaces', 'user namespace'] as const
 
 export interface Sandbox {
   kind: (typeof SANDBOXES)[number]
-  /** The program that makes it. */
   path: string
 }
 
@@ -18,9 +17,8 @@ export const SANDBOX_PROGRAMS: Record<Sandbox['kind'], string> = {
 }
 
 /**
- * The words that put the next program into the sandbox. In `bwrap` it can write below the `writable` directories only.
- * The last one is for containers that may not mount /proc: the program then sees other processes, and may not look into
- * them.
+ * The command line that puts the next program into the sandbox. With `bwrap` it can write below `writable` only. The last
+ * kind is for containers that may not mount /proc: the program sees other processes but cannot read their memory.
  */
 export function sandboxArgs({ kind, path }: Sandbox, { cwd, writable }: { cwd: string; writable: string[] }): string[] {
   switch (kind) {
@@ -38,5 +36,5 @@ export function sandboxArgs({ kind, path }: Sandbox, { cwd, writable }: { cwd: s
   }
 }
 
-/** The first process of a sandbox is deaf to most signals and its end by one is not told: so a shell is, and tells. */
+/** PID 1 of a namespace ignores most signals, and its death by one is not reported; a shell as PID 1 reports its child's. */
 const FIRST_PROCESS = ['sh', '-c', '"$@"; exit $?', 'sh']

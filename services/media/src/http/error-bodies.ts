@@ -2,7 +2,7 @@ import type { CommonFailure, ErrorAnswers } from '@services/common/error-handler
 import type { ApiError } from '@services/common/errors'
 import type { FastifyError } from 'fastify'
 import { apiError, type ErrorCode } from '../errors.ts'
-import { StorageUnavailable } from '../store/blobs/storage-unavailable.ts'
+import { StorageUnavailable } from '../store/blobs/blob-storage.ts'
 
 const CODES: Record<CommonFailure, ErrorCode> = {
   invalid_json: 'invalid_json',

@@ -4,7 +4,7 @@ import { withDatabase } from '@services/common/database'
 import { TABLES } from '../../db/tables.ts'
 import { openBlobs, resultsChannelOf } from '../../deps.ts'
 import { startUp } from '../../start.ts'
-import { StorageUnavailable } from '../../store/blobs/storage-unavailable.ts'
+import { StorageUnavailable } from '../../store/blobs/blob-storage.ts'
 import { type CheckDeps, checkBlobs, FINDING_KINDS, type Finding, type Totals } from './check-blobs.ts'
 
 /** What `--json` lists; the rest is counted. */

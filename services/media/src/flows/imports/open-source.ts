@@ -14,7 +14,7 @@ import {
 import { decodeText } from '../../ingest/sites/decode-text.ts'
 import type { Page } from '../../ingest/sites/page.ts'
 import { readDeclaredDuration } from '../../make/probe/declared-duration.ts'
-import { type ProbeLimits, refuseLongDuration, refuseToldDuration } from '../../make/probe/limits.ts'
+import { type ProbeLimits, refuseDeclaredDuration, refuseLongDuration } from '../../make/probe/limits.ts'
 import { findType } from '../../make/probe/sniff.ts'
 
 /** What is at an address. */
@@ -72,7 +72,7 @@ async function readAnswer(
     const bytes = head.isWhole ? head.bytes.length : Number(answer.headers['content-length'] ?? maxBytes)
     const seconds = bytes > SMALL_BYTES ? readDeclaredDuration(type, head.bytes) : undefined
     // An mp4 tells how long its picture is, a webm how long all of it is.
-    const refuse = type === 'mp4' ? refuseLongDuration : refuseToldDuration
+    const refuse = type === 'mp4' ? refuseLongDuration : refuseDeclaredDuration
     if (seconds !== undefined) refuse(limits, seconds)
     const body = { headers: answer.headers, chunks: join(head.bytes, answer.chunks) }
     return { kind: 'file', file: await writeBody(file, body, maxBytes) }

@@ -5,11 +5,11 @@ import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
 import type { FetchedFile } from '../../ingest/remote/save-body.ts'
 import { noClip, switchedOff } from '../../ingest/sites/failures.ts'
-import type { About, Found, Source } from '../../ingest/sites/site.ts'
+import type { About, Found, MediaSource } from '../../ingest/sites/site.ts'
 import { isHostOf } from '../../ingest/sites/site.ts'
 import { siteOf } from '../../ingest/sites/sites.ts'
 import { startVisit } from '../../ingest/sites/visit.ts'
-import { refuseToldDuration } from '../../make/probe/limits.ts'
+import { refuseDeclaredDuration } from '../../make/probe/limits.ts'
 import { openSource } from './open-source.ts'
 
 export interface Destination {
@@ -120,7 +120,7 @@ async function take(deps: Needs, found: Found, to: Destination, finding: Finding
   throw refusals.find(({ code }) => code === 'file_too_large') ?? refusals[0] ?? nothingFound(finding)
 }
 
-async function takeOne(deps: Needs, source: Source, to: Destination, finding: Finding): Promise<ReceivedSource> {
+async function takeOne(deps: Needs, source: MediaSource, to: Destination, finding: Finding): Promise<ReceivedSource> {
   if (source.kind === 'page') {
     if (finding.depth >= DEEPEST_PAGE) throw nothingFound(finding)
     return receive(deps, source.url, to, finding.depth + 1)
@@ -159,7 +159,11 @@ const isOfOneSource = ({ code }: ApiError) =>
 
 /** Whole seconds are rounded ones: those may be over by less than one, which the probe will tell. */
 function refuseSaidDuration({ config }: Needs, seconds: number): void {
-  refuseToldDuration({ durationSeconds: config.source.maxSeconds }, seconds, Number.isInteger(seconds) ? 1 : undefined)
+  refuseDeclaredDuration(
+    { durationSeconds: config.source.maxSeconds },
+    seconds,
+    Number.isInteger(seconds) ? 1 : undefined,
+  )
 }
 
 /** Who points to a clip says who it is from and what it is called; what either calls unsafe is. */

@@ -1,6 +1,6 @@
-// How a file becomes a clip, uploaded or imported: refuse what is over a limit, share what was made before, else queue
-// one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does undoes it.
-// The transcode: ../jobs/transcode-source.ts. Waiting for it: ../http/answer-clip.ts. Reference counts: ../blobs/keep-files.ts.
+// This folder turns a received file into a clip: it refuses a file over a limit, shares the source of known bytes, and
+// otherwise queues one transcode. The one rule: after the transaction the clip is accepted, and nothing a client does
+// undoes it. Tests: test/{upload,sharing,idempotency}.test.ts. Next: accept-once.ts, ../../make/jobs/transcode-source.ts.
 import { randomInt } from 'node:crypto'
 import { resultOf } from '@services/common/instruments'
 import type { Kysely, Transaction } from 'kysely'
@@ -23,7 +23,7 @@ import type { MediaInfo } from '../../db/media-info.ts'
 import type { DB } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
 import { apiError } from '../../errors.ts'
-import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from '../../make/jobs/transcode-queue.ts'
+import { shareOf, TRANSCODE_QUEUE, type TranscodeJob } from '../../make/jobs/queues.ts'
 import {
   defaultProbeLimits,
   type ProbeLimits,
@@ -45,29 +45,29 @@ export interface NewClipInput {
   file: ReceivedFile
   fields: ClipFields
   tokenId: string | null
-  /** `pieces`: it came by the tus protocol. */
+  /** `pieces`: sent by the tus protocol. */
   origin: { kind: 'upload'; pieces?: boolean } | { kind: 'import'; url: string }
-  /** Rejects with its reason, as long as nothing is accepted. */
+  /** Aborts with its reason until the clip is accepted. */
   signal?: AbortSignal
-  /** Becomes true with the clip or not at all. What it throws refuses the clip. */
+  /** Runs in the clip's transaction; its error refuses the clip. */
   alongside?: (trx: Transaction<DB>, clip: Clip) => Promise<void>
 }
 
-/** `deleteToken` is the right to delete a clip that nobody owns; it is in this answer and nowhere else. */
+/** `deleteToken` permits the deletion of an ownerless clip; it is in this answer and nowhere else. */
 export type AcceptedClip = Clip & { deleteToken?: string }
 
-/** The accepted clip, `processing` or, for bytes that were here before, perhaps `ready`. The file stays the caller's. */
+/** Returns the accepted clip, `processing`, or perhaps `ready` for known bytes. The file stays the caller's. */
 export async function acceptClip(deps: Deps, input: NewClipInput): Promise<AcceptedClip> {
   return deps.mutex.run(input.file.sha256, () => acceptInTurn(deps, input))
 }
 
-/** A clip of many seconds is nothing to come back for at once. */
+/** A clip takes many seconds, so an immediate retry is pointless. */
 const BUSY_RETRY_SECONDS = 10
 
 /**
- * Throws busy when so many clips wait that this one would wait for minutes, queue_full when too many of them are of this
- * token (or of callers without one): nobody fills the queue alone. Those who fill it together lock nobody out either: a
- * token that has none there waits for its turn only, and is let in until there are twice as many.
+ * Throws busy when so many clips wait that this one would wait for minutes. Throws queue_full when too many of them belong
+ * to this token (or to callers without one), so that no token fills the queue alone. A token without a waiting clip is
+ * accepted up to twice the limit, so that the others together do not lock it out either.
  */
 export async function refuseWhenBusy(
   { db, config }: { db: Kysely<DB>; config: Deps['config'] },
@@ -81,7 +81,7 @@ export async function refuseWhenBusy(
   const own = tokenId === null ? undefined : (await findTokenLimits(db, tokenId)).queued
   if (ofToken >= (own ?? queueLimitPerToken)) {
     throw apiError('queue_full', {
-      message: 'Too many clips of this token are waiting or being made.',
+      message: 'Too many clips of this token are waiting or being transcoded.',
       retryAfterSeconds: BUSY_RETRY_SECONDS,
     })
   }
@@ -125,7 +125,7 @@ const limitsOf = ({ config: { source } }: Deps): ProbeLimits => ({
 
 /** Undefined when the source failed or was deleted in between. */
 async function shareSource(deps: Deps, known: Source, input: NewClipInput): Promise<AcceptedClip | undefined> {
-  // It was measured before, perhaps under other limits.
+  // The source may have been measured under other limits.
   const limits = limitsOf(deps)
   refuseLargePicture(limits, known.info.width, known.info.height)
   refuseLongDuration(limits, known.info.durationSeconds)
@@ -146,7 +146,7 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
   let isShared = false
   const accepted = await keepFiles(deps, [{ name: original, path, bytes }], async (trx) => {
     await takeBytes(deps, trx, input, 0)
-    // Once more, now that other clips of this token wait.
+    // Repeated, because takeBytes makes the token's other clips wait for this transaction.
     await refuseWhenBusy({ ...deps, db: trx }, tokenId)
     const reservedBytes = mostRenditionBytes(info, bytes)
     const newSource = { id: deps.newId(), sha256, tokenId, bytes, reservedBytes, info, now: deps.now() }
@@ -168,7 +168,7 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
   return accepted
 }
 
-/** Whoever sends bytes again that wait waits no longer than for bytes of its own. */
+/** A caller that sends waiting bytes again waits no longer than for new bytes. */
 async function bringForward(deps: Deps, trx: Transaction<DB>, source: Source, { tokenId }: NewClipInput) {
   if (source.state !== 'processing' || source.token_id === tokenId) return
   await deps.queue.advance(trx, TRANSCODE_QUEUE.name, { sourceId: source.id } satisfies TranscodeJob, shareOf(tokenId))
@@ -212,7 +212,7 @@ async function addClip(deps: Deps, trx: Transaction<DB>, source: Source, input: 
     extras: source.extras,
   }
   await input.alongside?.(trx, accepted)
-  // Nobody else will say so of bytes that were here before.
+  // The worker emitted this event for the first clip of these bytes only.
   if (source.state === 'ready') await emitEvent(deps, trx, 'media.ready', { clipId: id })
   return { ...accepted, ...(ownerless && { deleteToken: ownerless.token }) }
 }

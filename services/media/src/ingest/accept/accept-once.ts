@@ -1,11 +1,11 @@
-// Requests that are sent again (Idempotency-Key, contract/media.md 2.10): what the first one came to is the answer to all.
-// The one rule: the outcome is written in the transaction that accepts the clip, so that both are there or neither, and of
-// two processes one waits for the other's transaction. Nothing has to be given back when a process dies.
+// Repeated requests (Idempotency-Key, contract/media.md 2.10): the outcome of the first one answers them all.
+// The one rule: the transaction that accepts the clip also writes the outcome, and another process waits for that
+// transaction. So nothing has to be released when a process dies.
 import { ApiError } from '@services/common/errors'
 import { type Clip, findClip } from '../../core/clips/clips.store.ts'
 import type { Refusal } from '../../db/tables.ts'
 import type { Deps } from '../../deps.ts'
-import { apiError, type ErrorCode, errorCatalogue } from '../../errors.ts'
+import { apiError, type ErrorCode } from '../../errors.ts'
 import type { AcceptedClip, NewClipInput } from './accept-clip.ts'
 import { findOutcome, forgetOutcome, insertOutcome, type KeyedRequest, replaceOutcome } from './idempotency.store.ts'
 
@@ -14,8 +14,8 @@ const REMEMBERED_MS = 86_400_000
 type Accept = (alongside?: NewClipInput['alongside']) => Promise<AcceptedClip>
 
 /**
- * Accepts a clip, or finds the one that the first request of this key led to. Throws what that one was refused with, and
- * idempotency_conflict when it asked for something else. In one process the second waits until the first is decided.
+ * Accepts a clip, or finds the one of the first request with this key. Throws that request's refusal, and
+ * idempotency_conflict when it asked for something else. Within a process the second request waits for the first.
  */
 export async function acceptOnce(
   deps: Deps,
@@ -42,8 +42,8 @@ export async function acceptOnce(
 }
 
 /**
- * Runs what comes after the acceptance of a clip: if it fails now it was refused after all. A replay that waited long may be
- * the last to hear of it, when its key has led to another clip already: that one's outcome is left alone.
+ * Runs the answer after a clip is accepted; a failure now becomes the outcome. A slow replay may learn of it when its key
+ * already has another clip: the outcome of that clip is left alone.
  */
 export async function rememberFailure<T>(
   { db }: Pick<Deps, 'db'>,
@@ -62,7 +62,7 @@ export async function rememberFailure<T>(
   }
 }
 
-/** The transaction of another process was first; it is over, or this one would not know. */
+/** The transaction of another process won, and has ended: otherwise this one would still wait for it. */
 class AcceptedElsewhere extends Error {}
 
 async function recallOther(deps: Deps, keyed: KeyedRequest): Promise<Clip> {
@@ -71,7 +71,7 @@ async function recallOther(deps: Deps, keyed: KeyedRequest): Promise<Clip> {
   return clip
 }
 
-/** Undefined when there is nothing to repeat, or only a failure of ours. */
+/** Undefined when there is no outcome yet, or only a failure of ours. */
 async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined> {
   const known = await findOutcome(deps.db, keyed, timesOf(deps).since)
   if (!known) return undefined
@@ -81,7 +81,8 @@ async function recall(deps: Deps, keyed: KeyedRequest): Promise<Clip | undefined
   if (clip?.state === 'deleted') throw apiError('gone')
   if (clip && clip.state !== 'failed') return clip
   const code = clip?.errorCode ?? 'internal'
-  if (isFinal(errorCatalogue[code].status)) throw apiError(code)
+  const failure = apiError(code)
+  if (isFinal(failure)) throw failure
   await forgetOutcome(deps.db, keyed, known.outcome.clipId)
   return undefined
 }
@@ -91,11 +92,14 @@ function timesOf({ now }: Pick<Deps, 'now'>) {
   return { now: moment, since: new Date(moment.getTime() - REMEMBERED_MS) }
 }
 
-/** What would be the same another time: no limit, no slowness and no fault of ours. */
-const isFinal = (status: number) => status < 500 && status !== 429 && status !== 408
+/** True for a refusal that a retry would get again: no limit, no timeout and no fault of ours or of the upstream. */
+function isFinal({ status, details }: Pick<ApiError, 'status' | 'details'>): boolean {
+  if (status === 424) return details?.upstream === '4xx' && details.reason !== 'rate_limited'
+  return status < 500 && status !== 429 && status !== 408
+}
 
 function toRefusal(error: unknown): Refusal | undefined {
-  if (!(error instanceof ApiError) || !isFinal(error.status)) return undefined
+  if (!(error instanceof ApiError) || !isFinal(error)) return undefined
   const { code, message, details } = error
   return { code: code as ErrorCode, message, ...(details && { details }) }
 }

@@ -2,12 +2,11 @@ import { deleteBatch, jsonb } from '@services/common/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB, Refusal } from '../../db/tables.ts'
 
-/** A request that may be sent again, and what it asks for. */
 export interface KeyedRequest {
   tokenId: string
   route: 'upload' | 'import'
   key: string
-  /** SHA-256 of everything that is asked for: two of one key must be the same. */
+  /** SHA-256 of the whole request: two with one key must be equal. */
   fingerprint: Buffer
 }
 
@@ -16,14 +15,12 @@ export interface Remembered {
   outcome: { clipId: string } | { refusal: Refusal }
 }
 
-/** What the request came to after `since`. */
+/** Outcome of the request, if later than `since`. */
 export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: Date): Promise<Remembered | undefined> {
   const row = await db
     .selectFrom('idempotency_keys')
     .select(['fingerprint', 'clip_id', 'refusal'])
-    .where('token_id', '=', request.tokenId)
-    .where('route', '=', request.route)
-    .where('key', '=', request.key)
+    .where(({ and }) => and(keyOf(request)))
     .where('created_at', '>', since)
     .executeTakeFirst()
   if (!row) return undefined
@@ -32,8 +29,8 @@ export async function findOutcome(db: Kysely<DB>, request: KeyedRequest, since: 
 }
 
 /**
- * Notes what the request came to. False when another request of this key was first, after `since`; one that is being
- * accepted at this moment is waited for.
+ * Records the outcome. False when another request with this key was first, after `since`; waits for one that is being
+ * accepted at this moment.
  */
 export async function insertOutcome(
   db: Kysely<DB>,
@@ -44,7 +41,7 @@ export async function insertOutcome(
   const values = { fingerprint: request.fingerprint, ...toColumns(outcome), created_at: now }
   const inserted = await db
     .insertInto('idempotency_keys')
-    .values({ token_id: request.tokenId, route: request.route, key: request.key, ...values })
+    .values({ ...keyOf(request), ...values })
     .onConflict((conflict) =>
       conflict
         .columns(['token_id', 'route', 'key'])
@@ -56,7 +53,7 @@ export async function insertOutcome(
   return inserted !== undefined
 }
 
-/** For a clip that failed after it was accepted; what the key has led to since stays. */
+/** Replaces the outcome of a clip that failed after it was accepted, unless the key has another clip since. */
 export async function replaceOutcome(
   db: Kysely<DB>,
   request: KeyedRequest,
@@ -66,29 +63,26 @@ export async function replaceOutcome(
   await db
     .updateTable('idempotency_keys')
     .set(toColumns({ refusal }))
-    .where('token_id', '=', request.tokenId)
-    .where('route', '=', request.route)
-    .where('key', '=', request.key)
+    .where(({ and }) => and(keyOf(request)))
     .where('clip_id', '=', clipId)
     .execute()
 }
 
-/** As above. */
+/** Deletes the outcome, unless the key has another clip since. */
 export async function forgetOutcome(db: Kysely<DB>, request: KeyedRequest, clipId: string): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')
-    .where('token_id', '=', request.tokenId)
-    .where('route', '=', request.route)
-    .where('key', '=', request.key)
+    .where(({ and }) => and(keyOf(request)))
     .where('clip_id', '=', clipId)
     .execute()
 }
+
+const keyOf = ({ tokenId, route, key }: KeyedRequest) => ({ token_id: tokenId, route, key })
 
 const toColumns = (outcome: Remembered['outcome']) =>
   'clipId' in outcome
     ? { clip_id: outcome.clipId, refusal: null }
     : { clip_id: null, refusal: jsonb<Refusal | null>(outcome.refusal) }
 
-/** Housekeeping. */
 export const deleteOutcomesBefore = (db: Kysely<DB>, before: Date, limit: number): Promise<number> =>
   deleteBatch(db, 'idempotency_keys', sql`created_at < ${before}`, limit)

@@ -13,7 +13,7 @@ import { busy } from '../../errors.ts'
 import { openWorkDirectory } from '../../make/jobs/work-directory.ts'
 import { probe } from '../../make/probe/probe.ts'
 import { createRemote, type Remote } from '../remote/fetch-remote.ts'
-import type { AssembleManifest } from '../sites/hand-over.ts'
+import type { AssembleManifest } from '../sites/site.ts'
 import { assembleManifest } from './assemble-manifest.ts'
 
 let site: StreamSite
@@ -260,14 +260,14 @@ describe('a segment that goes wrong leaves nothing behind', () => {
     expect(await files()).toEqual([])
   })
 
-  test('it hangs until the time for everything is over', async () => {
+  test('it hangs until the total time has passed', async () => {
     site.answers['/p'] = () => {}
     const url = say('/m', playlist(...second('/p')))
     await expect(assemble(hls(url), { totalMs: 1500 })).rejects.toMatchObject(failed('timeout'))
     expect(await files()).toEqual([])
   })
 
-  test('the caller goes away', async () => {
+  test('the caller disconnects', async () => {
     const gone = new AbortController()
     site.answers['/p'] = () => gone.abort(new Error('gone'))
     const url = say('/m', playlist(...second('/p'), ...second('/ts.m3u8/ts0.ts')))
@@ -288,7 +288,7 @@ describe('a segment that goes wrong leaves nothing behind', () => {
   })
 })
 
-test('a source that a playlist calls short is measured by whoever takes the file', async () => {
+test('a source that its playlist calls short is measured by the probe of the file', async () => {
   const { readFile } = await import('node:fs/promises')
   const long = await readFile(await clip('long.mp4'))
   site.answers['/p'] = (_request, response) => response.end(long)

@@ -1,8 +1,8 @@
 /**
- * Makes one local file of an HLS or DASH source, or of a picture and a sound that come apart. Everything is fetched through
- * our guard, piece by piece and within one budget; ffmpeg only ever sees files of ours, and copies.
- * The one rule: a manifest is a stranger's list of orders, and each is checked before any is followed.
- * Reading it: read-manifests.ts, hls.ts, dash.ts. Its pieces: download-tracks.ts. What becomes of them: remux.ts.
+ * This folder makes one local file of an HLS or DASH manifest, or of separate picture and sound. All is fetched through
+ * the guard, piece by piece within one budget; ffmpeg only sees local files, and copies.
+ * The one rule: a manifest is a stranger's list of orders, and each address is checked before any is followed.
+ * Tests: beside the files and test/manifests-and-ytdlp.slow.test.ts. Next: read-manifests.ts, download-tracks.ts, remux.ts.
  */
 import { rename, rm } from 'node:fs/promises'
 import type { Slots } from '@services/common/slots'
@@ -16,7 +16,7 @@ import { readBody } from '../remote/read-body.ts'
 import { requireOk } from '../remote/require-file.ts'
 import type { FetchedFile } from '../remote/save-body.ts'
 import { upstreamFailure } from '../remote/upstream-error.ts'
-import type { AssembleManifest } from '../sites/hand-over.ts'
+import type { AssembleManifest } from '../sites/site.ts'
 import { downloadTracks } from './download-tracks.ts'
 import { type HostRule, hostRule } from './host-rule.ts'
 import { type ManifestLimits, refuseManifest, type Track } from './manifest.ts'
@@ -32,12 +32,12 @@ interface Needs {
   probes: Slots
 }
 
-/** Of one manifest (contract/media.md 3.6); so are the pieces. */
+/** Limits of one manifest (contract/media.md 3.6). */
 const MAX_MANIFEST_BYTES = 1024 ** 2
 const MAX_PIECES = 200
 
 /**
- * Writes the clip to `path` (new, in the work directory) as an mp4, or a webm of webms; nothing else stays, whatever happens. Throws
+ * Writes the clip to the new `path` as mp4, or as webm if all tracks are; removes everything else. Throws
  * unsupported_site_content (`details.reason`), duration_exceeded before any piece is fetched, source_forbidden,
  * source_fetch_failed, file_too_large, corrupt_media, unsupported_media_type, or the reason of `signal`.
  */
@@ -61,7 +61,7 @@ export async function assembleManifest(
     return file
   } finally {
     clearTimeout(timer)
-    // Of two manifests one may still be on its way.
+    // One of two manifests may still be in transfer.
     late.abort()
     await rm(directory, { recursive: true, force: true })
   }
@@ -71,7 +71,7 @@ interface Job {
   directory: string
   signal: AbortSignal
   totalMs: number
-  /** Where the resolver of a site says what it may ask. */
+  /** The hosts of the site, if its resolver names them. */
   hosts: readonly string[] | undefined
   headers: Record<string, string> | undefined
 }
@@ -83,13 +83,13 @@ async function findTracks(
 ): Promise<{ tracks: Track[]; mayVisit: HostRule }> {
   if (source.kind === 'separate') {
     const tracks = [source.picture, source.sound].map((url) => ({ pieces: [{ url }] }))
-    // No manifest named them: they may be anywhere the guard permits.
+    // No manifest names the files, so the guard alone decides.
     return { tracks, mayVisit: job.hosts ? hostRule([], job.hosts) : () => true }
   }
   const limits = { seconds: deps.config.source.maxSeconds, pieces: MAX_PIECES }
   const asked = URL.parse(source.url)
   const own = asked ? [asked] : []
-  // A resolver that says where its site keeps things says so of the manifest too.
+  // The resolver's hosts apply to the manifest too.
   const mayMove = job.hosts ? hostRule(own, job.hosts) : () => true
   const first = await fetchManifest(deps, { kind: source.format, url: source.url }, mayMove, job)
   const mayVisit = hostRule([...own, new URL(first.url)], job.hosts)
@@ -98,7 +98,7 @@ async function findTracks(
   return { tracks, mayVisit }
 }
 
-/** A master leads to playlists of segments, and these lead nowhere else. */
+/** A master lists playlists of segments; a playlist must not list others. */
 async function tracksOf(
   deps: Needs,
   first: ManifestText,
@@ -121,7 +121,7 @@ const present = <T>(both: [T, T?]): T[] => both.filter((one) => one !== undefine
 
 function requireAllowed(mayVisit: HostRule, url: string): void {
   const parsed = URL.parse(url)
-  if (!parsed || !mayVisit(parsed)) throw apiError('source_forbidden', { cause: 'another site than the manifest' })
+  if (!parsed || !mayVisit(parsed)) throw apiError('source_forbidden', { cause: 'not on the site of the manifest' })
 }
 
 async function fetchManifest(

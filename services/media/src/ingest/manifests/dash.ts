@@ -19,8 +19,8 @@ import {
 } from './manifest.ts'
 
 /**
- * An MPD of ISO 23009-1 with one period. Throws unsupported_site_content with its reason, duration_exceeded. Only where a
- * parser that hangs hangs nobody else: a template of nanoseconds is a billion segments.
+ * Reads an MPD (ISO 23009-1) of one period. Throws unsupported_site_content with its reason, duration_exceeded. Runs only
+ * in manifest-reader.ts, because a template of nanoseconds is a billion segments.
  */
 export function readDash(text: string, url: string, limits: ManifestLimits): Reading {
   const { representationInfo: all } = inheritAttributes(stringToMpdXml(text), { manifestUri: url })
@@ -49,7 +49,7 @@ const isOf = (type: 'video' | 'audio', { attributes }: DashRepresentation) =>
 const chooseRepresentation = (all: DashRepresentation[]) =>
   chooseBest(all.map((one) => ({ ...one.attributes, one })))?.one
 
-/** A picture and a sound of two containers fit into neither. */
+/** Picture and sound of different containers fit into neither. */
 const preferMp4 = (all: DashRepresentation[]) => preferring(all, ({ attributes }) => containerOf(attributes) === 'mp4')
 const preferContainerOf = (picture: DashRepresentation, all: DashRepresentation[]) =>
   preferring(all, ({ attributes }) => containerOf(attributes) === containerOf(picture.attributes))
@@ -63,7 +63,7 @@ function preferring<T>(all: T[], isPreferred: (one: T) => boolean): T[] {
 
 function trackOfRepresentation(representation: DashRepresentation, limits: ManifestLimits): Track {
   const [playlist] = toPlaylists([representation])
-  // With an index in it, the file is fetched whole: it is a file of its own, and short.
+  // A file with an index is complete and short, so it is fetched whole.
   if (playlist?.sidx) return trackOf(limits, undefined, [{ url: playlist.sidx.resolvedUri }])
   const segments = playlist?.segments
   if (!segments) return trackOf(limits, undefined, [{ url: representation.attributes.baseUrl }])

@@ -11,7 +11,7 @@ import type { Piece, Track } from './manifest.ts'
 
 export interface DownloadOptions {
   directory: string
-  /** Of all tracks together. */
+  /** Limit of all tracks together. */
   maxBytes: number
   mayVisit: HostRule
   headers?: Record<string, string> | undefined
@@ -19,10 +19,10 @@ export interface DownloadOptions {
   totalMs: number
 }
 
-/** Of one track: enough that latency does not count, few enough for a small server. */
+/** Per track: enough to hide latency, few enough for a small server. */
 const PIECES_AT_ONCE = 4
 
-/** Makes one file of each track's pieces, as `track-0`, `track-1`. Throws what a fetch throws, file_too_large in sum. */
+/** Joins each track's pieces into `track-0`, `track-1`. Throws what a fetch throws, and file_too_large for their sum. */
 export async function downloadTracks(
   { remote }: { remote: Remote },
   tracks: readonly Track[],
@@ -51,19 +51,22 @@ type Budget = ReturnType<typeof createBudget>
 
 function createBudget(maxBytes: number) {
   let left = maxBytes
-  const refuse = (bytes: number) => {
+  const requireLeft = (bytes: number) => {
     if (bytes > left) throw apiError('file_too_large', { details: { limit: maxBytes } })
   }
   return {
-    refuse,
-    spend: (bytes: number) => {
-      refuse(bytes)
-      left -= bytes
+    requireLeft,
+    spendOn: async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      for await (const chunk of chunks) {
+        requireLeft(chunk.length)
+        left -= chunk.length
+        yield chunk
+      }
     },
   }
 }
 
-/** The first failure ends the others, and is told once all have come to their end: nobody writes any more. */
+/** The first failure aborts the others, and is thrown once all have ended, so that none still writes. */
 async function allOrNone<T, R>(
   items: readonly T[],
   callerSignal: AbortSignal,
@@ -96,28 +99,21 @@ async function fetchPiece(
     if (answer.next) throw apiError('source_forbidden', { cause: 'redirected to another site' })
     const skip = skipOf(answer, range)
     requirePlain(answer)
-    budget.refuse(Number(answer.headers['content-length'] ?? 0))
-    const chunks = measured(answer.chunks, budget)
+    budget.requireLeft(Number(answer.headers['content-length'] ?? 0))
+    const chunks = budget.spendOn(answer.chunks)
     await writeFile(path, range ? cut(chunks, skip, range.length) : chunks, { flag: 'wx', mode: 0o600 })
   })
 }
 
-/** How much of the answer comes before the range that was asked for: some servers answer with the whole. */
+/** Bytes of the answer before the requested range: some servers send the whole file. */
 function skipOf(answer: RemoteAnswer, range: Piece['range']): number {
   if (range && answer.status === 206) {
     const start = /^bytes (\d+)-/.exec(answer.headers['content-range'] ?? '')?.[1]
     if (Number(start) === range.offset) return 0
-    throw upstreamFailure('bad_response', 'another range than asked for')
+    throw upstreamFailure('bad_response', 'a range that was not requested')
   }
   requireOk(answer)
   return range?.offset ?? 0
-}
-
-async function* measured(chunks: AsyncIterable<Buffer>, budget: Budget): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    budget.spend(chunk.length)
-    yield chunk
-  }
 }
 
 async function* cut(chunks: AsyncIterable<Buffer>, skip: number, length: number): AsyncGenerator<Buffer> {
@@ -128,5 +124,5 @@ async function* cut(chunks: AsyncIterable<Buffer>, skip: number, length: number)
     at += chunk.length
     if (at >= end) return
   }
-  throw upstreamFailure('interrupted', 'less than the range that was asked for')
+  throw upstreamFailure('interrupted', 'less than the requested range')
 }

@@ -13,12 +13,12 @@ import {
 } from './manifest.ts'
 
 /**
- * A playlist of RFC 8216: a master is a choice among others, a media playlist lists segments. Throws
- * unsupported_site_content with its reason, duration_exceeded. Only where a parser that hangs hangs nobody else.
+ * Reads a playlist (RFC 8216): a master lists playlists, a media playlist lists segments. Throws
+ * unsupported_site_content with its reason, duration_exceeded. Runs only in manifest-reader.ts, because it may hang.
  */
 export function readHls(text: string, url: string, limits: ManifestLimits): Reading {
   if (!/^\uFEFF?#EXTM3U/.test(text)) throw refuseManifest('unreadable', 'not a playlist')
-  // On the text, because of the many kinds the parser understands only some.
+  // Checked in the text, because the parser knows only some kinds of keys.
   if (/^#EXT-X-(SESSION-)?KEY:(?!\s*METHOD=NONE\b)/m.test(text)) throw refuseManifest('encrypted')
   const parser = new Parser()
   parser.push(text)
@@ -36,7 +36,7 @@ function choosePlaylists({ playlists = [], mediaGroups }: HlsManifest, base: str
   const best = chooseBest(offers.filter(mayHoldPicture))
   if (!best) throw refuseManifest('empty', 'no variant with a picture')
   const sounds = Object.values(mediaGroups?.AUDIO[best.group ?? ''] ?? {})
-  // Without an address of its own the sound is in the variant.
+  // Sound without an address is part of the variant.
   const sound = (sounds.find((one) => one.default) ?? sounds[0])?.uri
   return sound ? [absolute(best.uri, base), absolute(sound, base)] : [absolute(best.uri, base)]
 }
@@ -48,7 +48,7 @@ function readMediaPlaylist({ segments, endList }: HlsManifest, base: string, lim
   )
   if (segments.length > 0 && !endList) throw refuseManifest('live')
   const [start, ...others] = new Set(segments.map(({ map }) => JSON.stringify(map ?? null)))
-  // What follows has clocks, and perhaps codecs, of its own: an advertisement, mostly.
+  // The part after it, mostly an advertisement, has other clocks and perhaps other codecs.
   if (others.length > 0 || segments.slice(1).some(({ discontinuity }) => discontinuity)) {
     throw refuseManifest('discontinuous')
   }
@@ -65,5 +65,5 @@ const pieceOf = ({ uri, byterange }: { uri: string; byterange?: ByteRange }, bas
   ...(byterange && { range: { offset: byterange.offset, length: byterange.length } }),
 })
 
-/** What is no address stays what it is, for the guard to refuse. */
+/** Returns an invalid address unchanged, for the guard to refuse. */
 const absolute = (uri: string, base: string): string => URL.parse(uri, base)?.href ?? uri

@@ -4,8 +4,8 @@ import { isIP } from 'node:net'
 export type HostRule = (url: URL) => boolean
 
 /**
- * A manifest may name what is of its own site, and what the resolver that knows the site allows (a name stands for itself
- * and all below it). Else whoever writes one chooses whom we ask two hundred times.
+ * Permits the site of the manifest, and the hosts and subdomains that the site's resolver allows. Otherwise a manifest
+ * could make us send 200 requests to any host.
  */
 export const hostRule =
   (own: readonly URL[], allowedHosts: readonly string[] = []): HostRule =>
@@ -15,8 +15,8 @@ export const hostRule =
       allowedHosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`)))
 
 /**
- * What one party registers: two labels, or three below `co.uk` and the like, which are told by their shortness. Without
- * the list of public suffixes: neighbours below `github.io` count as one, and that costs nobody more than a request.
+ * The registrable domain: two labels, or three below short ones such as `co.uk`. Without the list of public suffixes,
+ * neighbours below `github.io` count as one site, which costs them a few requests at most.
  */
 function siteOf(hostname: string): string {
   if (isIP(hostname.replace(/^\[|\]$/g, ''))) return hostname

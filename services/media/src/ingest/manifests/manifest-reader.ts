@@ -1,12 +1,12 @@
-// A program of its own, started by read-manifests.ts: the parsers meet a stranger's text here, where time, memory and
-// network are limited. Some kilobytes of commas or brackets keep either of them busy for minutes.
+// A separate program, started by read-manifests.ts: it limits the time, memory and network of the parsers. A few
+// kilobytes of commas or brackets keep either of them busy for minutes.
 import { readFileSync } from 'node:fs'
 import { ApiError } from '@services/common/errors'
 import type { Reading } from './manifest.ts'
 import type { ReaderAnswer, ReaderInput } from './read-manifests.ts'
 
 const { sources, limits } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as ReaderInput
-/** Each parser is loaded where it is needed: that is most of what a start takes. */
+/** Loading a parser takes most of the start. */
 const readers = {
   hls: async () => (await import('./hls.ts')).readHls,
   dash: async () => (await import('./dash.ts')).readDash,

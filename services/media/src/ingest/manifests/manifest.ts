@@ -1,19 +1,19 @@
 import { apiError } from '../../errors.ts'
-import { refuseToldDuration } from '../../make/probe/limits.ts'
+import { refuseDeclaredDuration } from '../../make/probe/limits.ts'
 
-/** What a manifest comes to: a picture and, where it is separate, its sound. */
+/** Content of a manifest: a picture and, if separate, its sound. */
 export type Reading = { playlists: PictureAndSound<string> } | { tracks: PictureAndSound<Track> }
 
 export type PictureAndSound<T> = [picture: T, sound?: T]
 
-/** Its pieces one after another are a file. */
+/** The pieces in sequence form one file. */
 export interface Track {
   pieces: Piece[]
 }
 
 export interface Piece {
   url: string
-  /** Absent: the whole of it. */
+  /** The whole if absent. */
   range?: { offset: number; length: number }
 }
 
@@ -22,7 +22,7 @@ export interface ManifestLimits {
   pieces: number
 }
 
-/** Why a manifest that can be read is none for us; part of the answer, so that the caller need not guess. */
+/** Public reason (`details.reason`) why a readable manifest is refused. */
 type Reason =
   | 'empty'
   | 'live'
@@ -36,11 +36,11 @@ type Reason =
 export const refuseManifest = (reason: Reason, cause?: unknown) =>
   apiError('unsupported_site_content', { details: { reason }, cause })
 
-/** What it says must fit before anything is fetched; throws duration_exceeded. Its last segment counts whole. */
+/** Throws duration_exceeded before any piece is fetched. The last segment counts whole. */
 export const refuseLongTrack = ({ seconds: durationSeconds }: ManifestLimits, seconds: number): void =>
-  refuseToldDuration({ durationSeconds }, seconds)
+  refuseDeclaredDuration({ durationSeconds }, seconds)
 
-/** The pieces, with the beginning that all share in front. Neighbours in one file are asked for at once. */
+/** The pieces behind their shared beginning. Adjacent ranges of one file become one request. */
 export function trackOf(limits: ManifestLimits, start: Piece | undefined, segments: Piece[]): Track {
   if (segments.length === 0) throw refuseManifest('empty')
   if (segments.length > limits.pieces) throw refuseManifest('too_many_segments')
@@ -61,20 +61,20 @@ export interface Offer {
   codecs?: string | undefined
 }
 
-/** More is scaled down anyway. */
+/** Larger pictures are scaled down in any case. */
 const LARGEST_SHORT_SIDE = 1080
 
-/** The largest picture up to 1080p, however it is turned, at its highest rate; else the smallest of the larger ones. */
+/** The largest picture up to 1080p in either orientation, at its highest rate; else the smallest above. */
 export function chooseBest<T extends Offer>(offers: readonly T[]): T | undefined {
   const side = ({ width, height }: T) => Math.min(width ?? 0, height ?? 0)
   const byQuality = offers.toSorted((a, b) => side(b) - side(a) || (b.bandwidth ?? 0) - (a.bandwidth ?? 0))
   return byQuality.find((offer) => side(offer) <= LARGEST_SHORT_SIDE) ?? byQuality.at(-1)
 }
 
-/** Those our ffmpeg may decode. Dolby Vision and the like come with an ordinary variant beside them. */
+/** Codecs that our ffmpeg may decode. Dolby Vision and the like have an ordinary variant beside them. */
 const PICTURE_CODECS = /^(avc[13]|hvc1|hev1|vp0?[89]|av01|mp4v)\b/i
 
-/** Not told is not refused: the probe finds out. */
+/** An undeclared codec is not refused here; the probe finds out. */
 export function mayHoldPicture({ codecs, width }: Offer): boolean {
   if (codecs) return codecs.split(',').some((codec) => PICTURE_CODECS.test(codec.trim()))
   return width !== 0

@@ -1,4 +1,4 @@
-/** What we use of two parsers that come without types. Everything in their answers is as the manifest says. */
+/** The used parts of two untyped parsers. Every value in their results is the manifest's claim. */
 declare module 'm3u8-parser' {
   export interface ByteRange {
     offset: number

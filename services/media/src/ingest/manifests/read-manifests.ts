@@ -9,7 +9,7 @@ import { type ManifestLimits, type Reading, refuseManifest } from './manifest.ts
 export interface ManifestText {
   kind: 'hls' | 'dash'
   text: string
-  /** Where it came from, after redirects: what addresses in it are relative to. */
+  /** Final address after redirects; the base of addresses in the text. */
   url: string
 }
 
@@ -25,13 +25,13 @@ export type ReaderAnswer =
 const READER = fileURLToPath(new URL('./manifest-reader.ts', import.meta.url))
 const INPUT = 'manifests.json'
 
-/** An honest manifest takes a tenth of a second, most of it the start of Node, which reserves much more than it uses. */
+/** An honest manifest takes 0.1 s, mostly the start of Node, which reserves far more memory than it uses. */
 const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 2, memoryBytes: 8 * 1024 ** 3, fileBytes: 0 }
 const HEAP_MIB = 128
 
 /**
- * What the manifests say, found out by a process as confined as ffmpeg is. Throws unsupported_site_content
- * (`details.reason`), duration_exceeded.
+ * Reads manifests in a process as confined as ffmpeg. Throws unsupported_site_content (`details.reason`),
+ * duration_exceeded.
  */
 export async function readManifests(
   { tools }: { tools: MediaTools },

@@ -3,22 +3,21 @@ import { join } from 'node:path'
 import type { Slots } from '@services/common/slots'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { isDiskFull } from '../../ffmpeg/disk-full.ts'
 import { hardenedGlobals, hardenedInput, type StreamDemuxer } from '../../ffmpeg/hardening.ts'
-import { busyAfterKill, wasKilled } from '../../ffmpeg/killed.ts'
+import { busyAfterKill, isDiskFull, wasKilled } from '../../ffmpeg/machine-faults.ts'
 import { type RunLimits, type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { refusalOf } from '../../make/probe/ffprobe.ts'
 import { refuseManifest } from './manifest.ts'
 
-/** Copies 150 MB in half a second. */
+/** ffmpeg copies 150 MB in half a second. */
 const timeLimits = { wallSeconds: 20, cpuSeconds: 20, memoryBytes: 2 * 1024 ** 3 } satisfies Partial<RunLimits>
 
-/** Another container has other words around the same streams. */
-const ROOM_BYTES = 1024 ** 2
+/** Allowance for the headers of another container around the same streams. */
+const CONTAINER_BYTES = 1024 ** 2
 
 /**
- * Makes one file of a picture and perhaps its sound, without encoding anything: mp4, or webm of two webms. Returns its
- * path. Throws unsupported_site_content, corrupt_media, unsupported_media_type, processing_timeout.
+ * Joins a picture and perhaps its sound without encoding: mp4, or webm if all tracks are. Returns the path. Throws
+ * unsupported_site_content, corrupt_media, unsupported_media_type, processing_timeout.
  */
 export async function remux(
   { tools, probes }: { tools: MediaTools; probes: Slots },
@@ -28,7 +27,7 @@ export async function remux(
   const inputs = await Promise.all(tracks.map(async (track) => ({ path: track, demuxer: await demuxerFor(track) })))
   const output = inputs.every(({ demuxer }) => demuxer === 'matroska') ? 'webm' : 'mp4'
   const path = join(directory, `out.${output}`)
-  const limits = { ...timeLimits, fileBytes: maxBytes + ROOM_BYTES }
+  const limits = { ...timeLimits, fileBytes: maxBytes + CONTAINER_BYTES }
   const ffmpeg = (args: string[]) =>
     runConfined(tools.ffmpeg.path, args, { limits, limiters: tools.limiters, cwd: directory, signal })
   const run = async () => {
@@ -55,25 +54,25 @@ export function remuxCommand(
   return [
     ...['-nostdin', '-y', '-v', 'error', ...hardenedGlobals, ...opened],
     ...['-map', '0:v:0', '-map', inputs.length > 1 ? '1:a:0' : '0:a:0?', '-c', 'copy', '-sn', '-dn'],
-    // The same pieces are the same file again, and share what is made of it. Opus in mp4 was an experiment in 2018.
+    // Equal pieces give an equal file, which shares its renditions. Opus in mp4 was experimental in 2018.
     ...['-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact', '-strict', '-2', '-f', output, path],
   ]
 }
 
 const openedBy = ({ path, demuxer }: RemuxInput) => [...hardenedInput(demuxer), '-i', path]
 
-/** Without an output: ffmpeg describes what it opened and ends. Not ffprobe, whose old build crashes over MPEG-TS. */
+/** Without an output, ffmpeg describes its inputs and ends. The old ffprobe crashes over MPEG-TS. */
 const describeCommand = (inputs: readonly RemuxInput[]) => [
   ...['-nostdin', '-v', 'info', ...hardenedGlobals, ...inputs.flatMap(openedBy)],
 ]
 
-/** More apart than this, two clocks have nothing to do with each other. */
+/** Clocks further apart than this are unrelated. */
 const LARGEST_DELAY_SECONDS = 10
 
 /**
- * By how much each begins later than the first. ffmpeg lets each file begin at 0; this is given back, else the sound is
- * ahead. What is before 0 is the silence of an encoder's start, some 20 ms, and not worth an edit list that programs
- * disagree about. Bare AAC has no clock.
+ * Delay of each input behind the first, in seconds. ffmpeg starts each file at 0; without the delay the sound is ahead.
+ * Times below 0 are an encoder's initial silence of some 20 ms, not worth an edit list that programs disagree about. Bare
+ * AAC has no clock.
  */
 function delaysIn(outcome: RunOutcome, inputs: readonly RemuxInput[]): number[] {
   const described = 'stderr' in outcome ? outcome.stderr : ''
@@ -81,12 +80,12 @@ function delaysIn(outcome: RunOutcome, inputs: readonly RemuxInput[]): number[] 
     Math.max(0, Number(start)),
   )
   const zero = Math.min(...starts)
-  const isTold = starts.length === inputs.length && inputs.every(({ demuxer }) => demuxer !== 'aac')
-  const isTogether = isTold && starts.every((start) => start - zero < LARGEST_DELAY_SECONDS)
+  const isKnown = starts.length === inputs.length && inputs.every(({ demuxer }) => demuxer !== 'aac')
+  const isTogether = isKnown && starts.every((start) => start - zero < LARGEST_DELAY_SECONDS)
   return inputs.map((_, index) => (isTogether ? (starts[index] ?? zero) - zero : 0))
 }
 
-/** By its first bytes, never by what a manifest says; a beginning that is none of these is not opened at all. */
+/** The demuxer by the first bytes, never by the manifest; any other file is not opened at all. */
 async function demuxerFor(path: string): Promise<StreamDemuxer> {
   await using file = await open(path)
   const { buffer: head } = await file.read({ buffer: Buffer.alloc(189), position: 0 })

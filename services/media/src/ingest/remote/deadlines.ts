@@ -5,13 +5,13 @@ export interface RemoteTimeouts {
   headersMs: number
   /** Between two chunks of the body. */
   idleMs: number
-  /** From the first look-up to the last byte, redirects included. */
+  /** Limit from the first DNS query to the last byte, redirects included. */
   totalMs: number
-  /** After `graceMs`, a body slower than this, averaged over `windowMs`, is given up: drip feeds pass every idle limit. */
+  /** After `graceMs`, a body slower than this average over `windowMs` is given up: a drip feed passes every idle limit. */
   lowSpeed: { bytesPerSecond: number; windowMs: number; graceMs: number }
 }
 
-/** Aborts `signal` with an ApiError when a transfer takes too long or crawls, or with the caller's own reason. */
+/** Aborts `signal` with an ApiError when a transfer is too long or too slow, or with the caller's reason. */
 export function startDeadlines({ totalMs, lowSpeed }: RemoteTimeouts, callerSignal: AbortSignal | undefined) {
   const controller = new AbortController()
   const total = setTimeout(() => controller.abort(upstreamFailure('timeout')), totalMs)
@@ -37,7 +37,7 @@ export function startDeadlines({ totalMs, lowSpeed }: RemoteTimeouts, callerSign
     countBytes: (bytes: number) => {
       bytesInWindow += bytes
     },
-    /** Must be called once the transfer is over, however it ended. */
+    /** Must be called when the transfer ends, however it ends. */
     stop: () => {
       clearTimeout(total)
       clearTimeout(watch)

@@ -110,7 +110,7 @@ describe('the guard', () => {
     expect(asked).toBe(1)
   })
 
-  test('looks at who really answered: an address that changes after the check gets no request', async () => {
+  test('checks the connected peer: an address that changes after the check gets no request', async () => {
     const site = await serve((_, res) => res.end('secret'))
     let reads = 0
     const shifty = { family: 4, address: '' }
@@ -265,7 +265,7 @@ describe('a bad source', () => {
     await expect(fetchToFile(await serveRaw(bytes))).rejects.toMatchObject(failed('bad_response'))
   })
 
-  test('nobody there, and a name that nobody knows, are unreachable', async () => {
+  test('a closed port and an unknown name are unreachable', async () => {
     const site = await serve(() => {})
     await site.close()
     await expect(fetchToFile(site.url)).rejects.toMatchObject(failed('unreachable'))
@@ -285,7 +285,7 @@ describe('an answer that is read in memory', () => {
   const fetch = (url: string, options: FetchOptions = {}, remote: RemoteOptions = {}) =>
     createTestRemote(remote).fetch(url, options, read)
 
-  test('tells where it comes from and its status, whatever that is', async () => {
+  test('reports its final address and any status', async () => {
     const site = await serve((req, res) => {
       if (req.url === '/from') return res.writeHead(302, { location: '/to' }).end()
       res.writeHead(404).end('not here')
@@ -294,7 +294,7 @@ describe('an answer that is read in memory', () => {
     expect(await fetch(`${site.url}/from`)).toEqual(answer)
   })
 
-  test('is the redirect itself where the caller does not want to go on; nobody is asked there', async () => {
+  test('is the redirect itself where the caller refuses its target, which gets no request', async () => {
     const site = await serve((_, res) => res.writeHead(302, { location: '/to' }).end('moved'))
     const mayVisit = ({ pathname }: URL) => pathname !== '/to'
     expect(await fetch(`${site.url}/from`, { mayVisit })).toEqual({ path: '/from', status: 302, next: '/to', text: '' })
@@ -340,7 +340,7 @@ describe('an answer that is read in memory', () => {
     await expect(fetch('https://site.example/a', {}, { standIns, allowCidrs: [] })).rejects.toMatchObject(forbidden)
   })
 
-  test('what is not read is not fetched', async () => {
+  test('unread bytes are not fetched', async () => {
     const site = await serve((_, res) => res.writeHead(200, { 'content-length': 1e9 }).write('start'))
     expect(await createTestRemote().fetch(site.url, {}, async ({ status }) => status)).toBe(200)
     await site.allClosed()

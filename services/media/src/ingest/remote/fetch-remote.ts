@@ -1,6 +1,7 @@
 /**
- * Owns every byte that comes from a foreign server: an egress client of its own, apart from all others in the process.
- * The rule: nothing from outside is waited for, followed or stored without a limit. Where to look next: ssrf-guard.ts.
+ * This folder owns every byte from a foreign server: an egress client apart from all others in the process.
+ * The one rule: nothing from outside is awaited, followed or stored without a limit.
+ * Tests: beside the files, test/endless-bodies.test.ts and test/slow-sources.test.ts. Next: ssrf-guard.ts.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent } from 'undici'
@@ -16,38 +17,38 @@ import { toUpstreamFailure } from './translate-error.ts'
 export interface RemoteOptions extends GuardOptions {
   userAgent?: string
   timeouts?: Partial<RemoteTimeouts>
-  /** Replaces ours; tests play a hostile name server with it. */
+  /** Replaces `resolveName`, for tests with a hostile name server. */
   resolve?: Resolve
-  /** Addresses to use for a host instead of its own, without a slash at the end. */
+  /** Replacement addresses by host, without a slash at the end. */
   standIns?: ReadonlyMap<string, string>
 }
 
 export interface FetchOptions extends Pick<OpenOptions, 'ownHeaders' | 'form' | 'mayVisit'> {
-  /** The caller's own reason to stop; the call then rejects with `signal.reason`. */
+  /** Aborts the call, which rejects with `signal.reason`. */
   signal?: AbortSignal
-  /** Shorter than the general limit where the caller has less patience, as for a page. */
+  /** Shorter total limit, as for a page. */
   totalMs?: number
 }
 
-/** An answer of any status, as it comes in. */
+/** An answer of any status, streamed. */
 export interface RemoteAnswer {
   url: URL
   status: number
   headers: IncomingHttpHeaders
-  /** Where the redirect leads that was not followed; it comes without chunks. */
+  /** Target of a redirect that was not followed; such an answer has no chunks. */
   next?: URL
   chunks: AsyncGenerator<Buffer>
 }
 
 export interface Remote {
   /**
-   * Asks for a URL and hands the answer to `read`, which bounds what it takes of it; what it leaves is never read.
+   * Requests a URL and passes the answer to `read`, which bounds its bytes; the rest is never read.
    * Throws ApiError source_forbidden and source_fetch_failed (`details.upstream`), and what `read` throws.
    */
   fetch: <T>(url: string, options: FetchOptions, read: (answer: RemoteAnswer) => Promise<T>) => Promise<T>
-  /** Sends a body and tells the status of the answer; follows nothing. Throws as `fetch` does. */
+  /** Sends a body and returns the status; follows no redirect. Throws as `fetch` does. */
   post: (url: string, options: PostOptions) => Promise<{ status: number }>
-  /** Throws source_forbidden where the address alone tells that nothing would be sent there. */
+  /** Throws source_forbidden for a URL that the guard refuses before any DNS query. */
   checkUrl: (url: string) => Promise<void>
   close: () => Promise<void>
 }
@@ -70,7 +71,7 @@ export function createRemote(options: RemoteOptions = {}): Remote {
     headersTimeout: timeouts.headersMs,
     bodyTimeout: timeouts.idleMs,
     maxHeaderSize: 16_384,
-    // As many as there are downloads: who waits for one of few connections waits for a stranger's slow source.
+    // Equals DOWNLOADS (deps.ts): with fewer, one slow source would delay the next.
     connections: 16,
     pipelining: 1,
   })
@@ -109,7 +110,7 @@ export function createRemote(options: RemoteOptions = {}): Remote {
   }
 }
 
-/** The host's part of an address is replaced, the rest stays. */
+/** Replaces the origin of an address and keeps the rest. */
 const standInsOf =
   (bases: ReadonlyMap<string, string> = new Map()) =>
   (url: URL): string => {
@@ -117,10 +118,10 @@ const standInsOf =
     return base === undefined ? url.href : base + url.pathname + url.search
   }
 
-/** A redirect says all in its headers, and its body was dropped. */
+/** Body of a redirect, whose headers hold all; the real one was dropped. */
 async function* nothing(): AsyncGenerator<Buffer> {}
 
-/** Failures of the network are translated here, so that failures of our own disk stay what they are. */
+/** Translates failures of the network here, so that failures of our own disk keep their type. */
 async function* readBody(
   body: RemoteResponse['body'],
   deadlines: ReturnType<typeof startDeadlines>,

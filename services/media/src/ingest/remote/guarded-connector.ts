@@ -5,8 +5,8 @@ import type { Resolve } from './resolve-name.ts'
 import type { Guard, Target } from './ssrf-guard.ts'
 
 /**
- * Connects only where the guard permits, and fails with ApiError source_forbidden elsewhere. The answer that is checked
- * is the answer that is used, so a name that changes its address between check and use (DNS rebinding) has no window.
+ * Connects only to permitted addresses, else fails with ApiError source_forbidden. The checked DNS answer is the used one,
+ * so a name that changes its address between check and use (DNS rebinding) has no window.
  */
 export function guardedConnector(guard: Guard, resolve: Resolve, timeoutMs: number): buildConnector.connector {
   return (options, callback) => {
@@ -14,18 +14,18 @@ export function guardedConnector(guard: Guard, resolve: Resolve, timeoutMs: numb
       hostname: options.hostname,
       port: Number(options.port || (options.protocol === 'https:' ? 443 : 80)),
     }
-    // Node skips `lookup` for literal addresses, so they are checked here.
-    if (isIP(target.hostname) && !guard.permits(target, target.hostname)) return callback(refused(), null)
+    // Node skips `lookup` for literal addresses.
+    if (isIP(target.hostname) && !guard.permits(target, target.hostname)) return callback(forbidden(), null)
 
     // HTTP/2 off: one request per socket keeps every limit (headers, idle, size) about one response.
     const lookup = guardedLookup(guard, resolve, target)
     const connect = buildConnector({ lookup, timeout: timeoutMs, autoSelectFamily: true, allowH2: false })
     connect(options, (error, socket) => {
       if (error) return callback(error, null)
-      // Second lock on the same door: whatever the layers above did, this is who answered.
+      // Second lock on the same door: whatever the layers above did, this is the connected peer.
       if (guard.permits(target, socket.remoteAddress ?? '')) return callback(null, socket)
       socket.destroy()
-      callback(refused(), null)
+      callback(forbidden(), null)
     })
   }
 }
@@ -36,7 +36,7 @@ function guardedLookup(guard: Guard, resolve: Resolve, target: Target): LookupFu
     try {
       const answers = await resolve(hostname)
       const [first] = answers
-      if (!first || !answers.every(({ address }) => guard.permits(target, address))) throw refused()
+      if (!first || !answers.every(({ address }) => guard.permits(target, address))) throw forbidden()
       if (options.all) callback(null, [...answers])
       else callback(null, first.address, first.family)
     } catch (error) {
@@ -45,4 +45,4 @@ function guardedLookup(guard: Guard, resolve: Resolve, target: Target): LookupFu
   }
 }
 
-const refused = () => apiError('source_forbidden', { cause: 'refused address' })
+const forbidden = () => apiError('source_forbidden', { cause: 'refused address' })

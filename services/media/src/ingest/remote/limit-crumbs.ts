@@ -2,13 +2,13 @@ import type { Dispatcher } from 'undici'
 import { upstreamFailure } from './upstream-error.ts'
 
 /**
- * A piece of a body costs the parser the same whether it holds one byte or 64 KiB; a clip in single bytes is work for a
- * minute. TCP delivers 536 bytes and more at a time (RFC 9293 3.7.1), so only who means it stays below half of that.
+ * A piece of a body costs the parser the same with one byte as with 64 KiB; a clip in single bytes takes it a minute. TCP
+ * delivers 536 bytes and more at a time (RFC 9293 3.7.1), so only an attacker stays below half of that.
  */
 const SMALLEST_AVERAGE_BYTES = 256
 const CRUMBS_ALLOWED = 10_000
 
-/** Hangs up on bodies that come in crumbs. At the parser, because a reader finds the pieces joined. */
+/** Aborts bodies that come in crumbs. Counts at the parser, because a reader finds the pieces joined. */
 export const limitCrumbs: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
   let pieces = 0
   let bytes = 0

@@ -7,33 +7,33 @@ import { toUpstreamFailure } from './translate-error.ts'
 import { upstreamFailure } from './upstream-error.ts'
 
 export interface RemoteResponse {
-  /** Whose answer it is, after all redirects. */
+  /** Final address after all redirects. */
   url: URL
   status: number
   headers: IncomingHttpHeaders
-  /** Where the redirect leads that was not followed, because `mayVisit` said no; its body is dropped. */
+  /** Target of a redirect that `mayVisit` refused; its body is dropped. */
   next?: URL
   /** Must be read to the end or destroyed. */
   body: Readable
 }
 
 export interface OpenOptions {
-  /** Sent to every server on the way: nothing that is meant for one of them. */
+  /** Sent to every server on the way, so without secrets. */
   headers: Record<string, string>
-  /** Keys and cookies, for the first server alone: who it redirects to does not get them. */
+  /** Keys and cookies for the first origin alone; redirect targets do not get them. */
   ownHeaders?: Record<string, string> | undefined
   /** Makes it a POST with this form, whose redirects are not followed. */
   form?: Record<string, string>
   /** Asked before each redirect is followed. */
   mayVisit?: (url: URL) => boolean
-  /** Where a host is asked for in reality; tests and private mirrors. */
+  /** Replaces the requested address, for tests and private mirrors. */
   standIn?: (url: URL) => string
   signal: AbortSignal
-  /** For each hop, from the look-up to its final headers. */
+  /** Per hop, from the DNS query to the final headers. */
   answerMs: number
 }
 
-/** Enough for http -> https -> www -> CDN; more is a loop or a game (contract 4.4). */
+/** Enough for http -> https -> www -> CDN; more is a loop or an attack (contract/media.md 4.4). */
 const MAX_REDIRECTS = 5
 
 /**
@@ -63,7 +63,7 @@ export async function openResponse(
   throw upstreamFailure('too_many_redirects')
 }
 
-/** A clock of our own: every interim answer (1xx) winds up the client's one again, without end. */
+/** Sends one request under a separate clock, because every interim answer (1xx) restarts the client's. */
 async function send(
   dispatcher: Dispatcher,
   url: URL,
@@ -79,7 +79,7 @@ async function send(
     body: new URLSearchParams(form).toString(),
   }
   try {
-    // A stranger chose the site: it learns nothing of our traces, and a page or a hop has a span of its own.
+    // An untrusted site must not see our trace context; each page or hop has its own span.
     return await tracedRequest(
       { url, method: post?.method ?? 'GET', isTold: false },
       () => request(url, { dispatcher, signal: either, headers: sent, ...post }),

@@ -7,16 +7,16 @@ import { upstreamFailure } from './upstream-error.ts'
 export interface PostOptions {
   body: string
   headers: Record<string, string>
-  /** From the look-up to the last byte that is read. */
+  /** Limit from the DNS query to the last byte that is read. */
   totalMs: number
 }
 
-/** What a receiver says is read so that its connection can be used again, but not for long. */
+/** Part of the answer that is read, so that the connection can be reused. */
 const MOST_ANSWER_BYTES = 16 * 1024
 
 /**
- * Sends a body to one address and tells the status of the answer, whatever it is: redirects are not followed. Throws
- * ApiError source_forbidden or source_fetch_failed (`details.upstream`).
+ * Sends a body to one address and returns any status; redirects are not followed. Throws ApiError source_forbidden or
+ * source_fetch_failed (`details.upstream`).
  */
 export async function postRemote(
   dispatcher: Dispatcher,
@@ -29,13 +29,13 @@ export async function postRemote(
   const timer = setTimeout(() => late.abort(upstreamFailure('timeout')), totalMs)
   try {
     const answer = await tracedRequest(
-      // The trace may be that of another token, whose upload had the same bytes.
+      // The trace may belong to another token that uploaded the same bytes.
       { url: target, method: 'POST', isTold: false },
       (traced) =>
         request(target, { dispatcher, method: 'POST', headers: { ...headers, ...traced }, body, signal: late.signal }),
       ({ statusCode }) => statusCode,
     )
-    // The status is what was asked for; how the rest of it ends does not matter.
+    // Only the status matters, not how the rest ends.
     await answer.body.dump({ limit: MOST_ANSWER_BYTES, signal: late.signal }).catch(() => {})
     return { status: answer.statusCode }
   } catch (error) {

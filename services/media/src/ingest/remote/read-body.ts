@@ -9,12 +9,12 @@ interface Body {
   chunks: AsyncIterable<Buffer>
 }
 
-/** Of any page or JSON, however small it was packed (contract/media.md 4.4). */
+/** Limit of an unpacked page or JSON text (contract/media.md 4.4). */
 const MOST_UNPACKED_BYTES = 4 * 1024 * 1024
 
 /**
- * At most so many bytes of a body, in memory; what comes after them is not read. Some servers pack whatever is asked: that
- * is undone, within bounds. Throws source_fetch_failed when it cannot be.
+ * Reads at most `maxBytes` of a body into memory. Some servers compress against the request: that is unpacked within
+ * bounds. Throws source_fetch_failed when it cannot be.
  */
 export async function readBody(body: Body, maxBytes: number): Promise<Buffer> {
   const bytes = await readStart(body.chunks, maxBytes)
@@ -22,7 +22,6 @@ export async function readBody(body: Body, maxBytes: number): Promise<Buffer> {
   return unpacked.subarray(0, maxBytes)
 }
 
-/** The rest is left where it is. */
 async function readStart(chunks: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
   const parts: Buffer[] = []
   let bytes = 0

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { apiError } from '../../errors.ts'
 import { upstreamFailure } from './upstream-error.ts'
 
 interface Answer {
@@ -6,16 +7,19 @@ interface Answer {
   headers: IncomingHttpHeaders
 }
 
-/** Throws source_fetch_failed with the class of what came instead of a 200. */
+/** Throws source_fetch_failed with the class of any status but 200. */
 export function requireOk({ status }: Answer): void {
   if (status === 200) return
   const cause = `status ${status}`
+  if (status === 429) {
+    throw apiError('source_fetch_failed', { details: { upstream: '4xx', reason: 'rate_limited' }, cause })
+  }
   if (status >= 400 && status < 500) throw upstreamFailure('4xx', cause)
   if (status >= 500) throw upstreamFailure('5xx', cause)
   throw upstreamFailure('bad_response', cause)
 }
 
-/** A body that is still encoded although identity was asked for could be a decompression bomb, and is no media file. */
+/** Refuses a body that is encoded although identity was requested: a possible decompression bomb, and no media file. */
 export function requirePlain(answer: Answer): void {
   const encoding = encodingOf(answer)
   if (encoding !== 'identity') throw upstreamFailure('bad_response', `content-encoding ${encoding}`)

@@ -11,25 +11,25 @@ interface FoundAddress {
 export type Resolve = (hostname: string) => Promise<readonly FoundAddress[]>
 
 export interface ResolveOptions {
-  /** Name servers with their ports; those of /etc/resolv.conf if absent. */
+  /** Name servers with ports; those of /etc/resolv.conf if absent. */
   servers?: readonly string[]
   hostsPath?: string
-  /** For a name altogether; shorter than what a connection may take. */
+  /** Total for a name; shorter than the limit of a connection. */
   timeoutMs?: number
 }
 
-/** One server that is silent is asked twice within the time of a name; another one gets its turn. */
-const TRY_MS = 1_000
-const TRIES = 2
-/** Servers that know nothing of IPv6 are silent instead of saying so. */
+/** A silent server is asked twice within the time of a name, which leaves time for another server. */
+const ATTEMPT_MS = 1_000
+const ATTEMPTS = 2
+/** Some servers without IPv6 records stay silent instead of saying so. */
 const OTHER_FAMILY_MS = 500
-/** What is beyond would not be tried within the time of a connection. */
+/** Further addresses would not be tried within the time of a connection. */
 const MOST_ADDRESSES = 16
 
 /**
- * Looks names of strangers up without `getaddrinfo`: that holds one of Node's four threads until the name server answers,
- * twenty seconds where it does not, and four such names would keep S3, PostgreSQL and the disk waiting. As written: search
- * domains are not tried. /etc/hosts comes first, and `localhost` is this machine (RFC 6761 6.3).
+ * Resolves untrusted names without `getaddrinfo`, which holds one of Node's four threads until the name server answers, or
+ * twenty seconds: four such names would block S3, PostgreSQL and the disk. Search domains are not tried. /etc/hosts comes
+ * first, and `localhost` is this machine (RFC 6761 6.3).
  */
 export function createResolve({ servers, hostsPath = '/etc/hosts', timeoutMs = 4_000 }: ResolveOptions = {}): Resolve {
   const hosts = createHosts(hostsPath)
@@ -38,9 +38,9 @@ export function createResolve({ servers, hostsPath = '/etc/hosts', timeoutMs = 4
     const known = (await hosts()).get(name)
     if (known) return known
     if (name === 'localhost' || name.endsWith('.localhost')) return LOOPBACK
-    const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES })
+    const resolver = new Resolver({ timeout: ATTEMPT_MS, tries: ATTEMPTS })
     if (servers) resolver.setServers(servers)
-    return ask(resolver, name, timeoutMs)
+    return lookUp(resolver, name, timeoutMs)
   }
 }
 
@@ -51,7 +51,7 @@ const LOOPBACK: readonly FoundAddress[] = [
   { address: '::1', family: 6 },
 ]
 
-async function ask(resolver: Resolver, name: string, timeoutMs: number): Promise<FoundAddress[]> {
+async function lookUp(resolver: Resolver, name: string, timeoutMs: number): Promise<FoundAddress[]> {
   const cancel = () => resolver.cancel()
   const timers = [setTimeout(cancel, timeoutMs)]
   const hurry = (addresses: string[]) => {
@@ -72,17 +72,17 @@ async function ask(resolver: Resolver, name: string, timeoutMs: number): Promise
 
 const toFound = (family: 4 | 6) => (address: string) => ({ address, family })
 
-/** A silent server is what a silent host is, and told by the code that sockets have for it. */
+/** A silent server gets the socket code of a silent host. */
 function failureOf(reasons: (Error & { code?: string })[]): Error {
   const silent = reasons.find(({ code }) => code === 'ETIMEOUT' || code === 'ECANCELLED')
   if (!silent) return reasons[0] ?? new Error('the name has no address')
   return Object.assign(new Error('no name server answered in time', { cause: silent }), { code: 'ETIMEDOUT' })
 }
 
-/** Some use it to block thousands of names; what is beyond this is not looked at. */
+/** Some hosts files block thousands of names; the rest of a longer file is not read. */
 const MOST_HOSTS_BYTES = 1024 ** 2
 
-/** The names of a hosts file (hosts(5)), read again when it has changed. */
+/** Names of a hosts file (hosts(5)), read again when it has changed. */
 function createHosts(path: string): () => Promise<ReadonlyMap<string, readonly FoundAddress[]>> {
   let names = new Map<string, FoundAddress[]>()
   let version = ''

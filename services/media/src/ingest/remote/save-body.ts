@@ -4,7 +4,7 @@ import { apiError } from '../../errors.ts'
 import { createMeasure, type Measured } from '../../store/blobs/measure.ts'
 
 export interface FetchedFile extends Measured {
-  /** What the server claims, without parameters, in lower case. Never to be trusted: sniff. */
+  /** The server's claim without parameters, in lower case. Untrusted: sniff instead. */
   contentType: string | undefined
 }
 
@@ -17,12 +17,12 @@ export type NewFile = Awaited<ReturnType<typeof open>>
 
 const tooLarge = (maxBytes: number) => apiError('file_too_large', { details: { limit: maxBytes } })
 
-/** By its declared length, before anything is read. */
+/** Checks the declared length before any byte is read. */
 export function refuseLargeBody({ headers }: Pick<Body, 'headers'>, maxBytes: number): void {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 }
 
-/** Hashes the body on its way to the disk. Throws file_too_large. */
+/** Writes and hashes the body. Throws file_too_large. */
 export async function writeBody(file: NewFile, { headers, chunks }: Body, maxBytes: number): Promise<FetchedFile> {
   refuseLargeBody({ headers }, maxBytes)
   const measure = createMeasure({ maxBytes, refuse: () => tooLarge(maxBytes) })
@@ -31,8 +31,7 @@ export async function writeBody(file: NewFile, { headers, chunks }: Body, maxByt
 }
 
 /**
- * Opens a new file (mode 0600) and removes it again when `fill` fails. `wx`: a path that exists is somebody else's file,
- * and is neither written nor removed.
+ * Opens a new file (mode 0600) and removes it when `fill` fails. `wx`: an existing file is neither written nor removed.
  */
 export async function withNewFile<T>(path: string, fill: (file: NewFile) => Promise<T>): Promise<T> {
   const file = await open(path, 'wx', 0o600)

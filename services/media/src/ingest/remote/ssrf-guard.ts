@@ -1,7 +1,7 @@
 /**
- * Owns the answer to "may we talk to this?", for URLs and for addresses (contract/media.md 4.2, 4.3).
- * The rule: everything is refused unless it is public; only the operator's `allowCidrs` make exceptions.
- * Where it is enforced: URLs in open-response.ts, addresses at the socket in guarded-connector.ts.
+ * Decides which URLs and addresses may be contacted (contract/media.md 4.2, 4.3).
+ * The one rule: everything is refused unless it is public; only the operator's `allowCidrs` make exceptions.
+ * Enforced for URLs in open-response.ts, for addresses at the socket in guarded-connector.ts.
  */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -9,15 +9,15 @@ import ipaddr from 'ipaddr.js'
 import { apiError } from '../../errors.ts'
 
 export interface GuardOptions {
-  /** Networks that may be reached although they are not public, on any port and under any host name. */
+  /** Non-public networks that may be reached, on any port and under any host name. */
   allowCidrs?: readonly string[]
-  /** Networks that are refused although they look public, for instance a provider's internal ranges. Wins over allow. */
+  /** Refused networks that look public, such as a provider's internal ranges. Wins over `allowCidrs`. */
   denyCidrs?: readonly string[]
-  /** Ports of public servers that may be reached; 80 and 443 if absent. */
+  /** Permitted ports of public servers; 80 and 443 if absent. */
   ports?: readonly number[]
-  /** Addresses of this service: a clip is not imported from where it is served, least of all in a circle. */
+  /** Addresses of this service, which must not import from itself. */
   ownUrls?: readonly string[]
-  /** Where this service listens: on any address of this machine that is the service itself, whatever name led there. */
+  /** Port of this service, refused on every address of this machine, whatever the name. */
   ownPort?: number
 }
 
@@ -29,32 +29,32 @@ export interface Target {
 
 export interface Guard {
   /**
-   * Parses a URL (against `base` when it came from a redirect) and refuses what can be refused before any look-up.
-   * Throws ApiError source_forbidden, also for text that is no URL. Use the returned URL, never the text, from here on.
+   * Parses a URL (against `base` for a redirect) and applies every check that needs no DNS query. Throws ApiError
+   * source_forbidden, also for text that is no URL. Use only the returned URL from here on.
    */
   parseUrl: (text: string, base?: URL) => URL
-  /** Whether a connection for this target may go to this address; anything that is not an address is refused. */
+  /** Whether a connection for this target may go to this address; false for anything but an address. */
   permits: (target: Target, address: string) => boolean
 }
 
 type Cidr = ReturnType<typeof ipaddr.parseCIDR>
 
-/** Longer URLs are no real sources; the limit also keeps logs and rows small (contract 2.5). */
+/** Longer URLs are no real sources; the limit also keeps logs and rows small (contract/media.md 2.5). */
 const MAX_URL_LENGTH = 2048
 
 /** Plain web servers and nothing else: an open choice of ports makes the service a port scanner. */
 const WEB_PORTS = [80, 443]
 
-/** Names that only mean something inside a network: RFC 6762, 8375, 6761, 7686, and ICANN's reserved `.internal`. */
+/** Names with a meaning only inside a network: RFC 6762, 8375, 6761, 7686, and ICANN's reserved `.internal`. */
 const PRIVATE_SUFFIXES = ['.local', '.internal', '.localhost', '.home.arpa', '.onion']
 
-/** Azure's wire server: answers with instance secrets, yet lies in public space, so no range covers it. */
+/** Azure's wire server answers with instance secrets, yet its address is public, so no range covers it. */
 const PUBLIC_BUT_INTERNAL = ['168.63.129.16/32']
 
-/** The only space IANA has handed out for global use; all else is unassigned or special, whatever a library says. */
+/** The only IPv6 space that IANA has assigned for global use; all else is unassigned or special. */
 const GLOBAL_IPV6: Cidr = ipaddr.parseCIDR('2000::/3')
 
-/** Builds the guard. Throws when a CIDR is malformed, so that a typing error stops the start and not a request. */
+/** Builds the guard. Throws for a malformed CIDR, so that a typing error stops the start and not a request. */
 export function createGuard(options: GuardOptions = {}): Guard {
   const allowed = (options.allowCidrs ?? []).map(parseCidr)
   const denied = (options.denyCidrs ?? []).map(parseCidr)
@@ -84,7 +84,7 @@ export function createGuard(options: GuardOptions = {}): Guard {
       if (!permits(target, target.hostname)) throw apiError('source_forbidden', { cause: 'refused literal address' })
       return url
     }
-    // An unusual name or port is only fine inside an exception, and which address a name has shows at connect time.
+    // Only an exception permits an unusual name or port; its address is known at connect time.
     if (!isOrdinary(target) && allowed.length === 0)
       throw apiError('source_forbidden', { cause: 'refused name or port' })
     return url
@@ -102,7 +102,7 @@ function targetOf(url: URL): Target {
   }
 }
 
-/** A name is one service whatever the port; behind an address and on the machine itself others may listen. */
+/** A name is one service on every port; an address and localhost may host others. */
 function isSame(self: Target, { hostname, port }: Target): boolean {
   const isShared = isIP(hostname) || hostname === 'localhost'
   return self.hostname === hostname && (!isShared || self.port === port)
@@ -114,7 +114,7 @@ function isOrdinaryName(hostname: string): boolean {
   return name.includes('.') && !PRIVATE_SUFFIXES.some((suffix) => name.endsWith(suffix))
 }
 
-/** Looked up each time: addresses come and go. */
+/** Reads the interfaces each time, because addresses change. */
 function isOfThisMachine(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (address.range() === 'loopback' || address.range() === 'unspecified') return true
   const cards = Object.values(networkInterfaces()).flatMap((card) => card ?? [])
@@ -126,7 +126,7 @@ function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return address.kind() === 'ipv4' || isWithin(address, [GLOBAL_IPV6])
 }
 
-/** Unwraps IPv4-mapped addresses. Only canonical forms pass: the library would read `0177.1` in its own way. */
+/** Unwraps IPv4-mapped addresses. Only canonical forms pass: the library reads `0177.1` differently. */
 function parseAddress(text: string) {
   return isIP(text) ? ipaddr.process(text) : undefined
 }

@@ -10,7 +10,7 @@ const TIMEOUTS = new Set([
   'ESOCKETTIMEDOUT',
 ])
 
-/** Refusals and limits that were already decided pass unchanged; what undici and the socket throw becomes a class. */
+/** Passes refusals and limits unchanged; turns an error of undici or the socket into its class. */
 export function toUpstreamFailure(error: unknown, otherwise: Upstream): ApiError {
   if (error instanceof ApiError) return error
   const code = String((error as { code?: unknown } | null)?.code ?? '')

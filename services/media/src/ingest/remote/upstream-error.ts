@@ -1,6 +1,6 @@
 import { apiError } from '../../errors.ts'
 
-/** What a caller learns about the far side: a class of failure, never its words (contract 2.6). */
+/** Public class of an upstream failure; its own words stay private (contract/media.md 2.6). */
 export type Upstream =
   | '4xx'
   | '5xx'

@@ -1,7 +1,7 @@
-/** Where HTML may declare its encoding (HTML 13.2.3.2). */
+/** Part of a page that may declare its encoding (HTML 13.2.3.2). */
 const PRESCAN_BYTES = 1024
 
-/** By the byte order mark, the header, the page's own words, else as UTF-8; what is no text becomes U+FFFD. */
+/** Decodes by byte order mark, header or `<meta>`, else as UTF-8; invalid bytes become U+FFFD. */
 export function decodeText(bytes: Buffer, contentType = ''): string {
   const label = charsetOfMark(bytes) ?? charsetIn(contentType) ?? charsetOfPage(bytes) ?? 'utf-8'
   try {
@@ -17,7 +17,7 @@ function charsetOfMark(bytes: Buffer): string | undefined {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 'utf-8' : undefined
 }
 
-/** One that claims UTF-16 in bytes that could be read as ASCII is mistaken (HTML 13.2.3.2). */
+/** A page that declares UTF-16 in ASCII bytes is mistaken (HTML 13.2.3.2). */
 function charsetOfPage(bytes: Buffer): string | undefined {
   const found = /<meta\s[^>]{0,500}charset[^>]{0,100}/i.exec(bytes.subarray(0, PRESCAN_BYTES).toString('latin1'))
   const charset = charsetIn(found?.[0] ?? '')

@@ -1,24 +1,24 @@
 import { listAt, numberAt, parseJson, textAt } from './json.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
-import type { Found, Source } from './site.ts'
+import type { Found, MediaSource } from './site.ts'
 import { siteOf } from './sites.ts'
 import type { Visit } from './visit.ts'
 
 interface Candidate {
   url: URL
-  /** As declared, or by the name; neither is believed in the end. */
+  /** Declared, or by the file name; the bytes decide in the end. */
   type: string
   height: number
-  /** How sure it is that this is what the page is about: 0 is said so, 1 is shown on it, 2 is a picture of it. */
+  /** Certainty that this is the subject of the page: 0 declared, 1 shown on it, 2 its picture. */
   rank: number
 }
 
-/** Of candidates that are not what they say, so many are tried. */
+/** Candidates that are tried at most, as any may turn out to be something else. */
 const MOST_CANDIDATES = 6
 
 /**
- * Finds the clip of any page by what pages say to those who link to them (contract/media.md 3.4). Asks once more at most:
- * the page's oEmbed address, for what the page itself does not tell.
+ * Finds the clip of any page by its metadata for links (contract/media.md 3.4). Sends at most one request more, to the
+ * page's oEmbed address, for missing metadata.
  */
 export async function discover(page: Page, visit: Visit): Promise<Found> {
   const video = videoObjectOf(page)
@@ -91,13 +91,13 @@ interface OpenGraphVideo {
   height?: number
 }
 
-/** What describes a video follows the tag that names it (ogp.me, structured properties). */
+/** The properties of a video follow the tag that names it (ogp.me, structured properties). */
 function openGraphVideos({ metas }: Page): OpenGraphVideo[] {
   const videos: (OpenGraphVideo & { property: string })[] = []
   for (const { name, content } of metas) {
     const last = videos.at(-1)
     if (/^og:video(:url|:secure_url)?$/.test(name)) {
-      // Spellings of one address are one video, and the secure one is as good as it gets.
+      // Spellings of one address are one video; the secure one wins.
       const isSame = last && last.property !== name && (name === 'og:video:secure_url' || last.url === content)
       if (isSame) Object.assign(last, { url: content })
       else videos.push({ url: content, property: name })
@@ -122,13 +122,13 @@ function videoObjectOf({ data }: Page): unknown {
 }
 
 const MOST_NODES = 500
-/** Where pages put the video they are about. */
+/** Members of JSON-LD that hold the video of a page. */
 const NESTING = ['@graph', 'video', 'mainEntity', 'mainEntityOfPage', 'subjectOf']
 
 const TYPE_ORDER = ['video/mp4', 'video/webm', 'image/gif', '']
 
-/** Files by their promise, then manifests, then players of sites that we know. */
-function sourcesOf(page: Page, candidates: Candidate[]): Source[] {
+/** Files in the order of their promise, then manifests, then players of known sites. */
+function sourcesOf(page: Page, candidates: Candidate[]): MediaSource[] {
   const files = candidates
     .filter(({ type }) => TYPE_ORDER.includes(type))
     .toSorted(
@@ -138,8 +138,8 @@ function sourcesOf(page: Page, candidates: Candidate[]): Source[] {
         b.height - a.height ||
         Number(b.url.host === page.url.host) - Number(a.url.host === page.url.host),
     )
-    .map(({ url }): Source => ({ kind: 'file', url: url.href }))
-  const manifests = candidates.flatMap(({ url, type }): Source[] => {
+    .map(({ url }): MediaSource => ({ kind: 'file', url: url.href }))
+  const manifests = candidates.flatMap(({ url, type }): MediaSource[] => {
     const format = /mpegurl/.test(type) ? 'hls' : type === 'application/dash+xml' ? 'dash' : undefined
     return format ? [{ kind: 'manifest', format, url: url.href }] : []
   })
@@ -150,22 +150,22 @@ function sourcesOf(page: Page, candidates: Candidate[]): Source[] {
   return unique([...files, ...manifests, ...knownPages(players)]).slice(0, MOST_CANDIDATES)
 }
 
-/** The first: a page is about one clip, and each costs several requests. */
-function knownPages(urls: URL[]): Source[] {
+/** Takes the first only: a page is about one clip, and each costs several requests. */
+function knownPages(urls: URL[]): MediaSource[] {
   const known = urls.find((url) => siteOf(url) !== undefined)
   return known ? [{ kind: 'page', url: known.href }] : []
 }
 
-const unique = (sources: Source[]) => [...new Map(sources.map((source) => [addressOf(source), source])).values()]
-const addressOf = (source: Source) => ('url' in source ? source.url : source.picture)
+const unique = (sources: MediaSource[]) => [...new Map(sources.map((source) => [addressOf(source), source])).values()]
+const addressOf = (source: MediaSource) => ('url' in source ? source.url : source.picture)
 
 interface Oembed {
-  sources: Source[]
+  sources: MediaSource[]
   title: string | undefined
   user: string | undefined
 }
 
-/** What comes of it is extra: a failure is none of ours. */
+/** Ignores failures, because the answer is optional. */
 async function askOembed(page: Page, visit: Visit): Promise<Oembed | undefined> {
   const link = page.links.find(({ rel, type }) => /\balternate\b/.test(rel) && type === 'application/json+oembed')
   const url = link && addressIn(page, link.href)

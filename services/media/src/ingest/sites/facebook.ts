@@ -1,6 +1,6 @@
 import { defineSite, isHostOf, pathOf } from './site.ts'
 
-/** Videos, reels, share links, plugins and fb.watch: the address that yt-dlp is to look at. */
+/** The address for yt-dlp: videos, reels, share links, plugins and fb.watch. */
 export function readFacebook(url: URL): string | undefined {
   const [first = '', second = '', third = ''] = pathOf(url)
   if (url.hostname === 'fb.watch') return first ? url.href : undefined
@@ -14,7 +14,7 @@ export function readFacebook(url: URL): string | undefined {
   return isVideo && (second || third) ? url.href : undefined
 }
 
-/** Its pages change every few months: a parser of ours would be wrong most of the time (contract/media.md 3.2). */
+/** Left to yt-dlp: the pages change every few months, so a parser of ours would be wrong most of the time (contract/media.md 3.2). */
 export const facebook = defineSite<string>({
   name: 'facebook',
   hosts: ['facebook.com', 'fb.watch', 'fbcdn.net'],

@@ -1,17 +1,17 @@
 import { apiError } from '../../errors.ts'
 
-/** What a caller learns beyond the class of failure: `details.reason`. */
+/** Public `details.reason` beside the class of failure. */
 type Reason = 'not_found' | 'refused' | 'rate_limited' | 'not_ready' | 'changed'
 
 const failed = (site: string, upstream: '4xx' | '5xx' | 'bad_response', reason?: Reason) =>
   apiError('source_fetch_failed', { details: { upstream, site, ...(reason ? { reason } : {}) } })
 
-/** Removed, never there, or hidden so well that the site says so. */
+/** Also for a hidden post that the site reports as missing. */
 export const notFound = (site: string) => failed(site, '4xx', 'not_found')
 
 export const notReady = (site: string) => failed(site, 'bad_response', 'not_ready')
 
-/** The site answers in a way we do not know: it was rebuilt, or shows a wall. */
+/** An unknown kind of answer: the site was rebuilt, or shows a wall. */
 export const changed = (site: string) => failed(site, 'bad_response', 'changed')
 
 export const loginRequired = (site: string) => apiError('site_login_required', { details: { site } })
@@ -19,11 +19,11 @@ export const loginRequired = (site: string) => apiError('site_login_required', {
 /** The page is there and has no clip. */
 export const noClip = (site: string) => apiError('unsupported_site_content', { details: { site } })
 
-/** By the operator, who wants no other way to it either. */
+/** MEDIA_IMPORT_SITES omits the site; generic discovery is not tried either. */
 export const switchedOff = (site: string) =>
   apiError('unsupported_site_content', { details: { site, reason: 'switched_off' } })
 
-/** Passes a 200, and throws what another status means on every site. */
+/** Passes a 200; throws the failure that any other status means on every site. */
 export function requireAnswer(site: string, { status }: { status: number }): void {
   if (status === 200) return
   if (status === 401) throw loginRequired(site)

@@ -1,7 +1,7 @@
 import { requireAnswer } from './failures.ts'
 import { numberAt, textAt } from './json.ts'
 import { addressIn, metaOf } from './page.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 import type { Visit } from './visit.ts'
 
 type Reference = { id: string } | { short: string }
@@ -22,7 +22,7 @@ export function readGiphy(url: URL): Reference | undefined {
 
 const idIn = (text = ''): { id: string } | undefined => (/^[A-Za-z0-9]{5,40}$/.test(text) ? { id: text } : undefined)
 
-/** By id alone; the page, or the API where there is a key, only adds who and what. */
+/** The id alone gives the files; the page, or the API with a key, adds user and title. */
 export const giphy = defineSite<Reference>({
   name: 'giphy',
   hosts: ['giphy.com', 'gph.is'],
@@ -35,8 +35,8 @@ export const giphy = defineSite<Reference>({
   },
 })
 
-/** What there is of a clip differs: the original only where its maker allows. */
-const filesOf = (id: string): Source[] =>
+/** Files that a clip may have; the original exists only where its maker allows it. */
+const filesOf = (id: string): MediaSource[] =>
   [
     `https://i.giphy.com/media/${id}/source.mp4`,
     `https://i.giphy.com/media/${id}/giphy-hd.mp4`,
@@ -46,7 +46,7 @@ const filesOf = (id: string): Source[] =>
 
 async function findByPage(address: string, visit: Visit, known?: string): Promise<Found> {
   const answer = await visit.get(address)
-  // Who is refused by the pages may still be served by the CDN.
+  // The CDN may still serve callers that the pages refuse.
   if (!known || answer.status === 404 || answer.status === 410) requireAnswer('giphy', answer)
   const page = await answer.page()
   const reference = readGiphy(answer.url)
@@ -65,7 +65,7 @@ async function findByApi(id: string, key: string, visit: Visit): Promise<Found> 
   const answer = await visit.get(`https://api.giphy.com/v1/gifs/${id}?${query}`)
   if (answer.status === 404) requireAnswer('giphy', answer)
   const gif = (answer.json() as { data?: unknown } | undefined)?.data
-  const sources = ['original_mp4', 'hd', 'original'].flatMap((name): Source[] => {
+  const sources = ['original_mp4', 'hd', 'original'].flatMap((name): MediaSource[] => {
     const url = textAt(gif, 'images', name, 'mp4') ?? textAt(gif, 'images', name, 'url')
     return url ? [{ kind: 'file', url, bytes: numberAt(gif, 'images', name, 'mp4_size') }] : []
   })

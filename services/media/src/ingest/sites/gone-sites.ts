@@ -1,7 +1,7 @@
 import { apiError } from '../../errors.ts'
 import { defineSite, type Site } from './site.ts'
 
-/** Nobody answers there any more, so nobody is asked. */
+/** A site that has shut down: refused without a request. */
 const goneSite = (name: string, host: string, ended: string): Site => ({
   ...defineSite<string>({
     name,

@@ -1,16 +1,16 @@
 import { changed, noClip, notFound, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, textAt } from './json.ts'
 import { addressIn, metaOf } from './page.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 import type { Visit } from './visit.ts'
 
 type Reference = { id: string; isAlbum: boolean }
 
-/** What looks like the id of an image and is a page of the site. */
+/** Pages of the site whose names look like the id of an image. */
 const PAGES =
   /^(about|apps|arcade|blog|emerald|inbox|jobs|login|memegen|privacy|random|register|rules|search|settings|signin|topics|tos|upload|vidgif)$/
 
-/** Images, albums, galleries and tagged posts; of files only those that are no clip as they are. */
+/** Images, albums, galleries and tagged posts; no mp4, which is a clip already. */
 export function readImgur(url: URL): Reference | undefined {
   const path = pathOf(url)
   if (url.hostname === 'i.imgur.com') {
@@ -26,7 +26,7 @@ export function readImgur(url: URL): Reference | undefined {
   return rest.length === 0 && !PAGES.test(first) ? { id, isAlbum: false } : undefined
 }
 
-/** With a client id of the operator's through the API, else through the page of the file, which is made for links. */
+/** Asks the API if the operator has a client id, else the page of the file, which is made for links. */
 export const imgur = defineSite<Reference>({
   name: 'imgur',
   hosts: ['imgur.com'],
@@ -39,16 +39,16 @@ export const imgur = defineSite<Reference>({
 
 const ATTRIBUTION = 'https://imgur.com/'
 
-/** Every animated image has an mp4 beside it, better and smaller than the gif it was. */
-const filesOf = (id: string): Source[] =>
+/** Every animated image has an mp4 beside it, better and smaller than the original gif. */
+const filesOf = (id: string): MediaSource[] =>
   ['mp4', 'gif'].map((ending) => ({ kind: 'file', url: `https://i.imgur.com/${id}.${ending}` }))
 
 async function findByApi({ id, isAlbum }: Reference, clientId: string, visit: Visit): Promise<Found> {
   const query = new URLSearchParams({ client_id: clientId, include: 'media,account' })
-  const ask = (kind: 'albums' | 'media') => visit.get(`https://api.imgur.com/post/v1/${kind}/${id}?${query}`)
+  const getPost = (kind: 'albums' | 'media') => visit.get(`https://api.imgur.com/post/v1/${kind}/${id}?${query}`)
   // A gallery holds albums and single images under addresses of one form.
-  const first = await ask(isAlbum ? 'albums' : 'media')
-  const answer = isAlbum && first.status === 404 ? await ask('media') : first
+  const first = await getPost(isAlbum ? 'albums' : 'media')
+  const answer = isAlbum && first.status === 404 ? await getPost('media') : first
   requireAnswer('imgur', answer)
   const post = answer.json()
   const media = listAt(post, 'media')
@@ -57,7 +57,7 @@ async function findByApi({ id, isAlbum }: Reference, clientId: string, visit: Vi
   if (!clip) throw noClip('imgur')
   const url = textAt(clip, 'url')
   const isMp4 = textAt(clip, 'ext') === 'mp4'
-  const own: Source[] = url ? [{ kind: 'file', url, bytes: numberAt(clip, 'size') }] : []
+  const own: MediaSource[] = url ? [{ kind: 'file', url, bytes: numberAt(clip, 'size') }] : []
   const beside = filesOf(textAt(clip, 'id') ?? id)
   return {
     sources: isMp4 ? [...own, ...beside.slice(0, 1)] : [...beside.slice(0, 1), ...own],
@@ -77,7 +77,7 @@ async function findByPage({ id, isAlbum }: Reference, visit: Visit): Promise<Fou
     metaOf(page, 'og:video:secure_url', 'og:video', 'twitter:player:stream'),
     ...page.videos.map(({ src }) => src),
   ]
-  const files = named.flatMap((text): Source[] => {
+  const files = named.flatMap((text): MediaSource[] => {
     const url = text === undefined ? undefined : addressIn(page, text)
     return url && /\.mp4$/.test(url.pathname) ? [{ kind: 'file', url: url.href }] : []
   })
@@ -85,7 +85,7 @@ async function findByPage({ id, isAlbum }: Reference, visit: Visit): Promise<Fou
   const title = metaOf(page, 'og:title', 'twitter:title')
   return {
     sources: [...files.slice(0, 1), ...(isAlbum ? [] : filesOf(id))],
-    // The page of an image without a title says what the site is.
+    // The page of an untitled image has the slogan of the site as its title.
     title: title && !/^imgur\b/i.test(title) ? title.replace(/ - (Album on )?Imgur$/i, '') : undefined,
     attribution: { site: ATTRIBUTION, url: pageOf(id, isAlbum) },
   }

@@ -1,8 +1,8 @@
 import { loginRequired, noClip, requireAnswer } from './failures.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 
-/** Posts, reels and videos, also below the name of their maker. */
+/** The code of a post, reel or video, also below a user name. */
 export function readInstagram(url: URL): string | undefined {
   if (!/^((www|m)\.)?(instagram\.com|instagr\.am)$/.test(url.hostname)) return undefined
   const path = pathOf(url)
@@ -12,8 +12,8 @@ export function readInstagram(url: URL): string | undefined {
 }
 
 /**
- * Without an account only what the page for embedding gives away: videos of some public posts, to some addresses. Whatever
- * else is asked leads to the login (contract/media.md 3.2), and is left to yt-dlp with the operator's cookies.
+ * Without an account only the embed page works: it has the videos of some public posts, for some client addresses. All
+ * else leads to the login (contract/media.md 3.2) and is left to yt-dlp with the operator's cookies.
  */
 export const instagram = defineSite<string>({
   name: 'instagram',
@@ -32,7 +32,7 @@ export const instagram = defineSite<string>({
   },
 })
 
-function readVideos(html: string, page: Page): Source[] {
+function readVideos(html: string, page: Page): MediaSource[] {
   const named = [memberOf(html, 'video_url'), metaOf(page, 'og:video:secure_url', 'og:video')]
   const urls = named.flatMap((text) => (text ? (addressIn(page, text) ?? []) : []))
   return urls.map(({ href }) => ({ kind: 'file', url: href }))
@@ -45,9 +45,8 @@ function about(html: string, page: Page, code: string): Omit<Found, 'sources'> {
 }
 
 /**
- * The page's data is JSON inside a JSON string inside a script, so its quotes are escaped once, twice or not at all. No
- * two repetitions here may match the same character, nor may one begin within a run of its own: a page can be all
- * backslashes.
+ * The data is JSON inside a JSON string inside a script, so its quotes are escaped once, twice or not at all. No two
+ * repetitions may match the same character, nor may one begin within its own run: a page can be all backslashes.
  */
 function memberOf(html: string, name: string): string | undefined {
   const found = new RegExp(`"${name}\\\\*"\\s*:\\s*(?:\\\\*"([^"]{1,4000})"|(true|false))`).exec(html)

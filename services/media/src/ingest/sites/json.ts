@@ -1,4 +1,4 @@
-/** A member deep in JSON of strangers, or undefined; own members only. */
+/** A nested own member of untrusted JSON, or undefined. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   let found = value
   for (const step of path) {
@@ -13,7 +13,7 @@ export const textAt = (value: unknown, ...path: (string | number)[]): string | u
   return typeof found === 'string' && found.trim() !== '' ? found : undefined
 }
 
-/** Also a number that is written as text; finite and not negative. */
+/** A finite number >= 0, also one written as text. */
 export const numberAt = (value: unknown, ...path: (string | number)[]): number | undefined => {
   const found = at(value, ...path)
   const number = typeof found === 'string' && found.trim() !== '' ? Number(found) : found

@@ -1,13 +1,13 @@
 import { Parser } from 'htmlparser2'
 import type { Page } from './page.ts'
 
-/** Real pages have a tenth of it. Each end tag searches all open elements, so a deep page costs the square of its length. */
+/** Ten times a real page. Each end tag searches all open elements, so a deep page costs the square of its length. */
 const MOST_OPEN_ELEMENTS = 512
-/** Of each list; who has more has nothing to find. */
+/** Length of each list of a `Page`; no honest page has more. */
 const MOST_OF_A_KIND = 200
 const CHUNK = 64 * 1024
 
-/** Never throws; stops after the head when that names a video already. */
+/** Never throws; stops after a head that names a video. */
 export function readPage(html: string, url: URL): Page {
   const page: Page = { url, base: url, title: '', metas: [], links: [], videos: [], frames: [], data: [] }
   let open = 0
@@ -69,7 +69,7 @@ function collect(page: Page, tag: string, attributes: Attributes, isInVideo: boo
     add(page.videos, { src, type: type.toLowerCase(), height: Number.parseInt(height, 10) || 0 })
   }
   if (tag === 'iframe' && src) add(page.frames, src)
-  // The first one counts (HTML 4.2.3).
+  // Only the first `<base>` applies (HTML 4.2.3).
   if (tag === 'base' && href && page.base === page.url) page.base = URL.parse(href, page.url.href) ?? page.url
 }
 

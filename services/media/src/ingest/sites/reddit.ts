@@ -1,18 +1,18 @@
 import { changed, loginRequired, noClip, notFound, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, textAt } from './json.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 import type { Answer, Visit } from './visit.ts'
 
 type Reference = { id: string } | { short: string }
 
 const ID = /^[a-z0-9]{4,10}$/i
 
-/** Posts under any of its hosts and paths, galleries, share links and the two short hosts. */
+/** Posts on all hosts and paths, galleries, share links and the two short hosts. */
 export function readReddit(url: URL): Reference | undefined {
   const path = pathOf(url)
   const [first = '', second = '', third = ''] = path
   if (url.hostname === 'redd.it' || url.hostname === 'www.redd.it') return ID.test(first) ? { id: first } : undefined
-  // The name of a video is not that of its post. What lies below it is a file.
+  // The id of a video is not that of its post. A longer path is a file.
   if (url.hostname === 'v.redd.it') return path.length === 1 ? { short: `https://v.redd.it/${first}` } : undefined
   if (!/(^|\.)reddit\.com$/.test(url.hostname)) return undefined
   const at = path.indexOf('comments')
@@ -23,7 +23,7 @@ export function readReddit(url: URL): Reference | undefined {
   return isShare ? { short: `https://www.reddit.com${url.pathname}` } : undefined
 }
 
-/** Through the operator's app where there is one: without, many addresses of data centres are refused. */
+/** Asks through the operator's app if there is one: without it, many addresses of data centres are refused. */
 export const reddit = defineSite<Reference>({
   name: 'reddit',
   hosts: ['reddit.com', 'redd.it', 'redditmedia.com'],
@@ -68,18 +68,18 @@ async function askForPost(id: string, visit: Visit): Promise<Answer> {
   const address = `https://www.reddit.com/comments/${id}/.json?raw_json=1`
   const answer = await visit.get(address, { cookie: ADULT })
   if (answer.status !== 403 || reasonIn(answer)) return answer
-  // Who comes without a visitor's number is sent away from some addresses; the old pages hand them out.
+  // Some client addresses need a visitor id (`loid`), which the old pages hand out.
   const { cookies } = await visit.get('https://old.reddit.com/', { cookie: ADULT })
   const visitor = cookies.map((cookie) => /^loid=[^;]+/.exec(cookie)?.[0]).find(Boolean)
   return visitor ? visit.get(address, { cookie: `${visitor}; ${ADULT}` }) : answer
 }
 
-/** Else a page asks for the visitor's age. */
+/** Cookie without which the site asks for the visitor's age. */
 const ADULT = 'over18=1'
 
 const reasonIn = (answer: Answer) => textAt(answer.json(), 'reason')
 
-/** Communities that are closed say why in JSON; a wall against machines is HTML. */
+/** Closed communities give their reason in JSON; a wall against bots is HTML. */
 function refuseHidden(answer: Answer): void {
   if (answer.status !== 403 && answer.status !== 404) return
   const reason = reasonIn(answer)
@@ -98,7 +98,7 @@ function readPost(post: unknown): Found {
     sources,
     title: textAt(post, 'title'),
     nsfw: at(post, 'over_18') === true,
-    // Whole seconds, and of the video that is the post.
+    // Whole seconds, of the post's own video.
     durationSeconds: numberAt(videoOf(original), 'duration'),
     attribution:
       author && author !== '[deleted]'
@@ -109,30 +109,30 @@ function readPost(post: unknown): Found {
 
 const videoOf = (post: unknown) => at(post, 'secure_media', 'reddit_video') ?? at(post, 'media', 'reddit_video')
 
-/** Sound is only in the manifest; the file beside it has the pictures alone. */
-function readVideo(post: unknown): Source[] {
+/** Only the manifest has sound; the file beside it has the picture alone. */
+function readVideo(post: unknown): MediaSource[] {
   const video = videoOf(post) ?? at(post, 'preview', 'reddit_video_preview')
   const file = textAt(video, 'fallback_url')
   const dash = textAt(video, 'dash_url')
   const hls = textAt(video, 'hls_url')
   const isSilent = at(video, 'is_gif') === true || at(video, 'has_audio') === false
-  const files: Source[] = file ? [{ kind: 'file', url: plain(file) }] : []
-  const manifests: Source[] = [
+  const files: MediaSource[] = file ? [{ kind: 'file', url: plain(file) }] : []
+  const manifests: MediaSource[] = [
     ...(dash ? [{ kind: 'manifest' as const, format: 'dash' as const, url: plain(dash) }] : []),
     ...(hls ? [{ kind: 'manifest' as const, format: 'hls' as const, url: plain(hls) }] : []),
   ]
   return isSilent ? [...files, ...manifests] : [...manifests, ...files]
 }
 
-/** What the site made of a gif that was uploaded to it. */
+/** The site's renditions of an uploaded gif. */
 const readPreview = (post: unknown) =>
   files(
     textAt(post, 'preview', 'images', 0, 'variants', 'mp4', 'source', 'url'),
     textAt(post, 'preview', 'images', 0, 'variants', 'gif', 'source', 'url'),
   )
 
-/** The first picture of a gallery that moves. */
-function readGallery(post: unknown): Source[] {
+/** The first animated picture of a gallery. */
+function readGallery(post: unknown): MediaSource[] {
   const order = listAt(post, 'gallery_data', 'items').map((item) => textAt(item, 'media_id') ?? '')
   const moving = order
     .map((id) => at(post, 'media_metadata', id))
@@ -140,8 +140,8 @@ function readGallery(post: unknown): Source[] {
   return files(textAt(moving, 's', 'mp4'), textAt(moving, 's', 'gif'))
 }
 
-/** A post may be a link to where the clip is. One to the post itself leads nowhere. */
-function readLink(post: unknown): Source[] {
+/** A post may link to a clip elsewhere. A link to reddit itself is none. */
+function readLink(post: unknown): MediaSource[] {
   const link = textAt(post, 'url_overridden_by_dest') ?? textAt(post, 'url')
   const url = link && URL.parse(plain(link), 'https://www.reddit.com')
   if (!url || at(post, 'is_self') === true || videoOf(post) || readReddit(url)) return []
@@ -149,8 +149,8 @@ function readLink(post: unknown): Source[] {
   return [{ kind: 'page', url: url.href }]
 }
 
-const files = (...urls: (string | undefined)[]): Source[] =>
+const files = (...urls: (string | undefined)[]): MediaSource[] =>
   urls.flatMap((url) => (url ? [{ kind: 'file', url: plain(url) }] : []))
 
-/** `raw_json` asks for plain text; where it is not heard, addresses come escaped as in HTML. */
+/** `raw_json` asks for plain text; answers that ignore it escape addresses as in HTML. */
 const plain = (url: string) => url.replaceAll('&amp;', '&')

@@ -1,4 +1,4 @@
-/** What IMPORT_SITES may list; `other` are the pages of everybody else. */
+/** Values of IMPORT_SITES; `other` is every unknown site. */
 export const SITE_NAMES = [
   'giphy',
   'imgur',

@@ -1,24 +1,25 @@
-// This folder knows sites: from the address of a page to the best file behind it. The one rule: a site is asked through its
-// `visit` and nothing else, so it cannot reach a host that is not its own. Next: sites.ts lists them, read-page.ts and
-// discover.ts are for pages of everybody else, ../imports/receive-source.ts fetches what was found.
+// This folder finds the best file behind the address of a page. The one rule: a site sends requests through its `visit`
+// alone, so it cannot reach a host that is not its own. Tests: sites.test.ts, visit.test.ts, test/sites.test.ts. Next:
+// sites.ts lists the sites, discover.ts reads any other page, ../../flows/imports/receive-source.ts fetches the result.
+import type { FetchedFile } from '../remote/save-body.ts'
 import type { Visit } from './visit.ts'
 
-/** What the far side wants to see beside the address, a Referer mostly; never a secret. */
+/** Headers that the upstream requires, mostly a Referer; never a secret. */
 type Headers = Record<string, string>
 
-/** Where the media may be. Files are what their bytes are, whatever the site says about them. */
-export type Source =
-  /** `bytes` where the site tells: a file that is too large is not asked for. */
+/** Possible address of the media. The bytes of a file decide its type, whatever the site says. */
+export type MediaSource =
+  /** `bytes` if the site says so: a file that is too large is not requested. */
   | { kind: 'file'; url: string; bytes?: number | undefined; headers?: Headers | undefined }
   | { kind: 'manifest'; url: string; format: 'hls' | 'dash'; headers?: Headers | undefined }
   /** Two files of one clip. */
   | { kind: 'separate'; picture: string; sound: string; headers?: Headers | undefined }
-  /** A page that shows it, on another site perhaps. Only one such step is taken. */
+  /** A page that shows it, perhaps on another site. Only one such step is taken. */
   | { kind: 'page'; url: string }
-  /** Only the operator's yt-dlp can tell. */
+  /** Left to the operator's yt-dlp. */
   | { kind: 'ytdlp'; url: string }
 
-/** What the site says about it, as it is written there. */
+/** Unverified metadata of the site. */
 export interface About {
   title?: string | undefined
   nsfw?: boolean | undefined
@@ -28,22 +29,44 @@ export interface About {
 
 export interface Found extends About {
   /** Best first. */
-  sources: Source[]
-  /** Where the site tells: what is too long is refused before it is fetched. */
+  sources: MediaSource[]
+  /** Set if the site says so: a clip that is too long is refused before it is fetched. */
   durationSeconds?: number | undefined
 }
 
+/** Bounds of a step that an import delegates. */
+interface Bounds {
+  signal: AbortSignal
+  /** Deadline on the clock of performance.now(). */
+  endsAt: number
+  maxBytes: number
+  /** Tenant whose slots it takes. */
+  key: string
+}
+
+/**
+ * Writes the clip to the new `path`. Addresses in a manifest must be on its own site or on `hosts`, if the resolver names
+ * them, and pass the guard.
+ */
+export type AssembleManifest = (
+  source: Extract<MediaSource, { kind: 'manifest' | 'separate' }>,
+  options: Bounds & { path: string; hosts?: readonly string[] | undefined },
+) => Promise<FetchedFile>
+
+/** Throws like a site: site_login_required, unsupported_site_content, source_fetch_failed with `details.site`. */
+export type ExtractPage = (url: string, options: Bounds) => Promise<Found>
+
 export interface Site {
   name: string
-  /** Domains that belong to it, with all their subdomains: nothing else is contacted, for pages and for files. */
+  /** Its domains, with all subdomains: only these are contacted, for pages and for files. */
   hosts: readonly string[]
-  /** Nobody switches on what is not there. */
+  /** True for a site that has shut down; MEDIA_IMPORT_SITES does not list it. */
   isGone?: boolean
-  /** Undefined for an address that is not one of its pages, which is looked at like that of any other site. */
+  /** Undefined for an address that is no page of a clip; generic discovery reads it. */
   open: (url: URL) => ((visit: Visit) => Promise<Found>) | undefined
 }
 
-/** Ties the two halves of a site: what an address names, and how to find that. */
+/** Joins the two halves of a site: `read` parses an address, `find` resolves it. */
 export function defineSite<Reference>(site: {
   name: string
   hosts: readonly string[]
@@ -64,5 +87,5 @@ export function defineSite<Reference>(site: {
 export const isHostOf = (domains: readonly string[], { hostname }: URL): boolean =>
   domains.some((domain) => hostname === domain || hostname.endsWith(`.${domain}`))
 
-/** The parts of a path, without empty ones; undecoded. */
+/** The non-empty parts of a path, undecoded. */
 export const pathOf = ({ pathname }: URL): string[] => pathname.split('/').filter(Boolean)

@@ -12,7 +12,6 @@ import { twitter } from './twitter.ts'
 /** A new site is a file beside this one, a line here and a name in site-names.ts. */
 const SITES: readonly Site[] = [giphy, imgur, streamable, tenor, reddit, twitter, instagram, facebook, gfycat, vine]
 
-/** The site whose page this is. */
 export function siteOf(url: URL): { site: Site; find: NonNullable<ReturnType<Site['open']>> } | undefined {
   for (const site of SITES) {
     const find = isHostOf(site.hosts, url) ? site.open(url) : undefined

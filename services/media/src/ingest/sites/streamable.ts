@@ -15,7 +15,7 @@ export function readStreamable(url: URL): string | undefined {
 const READY = 2
 const FAILED = 3
 
-/** Asks what its own player asks. The addresses of files are signed and expire, so they are fetched at once. */
+/** Sends the request of the site's own player. The addresses of files are signed and expire, so they are fetched at once. */
 export const streamable = defineSite<string>({
   name: 'streamable',
   hosts: ['streamable.com'],
@@ -39,7 +39,7 @@ export const streamable = defineSite<string>({
   },
 })
 
-/** The largest picture first, and of equal ones the most bits. */
+/** The largest picture first, then the highest bitrate. */
 function readFiles(video: unknown) {
   const files = Object.values(at(video, 'files') ?? {}).flatMap((file: unknown) => {
     const url = textAt(file, 'url')

@@ -1,9 +1,9 @@
 import { changed, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, parseJson, textAt } from './json.ts'
 import { addressIn, metaOf, type Page } from './page.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 
-/** The address of the page: views in any language, embeds, and short links, which look like gifs. */
+/** The address of the page of a view in any language, an embed, or a short link, which looks like a gif. */
 export function readTenor(url: URL): string | undefined {
   if (!/^(www\.)?tenor\.com$/.test(url.hostname)) return undefined
   const path = pathOf(url)
@@ -13,10 +13,10 @@ export function readTenor(url: URL): string | undefined {
   return path.length === 1 && /^\w{3,12}\.gif$/.test(kind) ? `https://tenor.com/${kind}` : undefined
 }
 
-/** Best first; loops and thumbnails of the same are left out. */
+/** Best first; without loops and thumbnails. */
 const FORMATS = ['mp4', 'webm', 'gif', 'mediumgif']
 
-/** By the data in the page that its own script starts from: the API was switched off in 2026. */
+/** Reads the initial data of the page's own script: the API was switched off in 2026. */
 export const tenor = defineSite<string>({
   name: 'tenor',
   hosts: ['tenor.com'],
@@ -38,7 +38,7 @@ function readStore({ data, url }: Page): Found | undefined {
   const id = /(?<!\d)(\d+)$/.exec(url.pathname)?.[1] ?? ''
   const entry = at(gifs, id) ?? Object.values(gifs ?? {})[0]
   const [gif] = listAt(entry, 'results')
-  const sources = FORMATS.flatMap((format): Source[] => {
+  const sources = FORMATS.flatMap((format): MediaSource[] => {
     const file = textAt(gif, 'media_formats', format, 'url')
     return file ? [{ kind: 'file', url: file, bytes: numberAt(gif, 'media_formats', format, 'size') }] : []
   })

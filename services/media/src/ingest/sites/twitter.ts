@@ -1,14 +1,14 @@
 import { changed, loginRequired, noClip, requireAnswer } from './failures.ts'
 import { at, listAt, numberAt, textAt } from './json.ts'
-import { defineSite, type Found, pathOf, type Source } from './site.ts'
+import { defineSite, type Found, type MediaSource, pathOf } from './site.ts'
 import type { Visit } from './visit.ts'
 
 type Reference = { id: string; video: number } | { short: string }
 
-/** Sites that show the same posts under the same paths; the post itself is asked for at its home. */
+/** Sites that show the same posts under the same paths; the post is requested from twitter itself. */
 const MIRRORS = ['fxtwitter.com', 'vxtwitter.com', 'fixupx.com', 'fixvx.com', 'twittpr.com']
 
-/** Posts, with or without the number of a video, and the links that the site shortens. */
+/** Posts, with or without the number of a video, and shortened links. */
 export function readTwitter(url: URL): Reference | undefined {
   const host = url.hostname.replace(/^(www|m|mobile|d|g)\./, '')
   const path = pathOf(url)
@@ -21,7 +21,7 @@ export function readTwitter(url: URL): Reference | undefined {
   return { id, video: path[at + 2] === 'video' ? Number(path[at + 3]) || 1 : 1 }
 }
 
-/** Asks what posts embedded in other sites are made of: public ones come without an account. */
+/** Reads the data of embedded posts, which is public without an account. */
 export const twitter = defineSite<Reference>({
   name: 'twitter',
   hosts: ['twitter.com', 'x.com', 't.co', 'twimg.com', ...MIRRORS],
@@ -29,7 +29,7 @@ export const twitter = defineSite<Reference>({
   find: (reference, visit) => ('short' in reference ? follow(reference.short, visit) : findPost(reference, visit)),
 })
 
-/** A short link may lead anywhere, so where it leads is looked at as if it had been given. */
+/** A short link may lead anywhere, so its target is treated like a requested address. */
 async function follow(short: string, visit: Visit): Promise<Found> {
   const answer = await visit.get(short, { until: () => true })
   if (answer.next) return { sources: [{ kind: 'page', url: answer.next.href }] }
@@ -62,11 +62,11 @@ async function findPost({ id, video }: { id: string; video: number }, visit: Vis
   }
 }
 
-/** The arithmetic of the site's own script: it keeps nobody out, and answers do not come without it. */
+/** The arithmetic of the site's own script, without which it does not answer. */
 export const tokenOf = (id: string): string => ((Number(id) / 1e15) * Math.PI).toString(36).replace(/0+|\./g, '')
 
-/** The most bits first; the playlist, which has sound and pictures apart, last. */
-function readVariants(clip: unknown): Source[] {
+/** The highest bitrate first; the playlist, with separate sound and picture, last. */
+function readVariants(clip: unknown): MediaSource[] {
   const variants = listAt(clip, 'video_info', 'variants').flatMap((variant) => {
     const url = textAt(variant, 'url')
     return url ? [{ url, type: textAt(variant, 'content_type'), bitrate: numberAt(variant, 'bitrate') ?? 0 }] : []
@@ -74,12 +74,12 @@ function readVariants(clip: unknown): Source[] {
   const files = variants.filter(({ type }) => type === 'video/mp4').toSorted((a, b) => b.bitrate - a.bitrate)
   const playlists = variants.filter(({ type }) => /mpegurl/i.test(type ?? ''))
   return [
-    ...files.map(({ url }): Source => ({ kind: 'file', url })),
-    ...playlists.map(({ url }): Source => ({ kind: 'manifest', format: 'hls', url })),
+    ...files.map(({ url }): MediaSource => ({ kind: 'file', url })),
+    ...playlists.map(({ url }): MediaSource => ({ kind: 'manifest', format: 'hls', url })),
   ]
 }
 
-/** Without the shortened addresses, which say nothing, and with the three characters that are escaped in there. */
+/** Drops shortened addresses and unescapes the three characters that the site escapes. */
 const titleOf = (text = '') =>
   text
     .replaceAll(/https:\/\/t\.co\/\w+/g, '')

@@ -7,7 +7,7 @@ import { changed } from './failures.ts'
 import { parseJson } from './json.ts'
 import type { Page } from './page.ts'
 
-/** The operator's keys of sites; all of them optional. */
+/** The operator's optional keys of sites. */
 export interface SiteKeys {
   giphyApiKey: string | undefined
   imgurClientId: string | undefined
@@ -15,11 +15,11 @@ export interface SiteKeys {
   redditClientSecret: string | undefined
 }
 
-/** One look at a site, within its bounds of requests, time and hosts. */
+/** Requests to one site, bounded in number, time and hosts. */
 export interface Visit {
   site: string
   keys: SiteKeys
-  /** Throws source_fetch_failed where no answer comes at all, and for a host that is not the site's. */
+  /** Throws source_fetch_failed if no answer comes, source_forbidden for a host that is not the site's. */
   get: (url: string, options?: VisitRequest) => Promise<Answer>
 }
 
@@ -28,18 +28,18 @@ export interface VisitRequest {
   authorization?: string
   /** Makes it a POST. */
   form?: Record<string, string>
-  /** A redirect to such an address is not followed: it says enough. */
+  /** A redirect to such an address is not followed: the address is the answer. */
   until?: (url: URL) => boolean
 }
 
 export interface Answer {
   url: URL
   status: number
-  /** Where it leads, when that was not followed: outside of the site, or far enough. */
+  /** Target of a redirect that was not followed: outside the site, or `until`. */
   next: URL | undefined
   cookies: string[]
   text: string
-  /** Undefined when it is none. */
+  /** Undefined for any other text. */
   json: () => unknown
   page: () => Promise<Page>
 }
@@ -53,10 +53,9 @@ const BUDGET_MS = 10_000
 interface VisitOptions {
   site: string
   keys: SiteKeys
-  /** Hosts the site may ask. */
   mayVisit: (url: URL) => boolean
   signal: AbortSignal
-  /** The request that led here counts too. */
+  /** Requests that led here; they count too. */
   requestsMade?: number
 }
 
@@ -89,7 +88,7 @@ export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions)
             cookies: [answer.headers['set-cookie'] ?? []].flat(),
             text,
             json: () => parseJson(text),
-            // The parser is loaded with the first page.
+            // Loads the parser with the first page.
             page: async () => (await import('./read-page.ts')).readPage(text, answer.url),
           }
         }),
@@ -98,7 +97,7 @@ export function startVisit(remote: Pick<Remote, 'fetch'>, options: VisitOptions)
   }
 }
 
-/** A site that does not answer is told from a file that does not come. */
+/** Adds `details.site`, which separates a silent site from a missing file. */
 async function named<T>(site: string, asking: Promise<T>): Promise<T> {
   try {
     return await asking

@@ -1,15 +1,25 @@
+import { access, constants } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { ConfigError } from '@services/common/config'
 import type { Logger } from '@services/common/logger'
-import type { MediaTools } from '../../ffmpeg/binaries.ts'
+import type { Config } from '../../config.ts'
+import { type MediaTools, requireExecutable } from '../../ffmpeg/binaries.ts'
 import { runConfined } from '../../ffmpeg/run-confined.ts'
 
-/** Sites change, and it follows within weeks: what is older fails on most of them. */
+/** Throws ConfigError when yt-dlp or its cookies are configured but cannot be used. */
+export async function requireYtdlp({ path, cookies }: Config['ytdlp']): Promise<void> {
+  const reportAs = (problem: string) => (cause: NodeJS.ErrnoException) => {
+    throw new ConfigError([`${problem} (${cause.code})`], cause)
+  }
+  if (path) await requireExecutable(path).catch(reportAs(`MEDIA_YTDLP_PATH: ${path} cannot be run`))
+  if (path && cookies)
+    await access(cookies, constants.R_OK).catch(reportAs(`MEDIA_YTDLP_COOKIES: ${cookies} cannot be read`))
+}
+
+/** Sites change and yt-dlp follows within weeks; an older one fails on most of them. */
 const OLD_AFTER_DAYS = 180
 
-/**
- * Says in the log which yt-dlp there is, and warns of one that does not start or is old. Takes seconds, so nobody waits for it.
- * Its versions are dates, such as 2026.08.19.
- */
+/** Logs the version of yt-dlp and warns when it does not start or is old. Takes seconds, so the start does not wait. */
 export async function checkYtdlp(
   path: string,
   { limiters, log, now, signal }: { limiters: MediaTools['limiters']; log: Logger; now: Date; signal: AbortSignal },
@@ -19,9 +29,10 @@ export async function checkYtdlp(
     ...{ limits, limiters, cwd: tmpdir(), signal },
   }).catch((error: Error) => ({ state: 'failed' as const, stdout: '', error: error.message }))
   if (signal.aborted) return
+  // Versions are dates, such as 2026.08.19.
   const version = 'stdout' in outcome ? outcome.stdout.trim().slice(0, 40) : ''
   const [, year, month, day] = /^(\d{4})\.(\d{2})\.(\d{2})/.exec(version) ?? []
-  if (!year) return log.error({ ytdlp: path, outcome }, 'yt-dlp does not tell its version')
+  if (!year) return log.error({ ytdlp: path, outcome }, 'yt-dlp reports no version')
   const days = Math.floor((now.getTime() - Date.UTC(Number(year), Number(month) - 1, Number(day))) / 86_400_000)
   const facts = { ytdlp: path, version, days }
   if (days > OLD_AFTER_DAYS) log.warn(facts, 'yt-dlp is older than 180 days: many sites will have changed since')

@@ -1,7 +1,7 @@
 /**
- * The operator's yt-dlp, asked about one page at a time. It only says where the media is: what it names goes through our own
- * fetcher, and all of its own requests through our guard. The one rule: neither it nor what it prints is trusted.
- * How it runs: run-ytdlp.ts, ytdlp-command.ts, guard-proxy.ts. What it says: read-answer.ts, ytdlp-failure.ts.
+ * This folder asks the operator's yt-dlp about one page at a time. yt-dlp only reports where the media is: its requests go
+ * through our guard, and our own fetcher gets the media. The one rule: neither the program nor its output is trusted.
+ * Tests: beside the files. Next: run-ytdlp.ts and guard-proxy.ts run it, read-answer.ts and ytdlp-failure.ts read it.
  */
 import { rm } from 'node:fs/promises'
 import { createSlots } from '@services/common/slots'
@@ -10,13 +10,13 @@ import { apiError, busy } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import type { WorkDirectory } from '../../make/jobs/work-directory.ts'
 import { createGuard } from '../remote/ssrf-guard.ts'
-import type { ExtractPage } from '../sites/hand-over.ts'
 import { parseJson } from '../sites/json.ts'
+import type { ExtractPage } from '../sites/site.ts'
 import { readAnswer } from './read-answer.ts'
 import { runYtdlp } from './run-ytdlp.ts'
 import { ytdlpFailure } from './ytdlp-failure.ts'
 
-/** Each is a Python of 100 MB for some seconds. Half of it for one token, whose pages may be slow. */
+/** Each run is a Python of 100 MB for some seconds. One token gets half of the slots, because its pages may be slow. */
 const AT_ONCE = { atOnce: 2, waiting: 16, waitMs: 15_000, perKey: { atOnce: 1, waiting: 8 } }
 
 /** Throws site_login_required, unsupported_site_content, source_forbidden, source_fetch_failed, duration_exceeded, busy, queue_full. */

@@ -19,7 +19,7 @@ async function start({
 
 type Proxy = Awaited<ReturnType<typeof start>>
 
-/** The status and the body of what comes back, or `closed`. */
+/** The status and the body of the answer, or `closed`. */
 function ask(proxy: Proxy, path: string, { method = 'GET', credentials = proxy.credentials } = {}) {
   const headers = { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }
   return new Promise<{ status?: number | undefined; text: string }>((resolve) => {
@@ -58,7 +58,7 @@ test('a request is passed on, without what was meant for the proxy', async () =>
   expect(seen).toEqual([['GET', '/a?b', undefined]])
 })
 
-test('who does not know the password is sent away', async () => {
+test('a request without the password is refused', async () => {
   const { target, seen } = await serve()
   const proxy = await start()
   expect(await ask(proxy, `http://${target}/`, { credentials: 'ytdlp:guess' })).toMatchObject({ status: 407 })

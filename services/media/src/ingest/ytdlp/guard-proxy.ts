@@ -9,36 +9,36 @@ import type { Guard } from '../remote/ssrf-guard.ts'
 export interface ProxyOptions {
   guard: Guard
   resolve: Resolve
-  /** Path of a socket to listen on; else a port of loopback. */
+  /** Path of the listening socket; a port of loopback if absent. */
   socketPath?: string | undefined
   limits?: Partial<ProxyLimits>
 }
 
 export interface ProxyLimits {
   connections: number
-  /** Of one run altogether. */
+  /** Total of one run. */
   requests: number
-  /** In both directions together. */
+  /** Total of both directions. */
   bytes: number
 }
 
-/** Looking at a page takes a dozen requests and a few MB of scripts. */
+/** A page takes a dozen requests and a few MB of scripts. */
 const LIMITS: ProxyLimits = { connections: 32, requests: 300, bytes: 64 * 1024 ** 2 }
 const CONNECT_MS = 5_000
 
 export interface GuardProxy {
   /** 0 on a socket path. */
   port: number
-  /** The name and password that it wants: other programs of this machine shall not go out through it. */
+  /** User and password, so that no other program of this machine uses the proxy. */
   credentials: string
-  /** Whether the guard said no to anything. */
+  /** Whether the guard refused any address. */
   hasRefused(): boolean
   close(): void
 }
 
 /**
- * A proxy for one program that goes out on its own: every connection passes our guard, at its name, at its addresses and at
- * who answers, as with our own fetches. Knows CONNECT and plain http.
+ * A proxy for one program: the guard checks the name, the addresses and the connected peer of every connection, as in our
+ * own fetches. Supports CONNECT and plain http.
  */
 export async function startGuardProxy(options: ProxyOptions): Promise<GuardProxy> {
   const { guard, resolve, socketPath } = options
@@ -58,7 +58,7 @@ export async function startGuardProxy(options: ProxyOptions): Promise<GuardProxy
     sockets.add(socket)
     socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket))
   }
-  /** Only of the far side: what comes from there is what may have no end, and what goes there passes as well. */
+  /** Counts the bytes that a socket delivers; past the limit every connection ends. */
   const count = (socket: Duplex) => {
     socket.on('data', (chunk: Buffer) => {
       bytes += chunk.length
@@ -69,12 +69,12 @@ export async function startGuardProxy(options: ProxyOptions): Promise<GuardProxy
     requests++
     return headers['proxy-authorization'] === authorization && requests <= limits.requests
   }
-  /** Throws for an address that the guard refuses before any look-up; rejects for one at the socket. */
+  /** Rejects for an address that the guard refuses at the socket. */
   const connectTo = (url: URL) =>
     new Promise<Socket>((done, failed) => {
       const hostname = url.hostname.replace(/^\[|\]$/g, '')
       const port = url.port || (url.protocol === 'https:' ? '443' : '80')
-      // As plain http in any case: whether there is TLS inside is between the two ends.
+      // Plain TCP in any case: TLS inside it is between the two ends.
       connectGuarded({ hostname, host: url.host, protocol: 'http:', port }, (error, socket) => {
         if (error) failed(error)
         else done(socket as Socket)
@@ -97,7 +97,7 @@ export async function startGuardProxy(options: ProxyOptions): Promise<GuardProxy
     if (!mayPass(incoming)) return refuse(407)
     try {
       const { url, socket } = await open(incoming.url ?? '')
-      if (url.protocol !== 'http:') throw new Error('TLS is between the ends')
+      if (url.protocol !== 'http:') throw new Error('https needs CONNECT')
       count(socket)
       const { 'proxy-authorization': _, 'proxy-connection': __, ...headers } = incoming.headers
       const outgoing = request({

@@ -1,5 +1,5 @@
-// A program of its own, started inside the sandbox, where there is no network: it listens on the sandbox's own loopback,
-// carries what comes to the socket of our proxy, and runs yt-dlp, which then has no other way out.
+// A separate program inside the sandbox, which has no network: it listens on the sandbox's loopback, forwards to the
+// socket of our proxy, and runs yt-dlp, which has no other way out.
 // Arguments: the socket's path, the port, the program and its arguments.
 import { spawn } from 'node:child_process'
 import { connect, createServer } from 'node:net'

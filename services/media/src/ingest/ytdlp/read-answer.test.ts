@@ -6,7 +6,7 @@ const PAGE = new URL('https://site.example/watch')
 const read = (answer: unknown) => readAnswer(answer, PAGE)
 const file = { url: 'https://cdn.example/v.mp4', protocol: 'https', ext: 'mp4' }
 
-describe('what it says becomes sources', () => {
+describe('its output becomes sources', () => {
   const hls = { protocol: 'm3u8_native', url: 'https://cdn.example/720.m3u8' }
   const master = 'https://cdn.example/master.m3u8'
   test.each([

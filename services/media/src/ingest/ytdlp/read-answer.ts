@@ -1,9 +1,9 @@
 import { at, listAt, numberAt, textAt } from '../sites/json.ts'
-import type { Found, Source } from '../sites/site.ts'
+import type { Found, MediaSource } from '../sites/site.ts'
 
-/** What it printed about a page, as our resolvers say it; undefined where there is nothing for us. Trusts none of it. */
+/** Converts the untrusted output of yt-dlp into the result of a resolver; undefined if it has no usable media. */
 export function readAnswer(answer: unknown, page: URL): Found | undefined {
-  // A post of several videos is a list, of which it was asked for the first.
+  // A post of several videos is a list; yt-dlp was asked for the first.
   const info = textAt(answer, '_type') === 'playlist' ? listAt(answer, 'entries')[0] : answer
   const source = at(info, 'is_live') === true ? undefined : sourceOf(info)
   if (!source) return undefined
@@ -25,8 +25,8 @@ export function readAnswer(answer: unknown, page: URL): Found | undefined {
 
 const ADULT = 18
 
-/** Where the chosen format is; our own fetcher gets it. Of a manifest we choose again, of all it has. */
-function sourceOf(info: unknown): Source | undefined {
+/** Address of the chosen format, for our own fetcher. Within a manifest we choose again. */
+function sourceOf(info: unknown): MediaSource | undefined {
   const requested = listAt(info, 'requested_formats')
   const formats = requested.length > 0 ? requested : [info]
   const headers = headersOf(formats[0]) ?? headersOf(info)
@@ -53,7 +53,7 @@ function manifestOf(format: unknown): { format: 'hls' | 'dash'; url: string } | 
 const fileOf = (format: unknown): string | undefined =>
   /^https?$/.test(textAt(format, 'protocol') ?? '') ? textAt(format, 'url') : undefined
 
-/** What makes a server answer at all, and nothing that is a key. */
+/** Headers without which some servers do not answer; none of them is a credential. */
 const PASSED_HEADERS = ['user-agent', 'referer', 'origin', 'accept-language']
 
 function headersOf(format: unknown): Record<string, string> | undefined {

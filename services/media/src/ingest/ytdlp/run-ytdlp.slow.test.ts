@@ -41,7 +41,7 @@ const run = (url: string, options: Partial<YtdlpOptions> = {}, { wallSeconds = 3
     { directory, signal, wallSeconds },
   )
 
-/** What it printed, as JSON. */
+/** The parsed output. */
 const said = async (...asked: Parameters<typeof run>) => {
   const { outcome } = await run(...asked)
   return outcome.state === 'done' ? JSON.parse(outcome.stdout) : outcome
@@ -105,7 +105,7 @@ describe.each([
     await expect.poll(listed).not.toContain(`sleep ${seconds}`)
   })
 
-  test('its end by a signal is told', async () => {
+  test('its end by a signal is reported', async () => {
     const { outcome } = await run(pageThat('dies'), { limiters })
     expect(outcome).toMatchObject({ state: 'failed', signal: 'SIGSEGV' })
   })
@@ -115,7 +115,7 @@ test('one that prints without end is ended', async () => {
   expect((await run(pageThat('floods'))).outcome.state).toBe('too-much-output')
 })
 
-test('it ends when nobody waits any more', async () => {
+test('it ends when its caller aborts', async () => {
   const gone = new AbortController()
   const running = run(pageThat('hangs', { seconds: '1000' }), {}, { signal: gone.signal })
   gone.abort(new Error('gone'))

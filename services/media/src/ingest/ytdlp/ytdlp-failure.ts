@@ -2,7 +2,7 @@ import type { ApiError } from '@services/common/errors'
 import { apiError } from '../../errors.ts'
 import type { YtdlpOutcome } from './run-ytdlp.ts'
 
-/** In order: a wall is often told as a 403 with words about logging in. Its words change; what is unknown is a failure. */
+/** The first match wins: a wall is often a 403 with words about signing in. Any other text is `bad_response`. */
 const MEANINGS: readonly [RegExp, Meaning][] = [
   [
     /\blog(ged)?[ -]?in\b|\bsign in\b|--cookies|registered users|private (video|account|post)|only available to/i,
@@ -22,24 +22,24 @@ const MEANINGS: readonly [RegExp, Meaning][] = [
 
 type Meaning = 'login' | 'none' | 'long' | 'large' | '5xx' | '4xx' | 'timeout' | 'unreachable' | 'bad_response'
 
-export interface Limits {
+interface AskedLimits {
   maxSeconds: number
   maxBytes: number
 }
 
-/** What an end without an answer means to the caller, who never sees its words. */
-export function ytdlpFailure({ outcome, hasRefused }: YtdlpOutcome, site: string, limits: Limits): ApiError {
+/** Converts an end without an answer into a public failure; yt-dlp's own words stay private. */
+export function ytdlpFailure({ outcome, hasRefused }: YtdlpOutcome, site: string, limits: AskedLimits): ApiError {
   const words = outcome.state === 'failed' ? outcome.stderr : ''
-  const told = MEANINGS.find(([pattern]) => pattern.test(words))?.[1]
-  // Only after its words: some page always links to somewhere.
-  if (!told && hasRefused) return apiError('source_forbidden', { cause: outcome })
-  const meaning = outcome.state === 'timed-out' ? 'timeout' : (told ?? 'bad_response')
+  const known = MEANINGS.find(([pattern]) => pattern.test(words))?.[1]
+  // Only without known words: many a page links to a refused address.
+  if (!known && hasRefused) return apiError('source_forbidden', { cause: outcome })
+  const meaning = outcome.state === 'timed-out' ? 'timeout' : (known ?? 'bad_response')
   return failureOf(meaning, { site, limits, cause: outcome })
 }
 
 function failureOf(
   meaning: Meaning,
-  { site, limits, cause }: { site: string; limits: Limits; cause: unknown },
+  { site, limits, cause }: { site: string; limits: AskedLimits; cause: unknown },
 ): ApiError {
   if (meaning === 'login') return apiError('site_login_required', { details: { site }, cause })
   if (meaning === 'none') return apiError('unsupported_site_content', { details: { site }, cause })

@@ -1,5 +1,6 @@
-// Makes of a ready clip what nobody waits for: the queue's work when there is no other. The one rule: it gives way to clips,
-// before it begins and at any time after, and is dropped rather than in anybody's way. Its files: ../transcode/make-extras.ts.
+// Makes the optional renditions of a ready clip when the queue is idle. The one rule: extras give way to clips, before they
+// begin and at any time after, and are dropped rather than delay one. Tests: test/extras*.test.ts. Next:
+// ../transcode/make-extras.ts.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { QueueJob } from '@services/common/queue'
@@ -11,23 +12,22 @@ import type { Deps } from '../../deps.ts'
 import { keepFiles } from '../../store/blobs/keep-files.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Extra } from '../transcode/make-extras.ts'
-import { EXTRAS_QUEUE, type ExtrasJob } from './extras-queue.ts'
-import { TRANSCODE_QUEUE } from './transcode-queue.ts'
+import { EXTRAS_QUEUE, type ExtrasJob, TRANSCODE_QUEUE } from './queues.ts'
 
 const LOOK_AGAIN_SECONDS = 30
-/** Ten minutes without a quiet moment: this machine has better things to do. */
+/** Ten minutes without an idle moment: this machine is too busy for extras. */
 const MOST_POSTPONEMENTS = 20
-const TOO_MUCH_TO_DO = 'too much to do for an AV1 copy of this clip'
+const TOO_BUSY = 'extras skipped: too many clips to transcode'
 
-/** Whether extras are wanted, and not too many of them wait. */
-export async function hasRoomForExtras({ config, queue, log }: Deps, sourceId: string): Promise<boolean> {
+/** Whether extras are enabled and not too many of them wait. */
+export async function mayQueueExtras({ config, queue, log }: Deps, sourceId: string): Promise<boolean> {
   if (!config.worker.extras) return false
-  const hasRoom = (await queue.depth(EXTRAS_QUEUE.name)) < config.worker.queueLimit
-  if (!hasRoom) log.info({ sourceId }, TOO_MUCH_TO_DO)
-  return hasRoom
+  const hasCapacity = (await queue.depth(EXTRAS_QUEUE.name)) < config.worker.queueLimit
+  if (!hasCapacity) log.info({ sourceId }, TOO_BUSY)
+  return hasCapacity
 }
 
-/** Part of the transaction that makes the clip ready, so that no crash comes between. */
+/** Runs in the transaction that makes the clip ready, so that no crash comes between. */
 export const queueExtras = ({ queue }: Deps, trx: Transaction<DB>, sourceId: string): Promise<void> =>
   queue.send(trx, EXTRAS_QUEUE.name, { sourceId } satisfies ExtrasJob)
 
@@ -46,20 +46,20 @@ export async function makeExtrasOfSource(deps: Deps, job: QueueJob<ExtrasJob>): 
   } catch (err) {
     if (job.signal.aborted) throw err
     if (nextClip.aborted) return await postpone(deps, job.data)
-    log.warn({ err, sourceId }, 'no AV1 copy and WebP poster of a clip')
+    log.warn({ err, sourceId }, 'extras failed')
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
 }
 
 async function postpone({ db, queue, log }: Deps, { sourceId, postponed = 0 }: ExtrasJob): Promise<void> {
-  if (postponed >= MOST_POSTPONEMENTS) return log.info({ sourceId }, TOO_MUCH_TO_DO)
+  if (postponed >= MOST_POSTPONEMENTS) return log.info({ sourceId }, TOO_BUSY)
   const job: ExtrasJob = { sourceId, postponed: postponed + 1 }
   const how = { afterSeconds: LOOK_AGAIN_SECONDS }
   await db.transaction().execute((trx) => queue.send(trx, EXTRAS_QUEUE.name, job, how))
 }
 
-/** From the finished files: the original is gone by now. Undefined when they are too. */
+/** Works from the renditions, because the original is deleted by now. Undefined when they are, too. */
 async function makeOf(
   deps: Deps,
   { id, info }: Source,
@@ -79,7 +79,7 @@ async function makeOf(
   }
   const { makeExtras } = await import('../transcode/make-extras.ts')
   const size = { width: mp4.width, height: mp4.height }
-  // One that is larger than what it stands before would only cost its viewers something.
+  // A copy larger than the file it is offered before would only cost its viewers bytes.
   return makeExtras(deps.tools, {
     directory,
     size,
@@ -100,5 +100,5 @@ async function storeExtras(deps: Deps, sourceId: string, extras: Partial<Record<
     await insertRenditions(trx, sourceId, rows)
     return { references: files.map(nameOf), result: undefined }
   })
-  deps.log.info({ sourceId, kinds }, 'extras of a clip made')
+  deps.log.info({ sourceId, kinds }, 'extras made')
 }

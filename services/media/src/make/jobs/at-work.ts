@@ -1,4 +1,4 @@
-/** The clips this process is making, and what gives way to the next one. */
+/** The clips that this process is transcoding, and a signal to yield to the next one. */
 export interface AtWork {
   clips(): number
   /** Aborted when the next clip begins. */
@@ -15,7 +15,7 @@ export function createAtWork(): AtWork {
     untilNextClip: () => next.signal,
     beginClip: () => {
       clips++
-      next.abort(new Error('a clip is to be made'))
+      next.abort(new Error('a transcode begins'))
       next = new AbortController()
       return () => void clips--
     },

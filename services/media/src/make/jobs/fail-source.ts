@@ -7,7 +7,7 @@ import { countClip, type Way } from '../../metrics.ts'
 import { dropReference } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced } from '../../store/blobs/keep-files.ts'
 
-/** Ends a source that is still being made: its clips say why, who waits is told, and its original goes. */
+/** Fails a source in `processing`: stores the reason, wakes waiting requests, and deletes the original. */
 export async function failSource(
   deps: Pick<Deps, 'db' | 'blobs' | 'resultsChannel'> & EmitDeps,
   id: string,

@@ -2,14 +2,14 @@ import { countRequeue, lockProcessing } from '../../core/clips/sources.store.ts'
 import type { EmitDeps } from '../../core/webhooks/emit-event.ts'
 import type { Deps } from '../../deps.ts'
 import { failSource } from './fail-source.ts'
-import { DEAD_TRANSCODE_QUEUE, shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
+import { DEAD_TRANSCODE_QUEUE, shareOf, TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
 
-/** A job that is lost once was an accident; one that is lost each time is a fault that a fourth one will not mend. */
+/** A job lost once is an accident; one lost three times is a fault that a fourth job will not fix. */
 const MOST_REQUEUES = 3
 
 /**
- * Whatever becomes of jobs (deleted by hand or by a restored backup, kept too long, lost with the dead), an accepted clip
- * ends: a source that is being made without a job is queued again, and failed (`internal`) when that happens too often.
+ * Ends an accepted clip whose job is lost (deleted by hand, missing in a restored backup, expired): queues its source
+ * again, or fails it (`internal`) after MOST_REQUEUES.
  */
 export async function rescueSource(
   deps: Pick<Deps, 'db' | 'blobs' | 'queue' | 'resultsChannel' | 'log'> & EmitDeps,
@@ -27,7 +27,7 @@ export async function rescueSource(
     await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(source.token_id) })
     return 'queued'
   })
-  if (outcome === 'queued') deps.log.warn({ sourceId: id }, 'clip had lost its job and was queued again')
+  if (outcome === 'queued') deps.log.warn({ sourceId: id }, 'clip queued again: its job was lost')
   if (outcome !== 'hopeless') return
   deps.log.error({ sourceId: id }, 'clip given up: its job was lost each time')
   await failSource(deps, id, { code: 'internal', details: undefined })

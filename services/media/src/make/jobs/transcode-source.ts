@@ -1,5 +1,12 @@
-// Makes the four files of one source: the queue's work. The one rule: a worker's disk holds nothing that matters, so a
-// worker may die at any line and another one does it again. What ffmpeg does: ../transcode/make-renditions.ts.
+// This folder holds the queue's jobs; this file makes the four renditions of one source. The one rule: a worker's disk
+// holds nothing that matters, so a worker may die at any line and another one repeats the job.
+//
+//   processing -> ready       storeRenditions, in one transaction with the references of the files;
+//   processing -> failed      failSource, for a refused file, used-up attempts or lost jobs (rescue-source.ts);
+//   processing -> processing  postponeTranscode, with a new job, for a full disk or unavailable storage;
+//   processing -> deleted     dropAbandoned, when every clip was deleted before the transcode.
+//
+// Tests: test/{upload,lost-jobs,failures,s3-failures}.test.ts. Next: ../transcode/make-renditions.ts.
 import { rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -24,18 +31,18 @@ import { dropReference } from '../../store/blobs/blobs.store.ts'
 import { deleteIfUnreferenced, keepFiles } from '../../store/blobs/keep-files.ts'
 import { workFiles } from '../transcode/ffmpeg-command.ts'
 import type { Renditions } from '../transcode/make-renditions.ts'
-import { hasRoomForExtras, queueExtras } from './add-extras.ts'
-import { chooseThreads } from './choose-threads.ts'
+import { mayQueueExtras, queueExtras } from './add-extras.ts'
+import { chooseThreads, type Load } from './choose-threads.ts'
 import { failSource } from './fail-source.ts'
-import { TRANSCODE_QUEUE, type TranscodeJob } from './transcode-queue.ts'
-import { lacksRoom, waitForRoom } from './wait-for-room.ts'
+import { isStorageFault, postponeTranscode } from './postpone-transcode.ts'
+import { TRANSCODE_QUEUE, type TranscodeJob } from './queues.ts'
 
-/** Somebody watching wants a moving number, the database not one write per frame. */
+/** Often enough for a progress bar, without a write per frame. */
 const PROGRESS_EVERY_MS = 1_000
 
 /**
- * Refusals of the file are final at once; a full disk and a storage that is away are waited for; everything else is tried again, by another worker if
- * this one dies.
+ * Fails the source at once if the file is refused, postpones it for a full disk or unavailable storage, and throws anything
+ * else for the queue to retry.
  */
 export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
   const { log } = deps
@@ -50,8 +57,8 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
   const startedAt = Date.now()
   const seconds = () => (Date.now() - startedAt) / 1000
   try {
-    // A second try means that somebody died, perhaps on this machine.
-    if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers cannot be removed'))
+    // A second attempt means that a worker died, perhaps on this machine.
+    if (job.retryCount > 0) await deps.work.sweep().catch((err) => log.warn({ err }, 'leftovers not removed'))
     directory = await deps.work.newDirectory()
     const renditions = await transcode(deps, source, directory, job.signal)
     const isMade = await storeRenditions(deps, source, renditions)
@@ -60,22 +67,22 @@ export async function transcodeSource(deps: Deps, job: QueueJob<TranscodeJob>): 
     measureTranscode(source.info.type, 'ready', seconds())
     if (isMade) countClip(job.data.way ?? 'unknown', 'ready')
   } catch (err) {
-    // Not ours any more: given back at a stop, or taken over by another worker.
+    // The job is no longer ours: given back at a stop, or taken over by another worker.
     if (job.signal.aborted) throw err
     measureTranscode(source.info.type, 'failed', seconds())
-    if (lacksRoom(err) && (await waitForRoom(deps, source, { job, err }))) return
-    const isLastTry = job.retryCount >= TRANSCODE_QUEUE.retryLimit
-    if (!(err instanceof ApiError) && !isLastTry) throw err
+    if (isStorageFault(err) && (await postponeTranscode(deps, source, { job, err }))) return
+    const isLastAttempt = job.retryCount >= TRANSCODE_QUEUE.retryLimit
+    if (!(err instanceof ApiError) && !isLastAttempt) throw err
     const code = err instanceof ApiError ? (err.code as ErrorCode) : 'internal'
     const details = err instanceof ApiError ? err.details : undefined
-    log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'clip could not be transcoded')
+    log[code === 'internal' ? 'error' : 'warn']({ err, sourceId: source.id, code }, 'transcode failed')
     await failSource(deps, source.id, { code, details, way: job.data.way })
   } finally {
     if (directory) await rm(directory, { recursive: true, force: true })
   }
 }
 
-/** Nobody wants it any more. False when somebody does again: whoever attaches to it waits for this, or is first. */
+/** Deletes a source without a clip. False when a new clip has attached to it first; a later one waits for this transaction. */
 async function dropAbandoned(deps: Deps, { id, sha256 }: Source): Promise<boolean> {
   const original = originalOf(sha256.toString('hex'))
   const isDropped = await deps.db.transaction().execute(async (trx) => {
@@ -85,11 +92,11 @@ async function dropAbandoned(deps: Deps, { id, sha256 }: Source): Promise<boolea
   })
   if (!isDropped) return false
   await deleteIfUnreferenced(deps, original)
-  deps.log.info({ sourceId: id }, 'clip was deleted before it was made')
+  deps.log.info({ sourceId: id }, 'transcode skipped: clip deleted')
   return true
 }
 
-/** For jobs whose tries are used up without a word, because each worker died over them. */
+/** Fails the source of a job whose attempts are used up because each worker died. */
 export async function failDeadSource(deps: Deps, job: QueueJob<TranscodeJob>): Promise<void> {
   deps.log.error({ sourceId: job.data.sourceId }, 'clip given up: no worker survived it')
   await failSource(deps, job.data.sourceId, { code: 'internal', details: undefined, way: job.data.way })
@@ -103,14 +110,14 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
   try {
     const isCopied = await deps.blobs.copyTo(originalOf(source.sha256.toString('hex')), path, signal)
     if (!isCopied) throw new Error(`the original of source ${source.id} is not in the store`)
-    // Loaded with the first clip: its picture library is a tenth of an idle service's memory.
+    // Loaded with the first clip: its image library takes a tenth of an idle service's memory.
     const { makeRenditions } = await import('../transcode/make-renditions.ts')
     return await makeRenditions(
       deps.tools,
       { path, info: source.info },
       {
         workDirectory: directory,
-        threads: await countThreads(deps),
+        threads: chooseThreads(await readLoad(deps)),
         signal: AbortSignal.any([signal, tooLong.signal]),
         onProgress: reportProgress(deps, source.id),
       },
@@ -121,28 +128,21 @@ async function transcode(deps: Deps, source: Source, directory: string, signal: 
   }
 }
 
-async function countThreads({ queue, config, atWork }: Deps): Promise<number> {
+async function readLoad({ queue, config, atWork }: Deps): Promise<Load> {
   const { name } = TRANSCODE_QUEUE
   const [waiting, depth] = await Promise.all([queue.waiting(name), queue.depth(name)])
   const { concurrency, processes } = config.worker
-  return chooseThreads({
-    cores: availableParallelism(),
-    processes,
-    concurrency,
-    running: atWork.clips(),
-    waiting,
-    depth,
-  })
+  return { cores: availableParallelism(), processes, concurrency, running: atWork.clips(), waiting, depth }
 }
 
-/** False when another worker was first, or the source failed meanwhile. */
+/** False when another worker was first or the source failed meanwhile. */
 async function storeRenditions(deps: Deps, source: Source, renditions: Renditions): Promise<boolean> {
   const files = MAIN_KINDS.map((kind) => ({ kind, ...renditions[kind] }))
   const toName = ({ kind, sha256 }: { kind: string; sha256: string }) => ({ sha256, extension: kind })
   const original = originalOf(source.sha256.toString('hex'))
   const kept = files.map((file) => ({ name: toName(file), path: file.path, bytes: file.bytes }))
-  const withExtras = await hasRoomForExtras(deps, source.id)
-  // The original stays until housekeeping: a database that loses this commit in a failover has it made once more.
+  const withExtras = await mayQueueExtras(deps, source.id)
+  // Housekeeping deletes the original later: a database that loses this commit in a failover needs it again.
   return keepFiles(deps, kept, async (trx) => {
     const now = deps.now()
     const { hasAudio, placeholder } = renditions
@@ -163,6 +163,6 @@ function reportProgress({ db, log }: Deps, sourceId: string): (fraction: number)
     const now = Date.now()
     if (now - lastAt < PROGRESS_EVERY_MS) return
     lastAt = now
-    setProgress(db, sourceId, fraction).catch((err) => log.debug({ err }, 'progress could not be noted'))
+    setProgress(db, sourceId, fraction).catch((err) => log.debug({ err }, 'progress not stored'))
   }
 }

@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 
-/** What another process left: its directory, and how long it has been silent. */
+/** Makes the directory of another process that has been silent for so long. */
 async function leave(processes: string, pid: number, silentMinutes = 0, end = '0123abcd'): Promise<string> {
   const name = `${processes}_${pid}_${end}`
   await mkdir(join(root, name))
@@ -31,15 +31,15 @@ async function processSpace(): Promise<string> {
   return name.split('_')[0] as string
 }
 
-test('what dead processes left goes, what living ones and other machines use stays', async () => {
+test('leftovers of dead processes are removed, files of living ones and of other machines stay', async () => {
   const here = await processSpace()
   const child = spawn(process.execPath, ['-e', ''])
   await once(child, 'exit')
   const dead = await leave(here, child.pid as number)
-  // Of our own number, as both a version from before and this one call theirs.
+  // Directories with our own pid, as named by an earlier version and by this one.
   const predecessors = [await leave(here, process.pid), await leave(here, process.pid, 0, '0123abcd4567cdef')]
   const alive = await leave(here, process.ppid)
-  // Of a container beside us, whose processes have the same numbers: also one that has our own.
+  // Directories of a container beside us, whose processes have the same pids, one of them ours.
   const elsewhere = await leave('000000000000', process.pid, 50)
   const silent = await leave('000000000000', process.ppid, 61)
   await writeFile(join(root, 'readme'), 'not ours')
@@ -51,7 +51,9 @@ test('what dead processes left goes, what living ones and other machines use sta
   expect(await readdir(root)).toHaveLength(3)
 })
 
-test('what a process killed a moment ago left goes, though its number is still taken', { tags: 'linux' }, async () => {
+test('leftovers of a process killed just now are removed, though its pid is still taken', {
+  tags: 'linux',
+}, async () => {
   const here = await processSpace()
   // `sleep` asks for no exit of the children that the shell before it had.
   const parent = spawn('sh', ['-c', 'sleep 1000 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -70,7 +72,7 @@ test('what a process killed a moment ago left goes, though its number is still t
   await work.close()
 })
 
-test('what cannot be removed stops no start, is told, and keeps nothing else from being removed', async () => {
+test('leftovers that cannot be removed stop no start, are reported, and do not keep others from being removed', async () => {
   const here = await processSpace()
   const [stubborn, other] = [await leave(here, process.pid), await leave('000000000000', process.ppid, 61)]
   let isRefused = true
@@ -102,7 +104,7 @@ test('a process without work shows that it lives, and leaves no trace of it', as
   await work.close()
 })
 
-test('a directory that somebody deleted is there again for the next file', async () => {
+test('a directory deleted by hand exists again for the next file', async () => {
   const work = await openWorkDirectory(root)
   for (const name of await readdir(root)) await rm(join(root, name), { recursive: true })
   await work.withSpace(1, async () => {})
@@ -123,7 +125,7 @@ test('two services of one process leave each other alone', async () => {
   expect(await readdir(root)).toEqual([])
 })
 
-test('a disk that is nearly full is told before it is full, and files on their way count', async () => {
+test('a nearly full disk refuses a file before it is full, and files being received count', async () => {
   const work = await openWorkDirectory(root)
   expect(await work.withSpace(1, async () => 'done')).toBe('done')
   const full = { code: 'unavailable', status: 503, retryAfterSeconds: 60 }
@@ -138,14 +140,14 @@ test('a disk that is nearly full is told before it is full, and files on their w
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
   await expect(small.withSpace(300, async () => Promise.reject(new Error('its own')))).rejects.toThrow('its own')
   expect(await small.withSpace(300, async () => 'room again')).toBe('room again')
-  // What is made of the smallest file may be large.
+  // The renditions of the smallest file may be large.
   const fuller = await openWorkDirectory(root, { freeBytesOf: async () => 64 * 1024 ** 2 })
   await expect(fuller.withSpace(1, async () => 'never')).rejects.toMatchObject(full)
   await fuller.close()
   await small.close()
 })
 
-test('a full disk of the store is told as one of the work directory is', async () => {
+test('a full disk of the store refuses a file as one of the work directory does', async () => {
   const free: Record<string, number> = { [root]: 64 * 1024 ** 2 + 1_000, '/store': 64 * 1024 ** 2 + 100 }
   const work = await openWorkDirectory(root, { store: '/store', freeBytesOf: async (path) => free[path] ?? 0 })
   await expect(work.withSpace(300, async () => 'never')).rejects.toMatchObject({ code: 'unavailable' })

@@ -6,39 +6,39 @@ import { isZombie, processBirth } from '@services/common/process-birth'
 import { apiError } from '../../errors.ts'
 
 /**
- * Where files are on their way in and out: one directory per process, private to it (0700), so that what a killed process
- * left is told from what a living one needs, also when machines share the disk. It is told by a sign of life: each
- * process changes its directory once a minute.
+ * Temporary files: one private directory (0700) per process, so that the leftovers of a killed process are known from the
+ * files of a living one, also when machines share the disk. Each process shows that it lives by changing its directory
+ * once a minute.
  */
 export interface WorkDirectory {
-  /** A path nobody else has, for a file that is about to be written. */
+  /** A unique path for a new file. */
   newPath(): string
-  /** A new empty directory. Whoever asks removes it. */
+  /** A new empty directory, which the caller removes. */
   newDirectory(): Promise<string>
   /**
-   * Runs `receive`, which writes a file of up to so many bytes. Throws unavailable when its disk, or that of the store, has
-   * no room for it and what will be made of it, beside the files that are on their way already: a file half-written helps nobody.
+   * Runs `receive`, which writes a file of up to `bytes`. Throws unavailable when its disk, or that of the store, lacks
+   * space for the file and its renditions, beside the files that are being received.
    */
   withSpace<T>(bytes: number, receive: () => Promise<T>): Promise<T>
-  /** Removes what dead processes left; safe at any time. What cannot be removed keeps nothing else; then it throws. */
+  /** Removes the leftovers of dead processes; safe at any time. Throws at the end if some could not be removed. */
   sweep(): Promise<void>
   close(): Promise<void>
 }
 
-/** How often a process shows that it lives, and the silence after which it counts as dead: a machine may be suspended. */
+/** Sign of life, and the silence after which a process counts as dead: an hour, because a machine may be suspended. */
 const BEAT_EVERY_MS = 60_000
 const DEAD_AFTER_MS = 60 * 60 * 1000
 
-/** The file, its stored original, and what is made of it (contract/media.md 4.5). */
+/** The file, its stored original, and its renditions (contract/media.md 4.5). */
 const SPACE_PER_BYTE = 3
-/** A file of 200 bytes may be 4096 pixels wide: its raw poster alone takes 6 MB, and others are being made. */
+/** A file of 200 bytes may be 4096 pixels wide: its raw poster alone takes 6 MB, beside those of other clips. */
 const LEAST_SPACE_BYTES = 64 * 1024 ** 2
 
 export interface WorkDirectoryOptions {
-  /** Where what is made of the files goes, perhaps another disk. */
+  /** Directory of the store, perhaps on another disk. */
   store?: string
   freeBytesOf?: typeof freeBytesOnDisk
-  /** How leftovers are removed. A test refuses: root may remove everything. */
+  /** Replaced by a test that refuses, because root may remove everything. */
   remove?: typeof removeFolder
 }
 
@@ -51,7 +51,7 @@ export async function openWorkDirectory(
   const directory = join(root, own)
   await mkdir(directory, { recursive: true, mode: 0o700 })
 
-  /** A name that comes and goes changes the directory by the clock of the disk, which is the same for all machines. */
+  /** Adds and removes an entry, which sets the directory's mtime by the disk's clock, the same for all machines. */
   const beat = async () => {
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await rmdir(await mkdtemp(join(directory, 'beat-')))
@@ -69,15 +69,15 @@ export async function openWorkDirectory(
         await remove(join(root, entry)).catch((error) => failures.push(error))
       }
     }
-    if (failures.length > 0) throw new AggregateError(failures, 'some leftovers cannot be removed')
+    if (failures.length > 0) throw new AggregateError(failures, 'some leftovers were not removed')
   }
-  // Leftovers of another user keep nobody from starting; housekeeping tells of them.
+  // Leftovers of another user do not stop the start; housekeeping reports them.
   await sweep().catch(() => {})
-  /** To files that are being received. What of them is written already counts twice: better too careful. */
+  /** Bytes reserved for files that are being received. Their written part counts twice, to be on the safe side. */
   let promised = 0
   return {
     newPath: () => {
-      // Somebody who tidies up by hand must not end all uploads until the next restart.
+      // A directory deleted by hand must not fail all uploads until the next restart.
       mkdirSync(directory, { recursive: true, mode: 0o700 })
       return join(directory, randomUUID())
     },
@@ -122,7 +122,7 @@ async function isLeftover(
 ): Promise<boolean> {
   const [, space, pid, lives] = /^(.+)_(\d+)_([0-9a-f]{8})?[0-9a-f]{8}$/.exec(entry) ?? []
   if (!space) return false
-  // A process that we could see needs no wait for its silence; our own number may have been a predecessor's.
+  // A process that we can see is checked directly; our own pid may have been a predecessor's.
   if (space === processes && (Number(pid) === process.pid ? lives !== life : !(await isAlive(Number(pid), lives)))) {
     return true
   }
@@ -131,9 +131,9 @@ async function isLeftover(
 }
 
 /**
- * A name for the set of processes whose numbers we see: this boot of this kernel, and the container in it. A host name
- * would not do: containers share it, and the same number is another process in each. Where it cannot be told it is
- * random, and every other directory is judged by its signs of life alone.
+ * Identifies the pid namespace: this boot of this kernel, and the container in it. A host name does not, because containers
+ * share it and use the same pids. Random where /proc is missing; other directories are then judged by their signs of life
+ * alone.
  */
 async function readProcessSpace(): Promise<string> {
   const facts = [readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')]
@@ -142,8 +142,8 @@ async function readProcessSpace(): Promise<string> {
 }
 
 /**
- * Tells this process from an earlier one of the same number: when it began, in ticks of the kernel. Services of one process,
- * as in tests, leave each other's directories alone by it. Where it cannot be told it is random.
+ * Distinguishes this process from an earlier one with the same pid: its start in kernel ticks, random where unknown.
+ * Services in one process, as in tests, leave each other's directories alone by it.
  */
 async function readOwnLife(): Promise<string> {
   return lifeOf((await processBirth('self')) ?? randomUUID())
@@ -151,14 +151,14 @@ async function readOwnLife(): Promise<string> {
 
 const lifeOf = (birth: string) => createHash('sha256').update(birth).digest('hex').slice(0, 8)
 
-/** Whether the process of that number lives and, where both births are known, is the one that is meant. */
+/** Whether the process lives and, if both births are known, is the same one. */
 async function isAlive(pid: number, life: string | undefined): Promise<boolean> {
   try {
     process.kill(pid, 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
-  // A killed process keeps its number until its parent has asked for its exit.
+  // A killed process keeps its pid until its parent has read its exit status.
   if (await isZombie(pid)) return false
   const birth = await processBirth(pid)
   return birth === undefined || life === undefined || lifeOf(birth) === life

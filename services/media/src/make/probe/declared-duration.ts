@@ -1,10 +1,10 @@
-// How long a file says it is, by its first bytes alone: so that an import can end before the rest of it is fetched. The one
-// rule: not knowing is no refusal, because the probe measures what arrives (probe.ts).
+// Reads the declared duration from the first bytes of a file, so that an import can end before the rest is fetched.
+// The one rule: an unknown duration is no refusal, because the probe measures the whole file (probe.ts).
 import type { MediaType } from '../../db/media-info.ts'
 
 /**
- * Seconds of the picture of an mp4, or of a whole webm, by a header that lies within these bytes; undefined where there
- * is none, where it is unreadable, and for gifs, which have none.
+ * Seconds of the picture of an mp4, or of a whole webm, by a header within these bytes. Undefined if there is none or it is
+ * unreadable, and for gifs.
  */
 export function readDeclaredDuration(type: MediaType, head: Buffer): number | undefined {
   if (type === 'gif') return undefined
@@ -18,10 +18,10 @@ interface Box {
   end: number
 }
 
-/** An index has some dozens; a hostile one could have a million, and be walked for a second. */
+/** An index has some dozens; walking a hostile one of a million would take a second. */
 const MOST_PARTS = 10_000
 
-/** The boxes between two offsets whose headers are there; a body may end beyond (ISO 14496-12, 4.2). */
+/** The boxes whose headers lie between two offsets; a body may end beyond (ISO 14496-12, 4.2). */
 export function* boxesIn(bytes: Buffer, from: number, to: number): Generator<Box> {
   let offset = from
   for (let count = 0; count < MOST_PARTS && offset + 16 <= Math.min(to, bytes.length); count++) {
@@ -39,7 +39,7 @@ export function findBox(bytes: Buffer, within: { start: number; end: number }, t
   return undefined
 }
 
-/** The length of the track of pictures, after its edit list; sound may go on behind it. */
+/** The duration of the video track after its edit list; sound may be longer. */
 function durationOfMp4(bytes: Buffer): number | undefined {
   const moov = findBox(bytes, { start: 0, end: Number.MAX_SAFE_INTEGER }, 'moov')
   const mvhd = moov && findBox(bytes, moov, 'mvhd')
@@ -52,7 +52,7 @@ function durationOfMp4(bytes: Buffer): number | undefined {
       const isLong = bytes[tkhd.start] === 1
       const scale = readNumber(bytes, mvhd.start + (bytes[mvhd.start] === 1 ? 20 : 12), 4)
       const length = readNumber(bytes, tkhd.start + (isLong ? 28 : 20), isLong ? 8 : 4)
-      // All ones mean "not known" (8.3.2.3).
+      // All ones mean "unknown" (8.3.2.3).
       const isKnown = length !== (isLong ? 2 ** 64 : 2 ** 32 - 1)
       return scale && length && isKnown ? length / scale : undefined
     }
@@ -82,7 +82,7 @@ function durationOfWebm(bytes: Buffer): number | undefined {
   return undefined
 }
 
-/** EBML: an id and a size of 1 to 8 bytes each, whose first byte tells how many (RFC 8794 4, 5). */
+/** EBML elements: an id and a size of 1 to 8 bytes each, counted by the leading zeros of their first byte (RFC 8794 4, 5). */
 export function* elementsIn(
   bytes: Buffer,
   from: number,
@@ -94,7 +94,7 @@ export function* elementsIn(
     const sizeAt = offset + idLength
     const sizeLength = Math.clz32(bytes[sizeAt] ?? 0) - 23
     if (idLength > 4 || sizeLength > 8 || sizeAt + sizeLength > bytes.length) return
-    // The marker of the length is no part of the size, and would not fit beside it into a number.
+    // The length marker is no part of the size, and 8 bytes with it would not fit into a number.
     const first = (bytes[sizeAt] ?? 0) - 2 ** (8 - sizeLength)
     const size = first * 2 ** (8 * (sizeLength - 1)) + (readNumber(bytes, sizeAt + 1, sizeLength - 1) ?? 0)
     const start = sizeAt + sizeLength

@@ -2,19 +2,19 @@ import { dirname, resolve } from 'node:path'
 import { ApiError } from '@services/common/errors'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import type { Demuxer } from '../../ffmpeg/hardening.ts'
 import {
+  type Demuxer,
   hardenedGlobals,
   hardenedInput,
   refusedDecoder,
   refusedPicture,
   refusedStream,
 } from '../../ffmpeg/hardening.ts'
-import { busyAfterKill, wasKilled } from '../../ffmpeg/killed.ts'
+import { busyAfterKill, wasKilled } from '../../ffmpeg/machine-faults.ts'
 import { type RunLimits, runConfined } from '../../ffmpeg/run-confined.ts'
 import { defaultProbeLimits, type ProbeLimits, refuseLargePicture } from './limits.ts'
 
-/** The part of ffprobe's JSON we read. All times are in seconds, as text; a missing one was `N/A`. */
+/** The used part of ffprobe's JSON. Times are seconds as text; `N/A` becomes absent. */
 export interface FfprobeReport {
   packets?: FfprobePacket[]
   streams?: FfprobeStream[]
@@ -40,7 +40,7 @@ export interface FfprobeStream {
   r_frame_rate?: string
   start_time?: string
   duration?: string
-  /** As the mp4's index says; absent for others and for fragmented ones. */
+  /** Count in the index of an mp4; absent for fragmented and other files. */
   nb_frames?: string
   color_space?: string
   color_transfer?: string
@@ -61,7 +61,7 @@ const streamEntries = [
 ]
 const packetEntries = ['packet=stream_index,pts_time,duration_time,flags']
 
-/** A packet list ends here, so that a film of hours costs no more than a clip. Must be over the longest clip. */
+/** The packet list ends here, so that a film costs no more than a clip. Must exceed the longest clip. */
 export const READ_SECONDS = 40
 
 /** contract/media.md 5.9 step 0: five seconds. Reading 150 MB takes a tenth of one. */
@@ -69,8 +69,9 @@ const runLimits: RunLimits = { wallSeconds: 5, cpuSeconds: 5, memoryBytes: 2 * 1
 
 /**
  * Reads a file's headers, and with `packets` also the first 40 s of its packets, which headers cannot lie about.
- * Throws corrupt_media when the forced demuxer cannot open it, unsupported_media_type for a codec off the list,
- * dimensions_exceeded for a picture that no decoder may begin with, too_many_frames when the packet list has no end in sight, processing_timeout, busy when it was killed twice.
+ * Throws corrupt_media when the forced demuxer cannot open it; unsupported_media_type for a codec off the list;
+ * dimensions_exceeded for a picture above the decoders' limit; too_many_frames when the packet list is too long;
+ * processing_timeout; busy when ffprobe was killed twice.
  */
 export async function runFfprobe(
   tools: MediaTools,
@@ -99,7 +100,7 @@ export async function runFfprobe(
     throw refusalOf(outcome.stderr)
   }
   const report = JSON.parse(outcome.stdout) as FfprobeReport
-  // Some demuxers go on without it. A cover picture may be as large as it likes: it is never looked at.
+  // Some demuxers continue without it. A cover picture may have any size, because it is never decoded.
   if (report.streams?.some(isUnreadableVideo)) refuseHugePicture(limits, outcome.stderr)
   return report
 }
@@ -112,14 +113,14 @@ function refuseHugePicture(limits: ProbeLimits, stderr: string): void {
   if (width) refuseLargePicture(limits, Number(width), Number(height))
 }
 
-/** What the words of either program about a file that it could not open come to. */
+/** The refusal for a file that ffmpeg or ffprobe could not open, by their stderr. */
 export function refusalOf(stderr: string) {
   const codec = refusedDecoder.exec(stderr)?.[1]
   if (!codec) return apiError('corrupt_media', { cause: stderr })
   return apiError('unsupported_media_type', { message: 'A codec is not supported.', details: { codec }, cause: stderr })
 }
 
-/** Number of the stream for whose codec `runFfprobe` refused the file. */
+/** Index of the stream whose codec made `runFfprobe` refuse the file. */
 export function refusedStreamIn(error: unknown): number | undefined {
   const found = error instanceof ApiError && refusedStream.exec(String(error.cause))
   return found ? Number(found[1]) : undefined

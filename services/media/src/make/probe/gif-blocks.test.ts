@@ -19,7 +19,7 @@ async function file(...parts: Buffer[]): Promise<string> {
 const measure = (path: string) => measureGif(path, defaultProbeLimits)
 
 describe('measuring', () => {
-  test('delays are told as browsers show them: 0 and 1 become 10', async () => {
+  test('delays are those that browsers show: 0 and 1 become 10', async () => {
     const frames = [{ delay: 0 }, { delay: 1 }, { delay: 2 }, { delay: 250 }]
     const measures = await measure(await file(gif(3, 2, frames, 7)))
     expect(measures).toMatchObject({ width: 3, height: 2, loopCount: 7, framesInsideCanvas: true })
@@ -165,7 +165,7 @@ describe('rewriting', () => {
     expect(await rewrite(...dirty)).toEqual(clean)
   })
 
-  test('what steered a text goes with the text', async () => {
+  test('the graphic control of a text is dropped with the text', async () => {
     const rewritten = await rewrite(screen(2, 2), control({ delay: 9 }), text, picture, trailer)
     expect(rewritten).toEqual(Buffer.concat([screen(2, 2), picture, trailer]))
   })

@@ -3,7 +3,7 @@ import { apiError } from '../../errors.ts'
 
 /**
  * The blocks of a GIF89a file (W3C, 31 July 1990) with their byte ranges, `end` exclusive. Pixels are never decoded.
- * `graphic-control` holds the delay as written; `gif-info.ts` knows what browsers make of it.
+ * `graphic-control` holds the delay as written; `gif-info.ts` has the browsers' reading of it.
  */
 export type GifBlock = { start: number; end: number } & (
   | { kind: 'screen'; width: number; height: number }
@@ -15,9 +15,9 @@ export type GifBlock = { start: number; end: number } & (
   | { kind: 'trailer' }
 )
 
-/** Read at once; also the only memory a hostile 150 MB file can claim. */
+/** The only memory that a hostile 150 MB file can claim. */
 const CHUNK_BYTES = 256 * 1024
-/** A real file has two blocks per frame. Without a bound, 150 MB hold 50 million empty comments. */
+/** A real file has two blocks per frame; 150 MB could hold 50 million empty comments. */
 const MAX_BLOCKS = 100_000
 
 const EXTENSION = 0x21
@@ -26,12 +26,12 @@ const TRAILER = 0x3b
 const PLAIN_TEXT = 0x01
 const GRAPHIC_CONTROL = 0xf9
 const APPLICATION = 0xff
-/** What becomes of a frame's area after it was shown: it is transparent, or what it was before. */
+/** The area of a frame after it was shown: transparent, or restored. */
 export const DISPOSAL = { toBackground: 2, toPrevious: 3 }
 
 /**
- * Walks the blocks in file order and ends after the trailer: what follows it is never looked at. A missing trailer is
- * forgiven, as every browser does; a file that ends inside a block, or has none where one must start, throws corrupt_media.
+ * Walks the blocks in file order up to the trailer; bytes behind it are never read. A missing trailer is accepted, as in
+ * every browser. Throws corrupt_media when the file ends inside a block or has none where one must start.
  */
 export async function* readGifBlocks(path: string): AsyncGenerator<GifBlock> {
   await using file = await open(path)
@@ -107,7 +107,7 @@ function colorTableBytes(flags: number): number {
 
 type ByteReader = ReturnType<typeof byteReader>
 
-/** Reads forward in chunks. What `take` returns is only valid until the next call. */
+/** Reads forward in chunks. A buffer from `take` is valid until the next call. */
 function byteReader(file: FileHandle) {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   let filled = 0

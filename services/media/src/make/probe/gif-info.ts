@@ -2,17 +2,17 @@ import { apiError } from '../../errors.ts'
 import { DISPOSAL, readGifBlocks } from './gif-blocks.ts'
 import { type ProbeLimits, refuseLargePicture, refuseManyFrames } from './limits.ts'
 
-/** A GIF measured from its blocks alone: exact delays, no pixel decoded. */
+/** Measures of a GIF from its blocks alone: exact delays, no pixel decoded. */
 export interface GifMeasures {
   width: number
   height: number
-  /** How long each frame is shown, as browsers do it. */
+  /** Delay of each frame as browsers show it. */
   delaysCentiseconds: number[]
-  /** 0 is for ever; null when the file does not say, which plays once. */
+  /** 0 is for ever; null if absent, which plays once. */
   loopCount: number | null
-  /** False when a frame reaches over the canvas: such a file is not handed on as it is. */
+  /** False when a frame exceeds the canvas: such a file is encoded again, not copied. */
   framesInsideCanvas: boolean
-  /** False only when every pixel of every frame is surely covered. */
+  /** False only when every pixel of every frame is certainly covered. */
   mayBeTransparent: boolean
 }
 
@@ -25,7 +25,7 @@ function shownDelay(centiseconds: number): number {
 }
 
 /**
- * Measures a GIF and refuses it at the block where a limit is crossed, so a bomb costs no more than the limit.
+ * Measures a GIF and refuses it at the block that crosses a limit, so that a bomb costs no more than the limit.
  * Throws corrupt_media, dimensions_exceeded, too_many_frames.
  */
 export async function measureGif(path: string, limits: ProbeLimits): Promise<GifMeasures> {

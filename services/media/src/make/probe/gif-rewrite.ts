@@ -5,12 +5,12 @@ import { DISPOSAL, type GifBlock, readGifBlocks } from './gif-blocks.ts'
 type Piece = Buffer | { start: number; end: number }
 
 const COPY_BYTES = 1024 * 1024
-/** Also heals a file without one. */
+/** Also added to a file without one. */
 const TRAILER = Buffer.from([0x3b])
 
 /**
- * Copies a GIF block by block and leaves out what shows no picture: comments, text, application data (XMP, scripts,
- * appended payloads) and everything after the trailer. Pixels, palettes, delays and the loop count stay byte for byte.
+ * Copies a GIF block by block without comments, text, application data (XMP, scripts, appended payloads) and anything
+ * after the trailer. Pixels, palettes, delays and the loop count stay byte for byte.
  * Throws corrupt_media like `readGifBlocks`.
  */
 export async function rewriteGif(sourcePath: string, targetPath: string): Promise<void> {
@@ -26,7 +26,7 @@ export async function rewriteGif(sourcePath: string, targetPath: string): Promis
 /** Bits 2 to 4 of a graphic control's flags. */
 const DISPOSAL_BITS = 0x1c
 
-/** Makes every frame end with an empty canvas. ffmpeg of 2018 leaves each where the next one is transparent. */
+/** Clears the canvas after every frame. ffmpeg of 2018 lets a frame show through the transparent parts of the next. */
 export async function clearAfterEachFrame(path: string): Promise<void> {
   await using file = await open(path, 'r+')
   for await (const block of readGifBlocks(path)) {
@@ -44,10 +44,10 @@ async function piecesToKeep(path: string): Promise<Piece[]> {
   let looped = false
   for await (const block of readGifBlocks(path)) {
     if (block.kind === 'screen') pieces.push(Buffer.from('GIF89a'), { start: 6, end: block.end })
-    // The loop block belongs before the first frame; a second one would be somebody's experiment.
+    // The loop block belongs before the first frame; a second one is dropped.
     if (block.kind === 'loop' && !looped) pieces.push(loopBlock(block.loopCount))
     looped ||= block.kind === 'loop'
-    // A graphic control belongs to the next image; one that steered a dropped text block goes with it.
+    // A graphic control belongs to the next image or text block; that of a dropped text block is dropped with it.
     if (block.kind === 'graphic-control') control = block
     if (block.kind === 'text') control = undefined
     if (block.kind !== 'image') continue
@@ -58,7 +58,7 @@ async function piecesToKeep(path: string): Promise<Piece[]> {
   return [...pieces, TRAILER]
 }
 
-/** Neighbouring ranges become one, so that a usual file is copied in a few reads. */
+/** Joins adjacent ranges, so that most files are copied in a few reads. */
 function keepRange(pieces: Piece[], { start, end }: GifBlock): void {
   const last = pieces.at(-1)
   if (last && !Buffer.isBuffer(last) && last.end === start) last.end = end

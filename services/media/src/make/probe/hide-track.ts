@@ -2,25 +2,24 @@ import { open } from 'node:fs/promises'
 import type { MediaType } from '../../db/media-info.ts'
 import { boxesIn, elementsIn, findBox } from './declared-duration.ts'
 
-/** The index of half a minute takes some hundred kilobytes, a cover in it a few megabytes. More boxes would hold up other requests. */
+/** The index of 30 s takes some 100 KB, its cover picture a few MB. Parsing a larger one would delay other requests. */
 const LARGEST_HEADER_BYTES = 8 * 1024 ** 2
-/** The tracks of a webm come before its pictures. */
+/** The tracks of a webm precede its pictures. */
 const WEBM_HEADER_BYTES = 1024 ** 2
-/** Boxes before the index; a file of nothing but small ones would take minutes. */
+/** Boxes before the index; walking a file of small ones would take minutes. */
 const MOST_BOXES = 1000
 
 /** A codec that no program knows. */
 const unknownName = (length: number): Buffer => Buffer.alloc(length, 'x')
 
-/** Bytes for a place in a file. */
 export interface Change {
   at: number
   bytes: Buffer
 }
 
 /**
- * What to write into a file so that its sound track of this number has a codec that no program knows, and so none opens a decoder
- * for it. All else stays in its place. Undefined where that stream is not sound.
+ * Finds the change that gives a sound track a codec that no program knows, so that none opens a decoder for it. All else
+ * keeps its offset. Undefined if the stream is not sound.
  */
 export async function findCodecToHide(
   path: string,
@@ -61,7 +60,7 @@ async function readHeader(path: string, type: MediaType): Promise<{ start: numbe
   return undefined
 }
 
-/** A sample entry of sound is this long without its boxes, in the plainest version (ISO 14496-12, 12.2.3). */
+/** Length of a sound sample entry without its boxes, in its plainest version (ISO 14496-12, 12.2.3). */
 const SOUND_ENTRY_BYTES = 36
 
 function changeOfTrak(header: Buffer, index: number): Change | undefined {
@@ -73,13 +72,13 @@ function changeOfTrak(header: Buffer, index: number): Change | undefined {
   const minf = findBox(header, mdia, 'minf')
   const stbl = minf && findBox(header, minf, 'stbl')
   const stsd = stbl && findBox(header, stbl, 'stsd')
-  // Version, flags and the number of entries come first.
+  // Behind version, flags and the number of entries.
   const [at, end] = [(stsd?.start ?? 0) + 8, stsd?.end ?? 0]
   if (!stsd || end - at < SOUND_ENTRY_BYTES || end > header.length) return undefined
   return { at, bytes: withoutCodec(header.subarray(at, end)) }
 }
 
-/** One entry for all, without the boxes, one of which may name the codec again. */
+/** One entry in place of all, without their boxes, one of which may name the codec again. */
 function withoutCodec(entries: Buffer): Buffer {
   const entry = Buffer.from(entries)
   entry.writeUInt32BE(entry.length, 0)
@@ -101,11 +100,11 @@ function changeOfTrackEntry(header: Buffer, index: number): Change | undefined {
   const entry = find(find(find({ start: 0, end: header.length }, SEGMENT), TRACKS), ENTRY, index)
   const [type, codec] = [find(entry, TYPE), find(entry, CODEC)]
   if (!type || !codec || header[type.start] !== SOUND || codec.end > header.length) return undefined
-  // `A_` says that it is sound; without it ffprobe would leave out the track, and count those after it otherwise.
+  // `A_` marks sound; without it ffprobe would skip the track and renumber the others.
   return { at: codec.start + 2, bytes: unknownName(Math.max(0, codec.end - codec.start - 2)) }
 }
 
-/** Counted from 0. Walks no further, because a header may be nothing but small parts. */
+/** Counts from 0 and walks no further, because a header may be full of small parts. */
 function findNth<T>(parts: Iterable<T>, nth: number, matches: (part: T) => boolean): T | undefined {
   let found = -1
   for (const part of parts) if (matches(part) && ++found === nth) return part

@@ -1,21 +1,22 @@
 import { apiError } from '../../errors.ts'
 
-/** What a source may be. Everything here is refused before any picture is decoded. */
+/** Limits of a source, all of them checked before any picture is decoded. */
 export interface ProbeLimits {
   durationSeconds: number
-  /** Longest side, as stored and as displayed. Not over LARGEST_SIDE, where decoders stop. */
+  /** Longest side, as stored and as displayed. At most LARGEST_SIDE, the decoders' limit. */
   side: number
   frames: number
-  /** Width x height x frames: what decoding costs. */
+  /** Width x height x frames, the cost of decoding. */
   pixelFrames: number
-  /** The same of a GIF, whose frames are composed on the whole canvas: a frame of one pixel costs as much as a full one. */
+  /** The same for a GIF, whose frames of any size are composed on the whole canvas. */
   gifPixelFrames: number
   streams: number
 }
 
 /**
- * contract/media.md 4.6; the first two are settings. 3700 frames are 30 s at 120 fps and a little; 8e9 pixel-frames are 30 s of
- * 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds; a few KB could ask for any number more.
+ * Limits of contract/media.md 4.6; the first two are settings. 3700 frames are 30 s at 120 fps and a little; 8e9
+ * pixel-frames are 30 s of 4K at 30 fps. A GIF of 1e9 is 30 s of 1080p at 16 fps, some 40 CPU seconds; without the limit a
+ * few KB could cost any number.
  */
 export const defaultProbeLimits: ProbeLimits = {
   durationSeconds: 30,
@@ -26,10 +27,10 @@ export const defaultProbeLimits: ProbeLimits = {
   streams: 8,
 }
 
-/** A clip cut at 30 s often measures 30.03 s, because its last frame or audio frame runs over. */
+/** A clip cut at 30 s often measures 30.03 s, because its last video or audio frame is longer. */
 const DURATION_TOLERANCE_SECONDS = 0.05
 
-/** `whole` is the length to report: null where reading stopped before the end and no header tells it. */
+/** `whole` is the reported duration: null if reading stopped before the end and no header has it. */
 export function refuseLongDuration(
   limits: Pick<ProbeLimits, 'durationSeconds'>,
   seconds: number,
@@ -41,16 +42,16 @@ export function refuseLongDuration(
 }
 
 /**
- * Containers, manifests and sites tell the length of the sound too, which may go on behind the picture, and tell it rounded:
- * what is over by no more than this is for the probe to measure (contract/media.md 3.5, 3.6).
+ * Containers, manifests and sites declare a rounded duration that includes longer sound. Within this tolerance the probe
+ * decides (contract/media.md 3.5, 3.6).
  */
-export const TOLD_TOLERANCE_SECONDS = 0.5
+export const DECLARED_TOLERANCE_SECONDS = 0.5
 
-/** By what is told before there is anything to measure. */
-export function refuseToldDuration(
+/** Checks a declared duration, before there is a file to measure. */
+export function refuseDeclaredDuration(
   limits: Pick<ProbeLimits, 'durationSeconds'>,
   seconds: number,
-  tolerance = TOLD_TOLERANCE_SECONDS,
+  tolerance = DECLARED_TOLERANCE_SECONDS,
 ): void {
   if (seconds > limits.durationSeconds + tolerance) refuseLongDuration(limits, seconds)
 }
@@ -60,7 +61,7 @@ export function refuseLargePicture(limits: ProbeLimits, width: number, height: n
   throw apiError('dimensions_exceeded', { details: { limit: { side: limits.side }, actual: { width, height } } })
 }
 
-/** Two limits in one: frames as such, and the pixels of all of them. Counting stops at the limit, so no `actual`. */
+/** Checks the number of frames and their pixels. Counting stops at the limit, so there is no `actual`. */
 export function refuseManyFrames(
   limits: Pick<ProbeLimits, 'frames' | 'pixelFrames'>,
   frames: number,

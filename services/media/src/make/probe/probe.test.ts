@@ -87,7 +87,7 @@ describe('of a gif', () => {
     expect(info).toMatchObject({ frames: 1, durationSeconds: 1 })
   })
 
-  test('frames beyond the canvas are not handed on', async () => {
+  test('frames beyond the canvas are not copied', async () => {
     const bytes = gif(4, 4, [{ delay: 5 }, { delay: 5, left: 2, width: 3 }])
     expect(await probeGif('beyond.gif', bytes)).toMatchObject({ rewritable: false })
   })
@@ -133,7 +133,7 @@ describe('refuses', () => {
     expect(await probe(tools, await lyingClip('plain.mp4', 60))).toMatchObject({ durationSeconds: 2 })
   })
 
-  test('what only begins like an mp4', async () => {
+  test('a file that only begins like an mp4', async () => {
     const path = await written('fake.mp4', Buffer.from('\0\0\0\x1cftypisom\0\0\x02\0isomiso2mp41<html>', 'latin1'))
     await expect(probe(tools, path)).rejects.toMatchObject({ code: 'corrupt_media' })
   })
@@ -182,7 +182,7 @@ async function killedProbe(times: number) {
   return { ...tools, ffprobe: { ...tools.ffprobe, path }, limiters }
 }
 
-test('a probe that is killed is tried once more, and then the service is busy and the file not damaged', async () => {
+test('a killed probe is repeated once; then the service is busy and the file not damaged', async () => {
   const path = await clip('plain.mp4')
   expect(await probe(await killedProbe(1), path)).toMatchObject({ type: 'mp4' })
   await expect(probe(await killedProbe(2), path)).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: 10 })

@@ -12,9 +12,9 @@ import { sniffFile } from './sniff.ts'
 import { readVideoInfo } from './video-info.ts'
 
 /**
- * This folder finds out what a file is and refuses what is over a limit, before anything is decoded.
- * The one rule: nothing is believed that the file merely says - type by its bytes, length by its packets.
- * Next: `video-info.ts` and `gif-info.ts` for the measures, `limits.ts` for the refusals, then `../transcode`.
+ * This folder measures a file and refuses one over a limit, before anything is decoded.
+ * The one rule: the file's own claims are not trusted: the type is by its bytes, the duration by its packets.
+ * Tests: beside the files. Next: `video-info.ts` and `gif-info.ts` measure, `limits.ts` refuses, then `../transcode`.
  */
 export async function probe(
   tools: MediaTools,
@@ -30,8 +30,8 @@ export async function probe(
 }
 
 /**
- * ffprobe refuses a whole file for one codec that is off its list. Sound in such a codec is hidden from it in a copy, one track
- * after the other, so that no decoder is opened that no clip needs. Throws the refusal for anything but sound.
+ * ffprobe refuses a whole file for one codec off its list. Hides sound in such a codec in a copy, track by track, so that
+ * no needless decoder is opened. Throws the refusal for anything but sound.
  */
 async function lookWithoutSound(
   path: string,
@@ -58,14 +58,14 @@ async function lookWithoutSound(
   }
 }
 
-/** Larger GIFs are made anew at 480 px: a hosted copy of 100 MB helps nobody (contract/media.md 5.9). */
+/** Larger GIFs are encoded again at 480 px: a copy of 100 MB is useless (contract/media.md 5.9). */
 const LARGEST_REWRITTEN_GIF_BYTES = 25_000_000
 
 async function probeGif(path: string, limits: ProbeLimits): Promise<GifInfo> {
   const gif = await measureGif(path, limits)
   const { size } = await stat(path)
   const frames = gif.delaysCentiseconds.length
-  // One frame is a still, whatever its delay says: it is held for a second.
+  // One frame is a still, shown for a second whatever its delay.
   const delays = frames === 1 ? [100] : gif.delaysCentiseconds
   const durationSeconds = delays.reduce((total, delay) => total + delay, 0) / 100
   refuseLongDuration(limits, durationSeconds)
@@ -85,8 +85,8 @@ async function probeGif(path: string, limits: ProbeLimits): Promise<GifInfo> {
 }
 
 /**
- * The largest step of 2 to 10 cs that every delay is a multiple of: at that frame rate no frame moves. A step over
- * 10 cs would make a slide show of few frames a second, which players seek badly. Else 2 cs: 50 fps, 1 cs off at most.
+ * The largest step of 2 to 10 cs that divides every delay, so that no frame moves. A larger step would give few frames a
+ * second, which players seek badly. Else 2 cs: 50 fps, 1 cs off at most.
  */
 function commonTick(delays: number[]): number {
   for (let tick = 10; tick > 2; tick--) {

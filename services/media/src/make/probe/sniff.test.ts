@@ -6,7 +6,7 @@ import { sniffBytes, sniffFile } from './sniff.ts'
 const hls = '#EXTM3U\n#EXTINF:1,\ncanary.mp4\n'
 const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 
-test.each(['plain.mp4', 'piped.webm', 'plain.gif'] as const)('%s is told by its bytes', async (name) => {
+test.each(['plain.mp4', 'piped.webm', 'plain.gif'] as const)('%s is detected by its bytes', async (name) => {
   expect(await sniffFile(await clip(name))).toBe(name.split('.')[1])
 })
 

@@ -3,7 +3,7 @@ import { fileTypeFromBuffer } from 'file-type'
 import type { MediaType } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 
-/** What file-type needs to tell every format apart; its documentation names this number. */
+/** Enough for file-type to distinguish every format, by its documentation. */
 const SNIFF_BYTES = 4100
 
 /** Quicktime (`video/quicktime`) and Matroska (`video/matroska`) share the demuxers but are not on the accepted list. */
@@ -15,8 +15,8 @@ const acceptedTypes = new Map<string, MediaType>([
 ])
 
 /**
- * Tells the type from the first bytes, never from a name or a header. It only picks the demuxer: whether the file is
- * what it looks like is for `probe` to find out. Throws unsupported_media_type.
+ * Detects the type from the first bytes, never from a name or a header. It only selects the demuxer; `probe` checks the
+ * file. Throws unsupported_media_type.
  */
 export async function sniffBytes(head: Uint8Array): Promise<MediaType> {
   const type = await findType(head)
@@ -24,16 +24,15 @@ export async function sniffBytes(head: Uint8Array): Promise<MediaType> {
   return type
 }
 
-/** The same without a refusal: undefined for what is not accepted. */
+/** Like `sniffBytes`, but undefined for any other type. */
 export async function findType(head: Uint8Array): Promise<MediaType | undefined> {
   const found = await fileTypeFromBuffer(head.subarray(0, SNIFF_BYTES)).catch(() => undefined)
   return acceptedTypes.get(found?.mime ?? '')
 }
 
-/** `sniffBytes` of a file's beginning. */
 export async function sniffFile(path: string): Promise<MediaType> {
   await using file = await open(path)
   const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(SNIFF_BYTES), position: 0 })
-  // Awaited here, because closing the file takes a turn in which a refusal would have nobody to catch it.
+  // Awaited here: a rejection would be unhandled while the file closes.
   return await sniffBytes(buffer.subarray(0, bytesRead))
 }

@@ -3,15 +3,15 @@ import { apiError } from '../../errors.ts'
 import { type FfprobePacket, type FfprobeReport, type FfprobeStream, READ_SECONDS } from './ffprobe.ts'
 import { type ProbeLimits, refuseLargePicture, refuseLongDuration, refuseManyFrames } from './limits.ts'
 
-/** What the eight sites and every phone produce. A file with another codec is not "mp4" to anybody's player. */
+/** Codecs of the eight sites and every phone. Players do not expect others in an mp4. */
 const videoCodecs = new Set(['h264', 'hevc', 'av1', 'vp8', 'vp9', 'mpeg4'])
-/** Sound in any other codec is left out, not refused: the picture is what people came for. */
+/** Sound in any other codec is dropped, not refused, because the picture matters. */
 const audioCodecs = /^(aac|mp3|opus|vorbis|flac|alac|ac3|eac3|pcm_(s16|s24)[lb]e|pcm_f32le)$/
 
-/** contract/media.md 4.7: ffmpeg exits 0 on a file cut in the middle, so what is missing must be measured. */
+/** ffmpeg exits 0 for a file cut in the middle, so the missing part must be measured (contract/media.md 4.7). */
 export const SMALLEST_WHOLE_PART = 0.9
 
-/** Below half a frame of the slowest GIF (a tenth of a second) no frame would be left of a clip; it is held so long. */
+/** Below half a frame of the slowest GIF (0.1 s) no frame would remain; such a clip is shown for STILL_SECONDS. */
 const SHORTEST_MOVING_SECONDS = 0.05
 const STILL_SECONDS = 0.1
 
@@ -59,13 +59,13 @@ export function readVideoInfo(report: FfprobeReport, type: VideoInfo['type'], li
     keyframes: shown.filter((packet) => packet.flags.includes('K')).length,
     hdr: transferOf[video.color_transfer ?? ''] ?? null,
     alpha: readTag(video, 'alpha_mode') === '1',
-    // MPEG-4 part 2 says it of frames alone.
+    // MPEG-4 part 2 marks it only in its frames.
     isInterlaced: /^[tb]{2}$/.test(video.field_order ?? '') || video.codec_name === 'mpeg4',
     colorSpace: readColorSpace(video),
   }
 }
 
-/** The first that can be accepted; else the first, which is refused by its name. A cover may come before the clip. */
+/** The first acceptable stream, else the first, which is refused by its name. Covers are skipped. */
 function chooseVideo(streams: FfprobeStream[]): FfprobeStream | undefined {
   const videos = streams.filter((stream) => stream.codec_type === 'video' && !stream.disposition?.attached_pic)
   return videos.find((stream) => videoCodecs.has(stream.codec_name ?? '')) ?? videos[0]
@@ -91,13 +91,13 @@ function refuseStreams(streams: FfprobeStream[], video: FfprobeStream, limits: P
   }
 }
 
-/** Stored pixels are stretched by their aspect ratio, then turned. */
+/** Stretches the stored pixels by their aspect ratio, then rotates. */
 function displaySize(video: FfprobeStream): { width: number; height: number } {
   const [height, stored] = [video.height ?? 0, video.width ?? 0]
   const width = Math.max(1, Math.round(stored * (readRatio(video.sample_aspect_ratio) || 1)))
   const turned = video.side_data_list?.find((data) => data.rotation !== undefined)?.rotation
   const degrees = turned ?? Number(readTag(video, 'rotate') ?? 0)
-  // ffmpeg turns by a quarter only within one degree; other angles keep the frame's size.
+  // ffmpeg rotates by 90 degrees only within one degree; other angles keep the frame's size.
   const isQuarter = Math.abs((Math.abs(degrees) % 180) - 90) < 1
   return isQuarter ? { width: height, height: width } : { width, height }
 }
@@ -108,7 +108,7 @@ function shownPackets(packets: FfprobePacket[], video: FfprobeStream): FfprobePa
   return ofVideo.toSorted((a, b) => seconds(a.pts_time, 0) - seconds(b.pts_time, 0))
 }
 
-/** Returns the length by the header where the clip may go on after the packets that were read; null where no header tells it. */
+/** The header's duration where the clip may continue after the packets that were read; null if no header has it. */
 function wholeDuration(
   { durationSeconds, isHeld }: Timing & { isHeld: boolean },
   video: FfprobeStream,
@@ -129,7 +129,7 @@ interface Timing {
   durationSeconds: number
 }
 
-/** A cover with a song: one picture stays until the sound ends. A picture that moves ends the clip. */
+/** A single picture with a song is held until the sound ends. A moving picture ends the clip. */
 function holdToSound(timing: Timing, heard: FfprobePacket[]): Timing & { isHeld: boolean } {
   if (timing.frames > 1) return { ...timing, isHeld: false }
   const endOf = (packet: FfprobePacket) => seconds(packet.pts_time, 0) + seconds(packet.duration_time, 0)
@@ -139,7 +139,7 @@ function holdToSound(timing: Timing, heard: FfprobePacket[]): Timing & { isHeld:
   return { ...timing, durationSeconds: soundSeconds, longestFrameSeconds: soundSeconds, isHeld: true }
 }
 
-/** From the packets: a header can lie, and a browser's recording has none. */
+/** Measures the packets, because a header can lie, and a browser's recording has none. */
 function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: FfprobeReport): Timing {
   const startSeconds = seconds(shown[0]?.pts_time, 0)
   const lastStart = seconds(shown.at(-1)?.pts_time, startSeconds)
@@ -160,9 +160,9 @@ function measureTiming(shown: FfprobePacket[], video: FfprobeStream, report: Ffp
 }
 
 /**
- * A header that promises clearly more than there is belongs to a file that ended early. The index of an mp4 counts its frames; its
- * length, which many programs get wrong where frames were left out, does not matter then. Matroska without durations per stream
- * promises for the longest one, so there the longest counts.
+ * Refuses a file that ended early: its header declares clearly more than there is. For an mp4 the index counts the frames;
+ * its duration is wrong in many files with dropped frames. Matroska without durations per stream declares the longest one,
+ * so the longest is compared.
  */
 function refuseTruncated(packets: FfprobePacket[], timing: Timing, video: FfprobeStream, report: FfprobeReport): void {
   const ofVideo = seconds(video.duration, 0) || readClock(readTag(video, 'DURATION'))
@@ -188,7 +188,7 @@ export function readTag(stream: FfprobeStream, name: string): string | undefined
   return stream.tags?.[name] ?? stream.tags?.[name.toUpperCase()] ?? stream.tags?.[name.toLowerCase()]
 }
 
-/** As exact as ffprobe prints, without what subtraction adds. */
+/** ffprobe's precision, without the error of subtraction. */
 function toMicroseconds(value: number): number {
   return Math.round(value * 1e6) / 1e6
 }

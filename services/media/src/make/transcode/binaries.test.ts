@@ -17,7 +17,7 @@ const version = (number: string, libavcodec: string) =>
   `ffmpeg version ${number} Copyright\nlibavcodec     ${libavcodec}`
 const encoders = ' V..... libx264 x\n V..... libvpx-vp9 x\n A..... aac x\n A..... libopus x'
 
-test('without a system ffmpeg the embedded one is used, and speaks the old words', () => {
+test('without a system ffmpeg the embedded one is used, with the old options', () => {
   expect(embeddedTools.ffmpeg).toMatchObject({
     ...{ origin: 'embedded', frameRateModeFlag: '-vsync', webmVideoEncoder: 'libvpx-vp9', webmAudioEncoder: 'libopus' },
     canToneMap: true,

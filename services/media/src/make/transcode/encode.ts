@@ -2,12 +2,12 @@ import { ApiError } from '@services/common/errors'
 import type { MediaInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { isDiskFull } from '../../ffmpeg/disk-full.ts'
+import { isDiskFull, MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
 import { type RunOutcome, runConfined } from '../../ffmpeg/run-confined.ts'
 import { runLimits } from './rendition-plan.ts'
 
-/** One clip on its way: what every step needs. */
-export interface TranscodeJob {
+/** One clip in progress, as every step needs it. */
+export interface TranscodeWork {
   tools: MediaTools
   info: MediaInfo
   workDirectory: string
@@ -18,19 +18,19 @@ export interface TranscodeJob {
 
 type FailedRun = Extract<RunOutcome, { state: 'failed' }>
 
-/** Share of the whole that is over when encoding starts and ends; the rest is overview and verification. */
+/** Progress when encoding starts and ends; the rest is overview and verification. */
 const [ENCODE_FROM, ENCODE_TO] = [0.05, 0.95]
 
 /**
- * Runs one ffmpeg command in the work directory and returns its log. Reports progress when the command prints it.
+ * Runs one ffmpeg command in the work directory and returns its log. Reports progress if the command prints it.
  * Throws processing_timeout, or an Error whose cause is the failed `RunOutcome`.
  */
-export async function encode(job: TranscodeJob, args: string[]): Promise<string> {
-  const { tools, info, threads, signal, onProgress } = job
+export async function encode(work: TranscodeWork, args: string[]): Promise<string> {
+  const { tools, info, threads, signal, onProgress } = work
   const outcome = await runConfined(tools.ffmpeg.path, args, {
     limits: runLimits(info, threads),
     limiters: tools.limiters,
-    cwd: job.workDirectory,
+    cwd: work.workDirectory,
     signal,
     onLine: (line) => {
       const seconds = encodedSeconds(line)
@@ -38,7 +38,7 @@ export async function encode(job: TranscodeJob, args: string[]): Promise<string>
       onProgress?.(ENCODE_FROM + (ENCODE_TO - ENCODE_FROM) * Math.min(1, seconds / info.durationSeconds))
     },
   })
-  // It may meet a full disk and be content.
+  // ffmpeg may exit 0 on a full disk.
   if (outcome.state === 'done' && isDiskFull(outcome)) throw new Error('the disk is full', { cause: outcome })
   if (outcome.state === 'done') return outcome.stderr
   if (outcome.state === 'timed-out') throw apiError('processing_timeout', { cause: outcome.stderr })
@@ -46,28 +46,25 @@ export async function encode(job: TranscodeJob, args: string[]): Promise<string>
   throw new Error(`ffmpeg ended with ${outcome.signal ?? outcome.exitCode}`, { cause: outcome })
 }
 
-/** A refusal and an abort are final; a crash or an output that is not as planned deserves the other way. */
-export function mayTryAgain(job: TranscodeJob, error: unknown): error is Error {
-  return error instanceof Error && !(error instanceof ApiError) && !job.signal?.aborted
+/** A refusal and an abort are final; after a crash or an unusable output the simple way is tried. */
+export function mayRetry(work: TranscodeWork, error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof ApiError) && !work.signal?.aborted
 }
 
-/** Full disks and missing memory are no fault of the clip; neither is SIGKILL, which the memory killer sends. */
-export const troubleOfOurs = /Cannot allocate memory|Permission denied|Read-only file system/
-
 /**
- * How a program ends that a file made crash, or write without end. It does so again on every machine: a clip that
- * crashed both ways is not worth the queue's other tries.
+ * Signals of a program that a file made crash, or write without end. It does so on every machine: a clip that crashed both
+ * ways is not worth the queue's other attempts.
  */
 const CRASHES = new Set<NodeJS.Signals>(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGBUS', 'SIGXFSZ'])
 
-/** An output that is missing or is not what was planned: the file's doing, when ffmpeg is content the plain way too. */
+/** An output that is missing or not as planned: the file's fault if the simple way gives one too. */
 export class UnusableOutput extends Error {
   override readonly name = 'UnusableOutput'
 }
 
 /**
- * What to throw when the last try failed: corrupt_media if ffmpeg refused the file, crashed over it or made nothing
- * usable of it, else the error.
+ * The error of the last attempt: corrupt_media if ffmpeg refused the file, crashed over it or made no usable output, else
+ * the error itself.
  */
 export function refuseAsCorrupt(error: unknown): unknown {
   if (isDiskFull(error)) return error
@@ -75,10 +72,10 @@ export function refuseAsCorrupt(error: unknown): unknown {
   const run = error instanceof Error ? (error.cause as Partial<FailedRun> | undefined) : undefined
   if (run?.state !== 'failed') return error
   if (run.signal) return CRASHES.has(run.signal) ? apiError('corrupt_media', { cause: error }) : error
-  return troubleOfOurs.test(run.stderr ?? '') ? error : apiError('corrupt_media', { cause: error })
+  return MACHINE_FAULT.test(run.stderr ?? '') ? error : apiError('corrupt_media', { cause: error })
 }
 
-/** `-progress` prints `out_time_ms` in microseconds too; the honest name came later and both builds have it. */
+/** `-progress` prints `out_time_ms` in microseconds too; both builds have the correctly named field. */
 function encodedSeconds(line: string): number | undefined {
   const found = /^out_time_us=(\d+)/.exec(line)
   return found ? Number(found[1]) / 1e6 : undefined

@@ -134,14 +134,14 @@ describe('the one command', () => {
     expect(value(ofStill, '-filter_complex')).toMatch(/;\[still\]scale=640:360,format=rgb24\[poster\]$/)
   })
 
-  test('of the plain way needs no second file and no denoiser', () => {
+  test('of the simple way needs no second file and no denoiser', () => {
     const command = renditionsCommand(ffmpeg, sdr, { threads: 1, gif: 'palette-inside', poster: true })
     expect(inputs(command)).toEqual([workFiles.input])
     expect(outputs(command)).toEqual([workFiles.mp4, workFiles.webm, workFiles.gif, workFiles.poster])
     expect(command.join(' ')).not.toContain('hqdn3d')
   })
 
-  test('speaks the words of the build at hand', () => {
+  test('uses the options of its build', () => {
     const old = {
       ...ffmpeg,
       frameRateModeFlag: '-vsync',
@@ -163,7 +163,7 @@ describe('the overview', () => {
     expect(outputs(command)).toEqual([workFiles.palette, workFiles.poster, '-'])
   })
 
-  test('samples where keyframes do not tell, and listens to nothing where there is nothing', () => {
+  test('samples where keyframes are not enough, and measures no sound where there is none', () => {
     const command = overviewCommand({ ...sdr, overview: 'sampled', audioStream: null }, 2)
     expect(command).not.toContain('-skip_frame:v')
     expect(command).not.toContain('-af')
@@ -209,13 +209,13 @@ function inputs(command: string[]): string[] {
   return command.filter((_, at) => command[at - 1] === '-i')
 }
 
-/** What stands where an option would, after a value: ffmpeg takes that as an output. */
+/** Arguments in the place of an option, which ffmpeg takes as outputs. */
 function outputs(command: string[]): string[] {
   const files = new Set<string>([...Object.values(workFiles), '-'])
   return command.filter((argument, at) => files.has(argument) && command[at - 1] !== '-i')
 }
 
-/** The options of each input: what stands between the one before and its `-i`. */
+/** The options of each input, between the previous input and its `-i`. */
 function inputSections(command: string[]): string[][] {
   const ends = command.flatMap((argument, at) => (argument === '-i' ? [at] : []))
   return ends.map((end, n) => command.slice(n === 0 ? 0 : (ends[n - 1] ?? 0) + 2, end))

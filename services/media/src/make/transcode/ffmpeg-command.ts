@@ -19,9 +19,9 @@ import {
 import type { RenditionPlan } from './rendition-plan.ts'
 
 /**
- * Spells a plan out as ffmpeg's arguments, in the words that the builds of 2018 and of today have in common.
+ * Translates a plan into ffmpeg's arguments, with the options that the builds of 2018 and of today share.
  * The one rule: no name or address from outside is ever an argument; files have the fixed names below.
- * Figures and measurements: contract/media.md 5.9.
+ * Measurements: contract/media.md 5.9.
  */
 export const workFiles = {
   input: 'in.bin',
@@ -38,7 +38,7 @@ export const workFiles = {
   clearPoster: 'poster.rgba',
 } as const
 
-/** One cheap pass over the keyframes: palette of the GIF, poster as raw RGB, and how loud the sound ever gets. */
+/** One cheap pass over the keyframes: palette of the GIF, poster as raw RGB, and peak volume. */
 export function overviewCommand(plan: RenditionPlan, threads: number): string[] {
   const gifSize = plan.gif.from === 'frames' ? plan.gif.size : plan.video
   const sampled = plan.overview === 'sampled' ? 'fps=2:round=up,' : ''
@@ -48,7 +48,7 @@ export function overviewCommand(plan: RenditionPlan, threads: number): string[] 
     `[b]${posterFilters(plan)},thumbnail=${posterCandidates}[poster]`,
   ]
   return [
-    // volumedetect reports as information
+    // volumedetect reports at level info.
     ...start(plan.audioStream === null ? 'error' : 'info'),
     ...(plan.overview === 'keyframes' ? ['-skip_frame:v', 'nokey'] : []),
     ...input(plan, threads),
@@ -71,7 +71,7 @@ export function overviewCommand(plan: RenditionPlan, threads: number): string[] 
   ]
 }
 
-/** One decode for every file: mp4, webm, and as asked the GIF (by which palette) and the poster. */
+/** One decode for all files: mp4, webm, and on request the GIF (by which palette) and the poster. */
 export function renditionsCommand(
   ffmpeg: Ffmpeg,
   plan: RenditionPlan,
@@ -88,7 +88,7 @@ export function renditionsCommand(
     ...(poster ? [`[still]${typicalFrame(plan)}${posterFilters(plan)}[poster]`] : []),
   ]
   return [
-    // What is held hides what is lost, so the log has to tell how much was decoded.
+    // A held last frame hides lost ones, so the log must have the number of decoded frames.
     ...start(plan.holdsLastFrame ? 'verbose' : 'error'),
     ...input(plan, threads),
     ...(gif === 'palette-file' ? paletteInput() : []),
@@ -101,7 +101,7 @@ export function renditionsCommand(
   ]
 }
 
-/** The frame at a given time, for when the typical one turned out too dark. */
+/** The frame at a given time, where the typical one is too dark. */
 export function posterCommand(plan: RenditionPlan, atSeconds: number): string[] {
   const filters = pictureFilters(inItsOwnTime(plan))
   const graph = [
@@ -110,7 +110,7 @@ export function posterCommand(plan: RenditionPlan, atSeconds: number): string[] 
   return [...start('error'), ...input(plan, 1), ...filterGraph(graph, 1), ...posterOutput()]
 }
 
-/** A smaller GIF from the finished mp4, or from the webm that keeps alpha, with the palette that is there already. */
+/** A smaller GIF from the finished mp4, or from the webm that keeps alpha, with the existing palette. */
 export function smallerGifCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string[] {
   const made = plan.keepsAlpha
     ? { demuxer: 'matroska' as const, decoder: ffmpeg.webmVideoEncoder, file: workFiles.webm }
@@ -125,9 +125,9 @@ export function smallerGifCommand(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: 
   ]
 }
 
-/** Ends after the first frame of a GIF with a pixel that shows what is behind; the file stays empty where there is none. */
+/** Ends after the first frame of a GIF with a transparent pixel; the file stays empty if there is none. */
 export function transparencyCommand(plan: RenditionPlan): string[] {
-  // A build of 2018 selects every frame that has no metadata at all: `blackframe` gives each one some.
+  // A build of 2018 selects every frame without metadata, so `blackframe` gives each one some.
   const isClear = 'blackframe=amount=0,negate,bbox=min_val=127,metadata=select:key=lavfi.bbox.x1'
   return [
     ...[...start('error'), ...input(plan, 1), '-map', `0:${plan.videoStream}`],
@@ -136,7 +136,7 @@ export function transparencyCommand(plan: RenditionPlan): string[] {
   ]
 }
 
-/** One picture of a webm with its alpha: of the middle, where the clip is longer than its first impression. */
+/** One picture of a webm with its alpha. */
 export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: number): string[] {
   const webm = { demuxer: 'matroska', decoder: ffmpeg.webmVideoEncoder, deinterlacer: null } as const
   return [
@@ -146,8 +146,8 @@ export function clearPosterCommand(ffmpeg: Ffmpeg, file: string, atSeconds: numb
 }
 
 /**
- * The AV1 copy, of the finished mp4 in `input`: picture anew, sound as it is. Preset 8 is the slowest that is quicker than VP9
- * at its usual speed, and its files are half as large (contract/media.md 5.4 and 5.9).
+ * The AV1 copy of the finished mp4 in `input`: picture encoded again, sound copied. Preset 8 is the slowest that is quicker
+ * than VP9 at its usual speed, and its files are half as large (contract/media.md 5.4 and 5.9).
  */
 export function av1Command(ffmpeg: Ffmpeg): string[] {
   return [
@@ -168,8 +168,8 @@ function input(
   file: string = workFiles.input,
 ): string[] {
   const decoder = plan.decoder ? ['-c:v', plan.decoder] : []
-  // Where the picture's size changes, as in calls, ffmpeg would begin with new filters and lose what the old ones held. Ours
-  // scale first, which takes any size; deinterlacers take one.
+  // When the size of the picture changes, as in calls, ffmpeg would start new filters and lose the frames in the old ones.
+  // Ours scale first, which takes any size; deinterlacers take one.
   const filters = plan.deinterlacer ? [] : ['-reinit_filter:v', '0']
   return ['-threads', String(threads), ...decoder, ...filters, ...hardenedInput(plan.demuxer), '-i', file]
 }
@@ -191,7 +191,7 @@ function mp4Output(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): string
   return [
     ...['-map', '[mp4]', ...audioMap(plan), ...variableRate(ffmpeg)],
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', String(plan.h264Crf), '-maxrate', '6M', '-bufsize', '12M'],
-    // A keyframe every 60 frames costs bytes and buys seeks within 2 s.
+    // A keyframe every 60 frames costs bytes but allows seeks within 2 s.
     ...['-profile:v', 'high', '-g', '60', '-threads', String(threads), ...colorTags(plan)],
     ...audioCodec(plan, 'aac', '128k'),
     ...['-movflags', '+faststart', ...withoutMetadata, '-t', seconds(plan.cutSeconds), '-f', 'mp4', workFiles.mp4],
@@ -217,8 +217,8 @@ function webmOutput(ffmpeg: Ffmpeg, plan: RenditionPlan, threads: number): strin
 }
 
 /**
- * Frames that are never shown have no place for an alpha plane. The ffmpeg of 2018 loses frames when the encoders of the two planes
- * look ahead by different distances.
+ * Alternate reference frames, never shown, take no alpha plane. The ffmpeg of 2018 loses frames when the encoders of the
+ * two planes look ahead by different distances.
  */
 const alphaPlane = [
   ...['-pix_fmt', 'yuva420p', '-auto-alt-ref', '0', '-lag-in-frames', '0'],
@@ -226,14 +226,14 @@ const alphaPlane = [
 ]
 
 function gifOutput(plan: RenditionPlan): string[] {
-  // ffmpeg's -1 is no loop block at all.
+  // -1 writes no loop block.
   const loop = plan.gif.from === 'frames' ? (plan.gif.loopCount ?? -1) : 0
-  // Whole frames, as `clearAfterEachFrame` needs them.
+  // Writes whole frames, as `clearAfterEachFrame` needs them.
   const whole = plan.keepsAlpha ? ['-gifflags', '0'] : []
   return ['-map', '[gif]', ...whole, '-loop', String(loop), '-t', seconds(plan.cutSeconds), '-f', 'gif', workFiles.gif]
 }
 
-/** Titles, places, chapters and the encoder's name stay behind; the same input gives the same bytes. */
+/** Drops titles, locations, chapters and the encoder's name; the same input gives the same bytes. */
 const withoutMetadata = [
   ...['-sn', '-dn', '-map_metadata', '-1', '-map_chapters', '-1', '-fflags', '+bitexact'],
   ...['-flags:v', '+bitexact', '-flags:a', '+bitexact', '-max_muxing_queue_size', '4096'],
@@ -248,7 +248,7 @@ function audioCodec(plan: RenditionPlan, codec: string, bitrate: string): string
   return [...soundFilters(plan), '-c:a', codec, '-b:a', bitrate, '-ac', '2', '-ar', '48000']
 }
 
-/** Variable frame rate: frames keep their times, none is invented. */
+/** Frames keep their times; none is added. */
 function variableRate(ffmpeg: Ffmpeg): string[] {
   return [ffmpeg.frameRateModeFlag, 'vfr']
 }

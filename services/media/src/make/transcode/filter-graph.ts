@@ -1,18 +1,18 @@
 import type { Size } from '../../core/clips/geometry.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
-/** Where the GIF's palette comes from; a file needs a pass of its own and saves keeping all frames in memory. */
+/** Origin of the GIF's palette; a file needs another pass but saves keeping all frames in memory. */
 export type GifSource = 'none' | 'palette-file' | 'palette-inside'
 
-/** Quantising noise costs bytes in every frame of a GIF; this makes it twice as fast and 30 % smaller (5.5). */
+/** Noise costs bytes in every frame of a GIF; denoised it is twice as fast and 30 % smaller (contract/media.md 5.5). */
 export const denoise = 'hqdn3d=1:1:6:6'
-/** Error diffusion flickers and doubles the size; an ordered pattern stands still. */
+/** Error diffusion flickers and doubles the size; an ordered pattern does not move. */
 const dither = 'paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle'
 export const palettegen = 'palettegen=stats_mode=full'
-/** The poster is the most typical of this many pictures: not a fade, not a black start. */
+/** The poster is the most typical of this many pictures, not a fade or a black start. */
 export const posterCandidates = 8
 
-/** From decoded frames to upright, opaque, square-pixel yuv420p at the right times: what every output starts from. */
+/** Filters from decoded frames to upright, opaque, square-pixel yuv420p at the right times, for every output. */
 export function pictureFilters(plan: RenditionPlan): string {
   return atTheirTimes(plan, sizeAndColor(plan))
 }
@@ -39,7 +39,7 @@ export function sharedFrames(plan: RenditionPlan, labels: Output[]): string[] {
   ]
 }
 
-/** Makes whole those frames that are marked as two fields, before a line is scaled or a neighbour is dropped. */
+/** Deinterlaces the frames that are marked as two fields, before scaling and dropping frames. */
 export const wholeFrames = ({ deinterlacer }: RenditionPlan): string =>
   deinterlacer ? `${deinterlacer}=mode=send_frame:deint=interlaced,` : ''
 
@@ -49,8 +49,7 @@ function atTheirTimes(plan: RenditionPlan, sizeAndColor: string[]): string {
 }
 
 /**
- * Repeating a frame is free once its pixels are as the encoder wants them, and before that costs time and memory for each; for
- * dropping one it is the other way round.
+ * Repeats frames after the conversion of their pixels, which is then done once, and drops frames before it.
  */
 function framesAround(plan: RenditionPlan): { first: string[]; last: string[] } {
   const times = frameTimes(plan)
@@ -58,17 +57,17 @@ function framesAround(plan: RenditionPlan): { first: string[]; last: string[] } 
 }
 
 /**
- * A held last frame is repeated without end before `fps` and cut after it. `fps` alone drops the last frame of a GIF,
- * because `overlay` forgets how long that one lasts; and `tpad` counts frames, of which a slow GIF has none in a second.
+ * Repeats a held last frame without end before `fps` and cuts after it. `fps` alone drops the last frame of a GIF, because
+ * `overlay` loses its duration; `tpad` counts frames, of which a slow GIF may have none in a second.
  */
 function frameTimes(plan: RenditionPlan): string[] {
   const { holdsLastFrame, frameRate, cutSeconds, isStill } = plan
   if (!frameRate) return fromStart(plan)
-  // A GIF's first frames may be damaged: then the next one stands for them.
+  // The first frames of a GIF may be damaged; the next one then replaces them.
   const rate = `fps=${frameRate.rate}${plan.demuxer === 'gif' ? ':start_time=0' : ''}`
   if (isStill) {
     const frames = Math.round(Number(frameRate.rate) * plan.durationSeconds)
-    // Counted, not timed: the steps of such a clip may be a millionth of a second. One more, because `fps` may lose it.
+    // Counts frames, because the time base may be a millionth of a second. One frame more, because `fps` may lose it.
     const times = `setpts=N/(${frameRate.rate}*TB)`
     return ['trim=end_frame=1', `loop=loop=${frames}:size=1`, times, rate, `trim=end_frame=${frames}`]
   }
@@ -79,7 +78,7 @@ function frameTimes(plan: RenditionPlan): string[] {
 const fromStart = ({ startSeconds }: RenditionPlan): string[] =>
   startSeconds > 0 ? [`setpts=PTS-${startSeconds.toFixed(6)}/TB`] : []
 
-/** The sound from where the picture begins; its start at a place of its own stays, so that both fit. */
+/** Cuts the sound before the start of the picture and keeps a later start, so that both stay in sync. */
 export const soundFilters = ({ startSeconds }: RenditionPlan): string[] =>
   startSeconds > 0 ? ['-af', `atrim=start=${startSeconds.toFixed(6)},asetpts=PTS-${startSeconds.toFixed(6)}/TB`] : []
 
@@ -109,23 +108,23 @@ function sizeAndColor(plan: RenditionPlan): string[] {
   }
 }
 
-/** White as large as the frame, without a second input. drawbox would do, but crashes Debian's 5.1.9 (4.7). */
+/** White as large as the frame, without a second input. drawbox crashes Debian's 5.1.9 (contract/media.md 4.7). */
 const onWhite =
   'format=rgba,split[picture][copy];[copy]lutrgb=r=255:g=255:b=255:a=255[white];[white][picture]overlay=format=auto'
 
-/** Light of a white page in HDR10 and HLG, in cd/m2 (ITU-R BT.2408, 2.1). It becomes 1.0 in linear light. */
+/** Luminance of a white page in HDR10 and HLG, in cd/m2 (ITU-R BT.2408, 2.1); 1.0 in linear light. */
 const REFERENCE_WHITE = 203
-/** Light of the brightest highlights that keep their shape; graded HDR seldom goes beyond. */
+/** Luminance of the brightest highlights that keep their shape; graded HDR seldom exceeds it. */
 const BRIGHTEST = 1000
 /**
- * Dark and middle tones stay, from this linear light on everything is pressed together: reference white lands at 232 of 255, and
- * highlights have what is left above it. A lower value darkens faces, a higher one leaves highlights nothing.
+ * Linear light above which tones are compressed: reference white becomes 232 of 255, highlights get the rest. A lower value
+ * darkens faces, a higher one leaves nothing for highlights.
  */
 const SHOULDER = 0.6
 
 /**
- * After scaling down: the linear light is computed in floats. Input properties are spelt out, also on the frames: files often
- * omit them, and what the first step does not know the second one finds no way from.
+ * Runs after scaling down, because linear light is computed in floats. Input properties are explicit, also on the frames:
+ * files often omit them, and `zscale` fails without them.
  */
 const toneMap = {
   pq: toneMapFrom('smpte2084'),
@@ -139,7 +138,7 @@ function toneMapFrom(transfer: string): string[] {
     'format=gbrpf32le',
     'zscale=p=bt709',
     `tonemap=tonemap=mobius:param=${SHOULDER}:peak=${(BRIGHTEST / REFERENCE_WHITE).toFixed(3)}:desat=0`,
-    // Screens show BT.709 by about this curve; its own one, made for cameras, would come out brighter in the middle.
+    // Screens show BT.709 by about this curve; its own, made for cameras, would brighten the midtones.
     'zscale=t=iec61966-2-1:m=bt709:r=tv',
   ]
 }
@@ -154,7 +153,7 @@ export function gifFilters(plan: RenditionPlan, source: GifSource): string[] {
   return [`${frames},split[count][small]`, `[count]${palettegen}[palette]`, `[small][palette]${dither}[gif]`]
 }
 
-/** Spread over the whole clip; a clip of a second is best shown by its first frame. */
+/** Candidates across the whole clip; a clip of a second gets its first frame. */
 export function typicalFrame(plan: RenditionPlan): string {
   if (plan.durationSeconds <= 1) return ''
   return `fps=${(posterCandidates / plan.durationSeconds).toFixed(4)},thumbnail=${posterCandidates},`
@@ -164,7 +163,7 @@ export function posterFilters(plan: RenditionPlan): string {
   return `scale=${size(plan.video)},format=rgb24`
 }
 
-/** For single pictures: neither repeated nor dropped nor held, and whole already. */
+/** The plan for a single picture: not repeated, dropped or held, and deinterlaced already. */
 export function inItsOwnTime(plan: RenditionPlan): RenditionPlan {
   return { ...plan, frameRate: null, holdsLastFrame: false, startSeconds: 0, deinterlacer: null }
 }
@@ -173,7 +172,6 @@ export function size({ width, height }: Size): string {
   return `${width}:${height}`
 }
 
-/** A time as ffmpeg's options and filters take it. */
 export function seconds(value: number): string {
   return value.toFixed(3)
 }

@@ -63,7 +63,7 @@ async function lengthOfPackets(path: string, type: 'mp4' | 'webm'): Promise<numb
 
 const startOf = ({ pts_time }: { pts_time?: string }) => Number(pts_time)
 
-/** What of the clip lasts longer or shorter than its frames do; a frame of the GIF is a longer one. */
+/** Files of the clip that last longer or shorter than its frames; a frame of the GIF is a longer one. */
 async function findWrongLengths(anyTools: MediaTools, path: string, type: 'mp4' | 'webm'): Promise<object | undefined> {
   const seconds = await lengthOfPackets(path, type)
   const info = await probe(anyTools, path)

@@ -14,41 +14,38 @@ import { type Rendition, verifyVideo } from './verify-renditions.ts'
 export type Extra = Rendition
 
 interface ExtrasWork {
-  /** Holds the finished mp4 as `in.bin`, and the poster; the webm, too, where that may have alpha. */
+  /** Holds the finished mp4 as `in.bin` and the poster; also the webm if it may have alpha. */
   directory: string
   durationSeconds: number
   size: Size
-  /** An AV1 copy that is not smaller is none. */
+  /** An AV1 copy must be smaller than this. */
   mostBytes: number
   signal: AbortSignal
 }
 
-/** SVT-AV1 takes no smaller picture, and a smaller clip is a few kilobytes in any format. */
+/** SVT-AV1 accepts no smaller picture; such a clip is a few kilobytes in any format. */
 const SMALLEST_SIDE = 64
 
-/** 30 s of 1080p take two minutes of one core; below everything else on the machine it may take a while. */
+/** 30 s of 1080p take two minutes of one core; at the lowest priority that may take a while. */
 const LIMITS = { wallSeconds: 900, cpuSeconds: 600, memoryBytes: 4 * 1024 ** 3, fileBytes: 64 * 1024 ** 2 }
 
-/** An AV1 copy of an opaque clip, where this ffmpeg can make one, and a WebP poster. Rejects with the signal's reason when aborted. */
+/** Makes a WebP poster and, of an opaque clip if this ffmpeg can, an AV1 copy. Rejects with the signal's reason. */
 export async function makeExtras(tools: MediaTools, work: ExtrasWork): Promise<Partial<Record<ExtraKind, Extra>>> {
   const { directory, size } = work
   const webp = resolve(directory, workFiles.webp)
   const clear = await takeClearPoster(tools, work)
   await makeWebp(clear ?? resolve(directory, workFiles.jpg), webp)
-  // Pages would show it before the webm, and what shows through there would be white.
+  // Pages prefer AV1 to the webm, and its transparent parts would be white.
   const av1 = clear ? undefined : await makeAv1(tools, work)
   return { webp: { ...(await hashFile(webp)), ...size }, ...(av1 && { av1 }) }
 }
 
-/** Undefined for an opaque clip, as most are. */
+/** Undefined for an opaque clip. */
 async function takeClearPoster(tools: MediaTools, work: ExtrasWork): Promise<ClearPoster | undefined> {
   const { directory, size, durationSeconds, signal } = work
   const path = resolve(directory, workFiles.webm)
   if (!(await hasAlpha(tools, path, signal))) return undefined
-  const run = { limits: LIMITS, limiters: tools.limiters, cwd: directory, niceness: 19, signal }
-  const command = clearPosterCommand(tools.ffmpeg, workFiles.webm, posterTime(durationSeconds))
-  const outcome = await runConfined(tools.ffmpeg.path, command, run)
-  if (outcome.state !== 'done') throw new Error('ffmpeg made no poster', { cause: outcome })
+  await runFfmpeg(tools, work, clearPosterCommand(tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
   return { path: resolve(directory, workFiles.clearPoster), ...size }
 }
 
@@ -59,16 +56,11 @@ async function hasAlpha(tools: MediaTools, path: string, signal: AbortSignal): P
   return streams?.some((stream) => readTag(stream, 'alpha_mode') === '1') ?? false
 }
 
-async function makeAv1(
-  tools: MediaTools,
-  { directory, size, mostBytes, signal }: ExtrasWork,
-): Promise<Extra | undefined> {
+async function makeAv1(tools: MediaTools, work: ExtrasWork): Promise<Extra | undefined> {
+  const { directory, size, mostBytes, signal } = work
   if (!tools.ffmpeg.av1Encoder || Math.min(size.width, size.height) < SMALLEST_SIDE) return undefined
   const path = resolve(directory, workFiles.av1)
-  const { limiters } = tools
-  const run = { limits: LIMITS, limiters, cwd: directory, niceness: 19, signal }
-  const outcome = await runConfined(tools.ffmpeg.path, av1Command(tools.ffmpeg), run)
-  if (outcome.state !== 'done') throw new Error('ffmpeg made no AV1 copy', { cause: outcome })
+  await runFfmpeg(tools, work, av1Command(tools.ffmpeg))
   const input = { demuxer: 'mov', size, signal } as const
   const [before, after] = await Promise.all([
     verifyVideo(tools, resolve(directory, workFiles.input), { ...input, codec: 'h264' }),
@@ -77,4 +69,15 @@ async function makeAv1(
   if (Math.abs(after - before) > 0.1) throw new Error(`the AV1 copy lasts ${after} s and not ${before} s`)
   const made = await hashFile(path)
   return made.bytes < mostBytes ? { ...made, ...size } : undefined
+}
+
+async function runFfmpeg({ ffmpeg, limiters }: MediaTools, { directory, signal }: ExtrasWork, args: string[]) {
+  const outcome = await runConfined(ffmpeg.path, args, {
+    limits: LIMITS,
+    limiters,
+    cwd: directory,
+    niceness: 19,
+    signal,
+  })
+  if (outcome.state !== 'done') throw new Error('ffmpeg made no extra', { cause: outcome })
 }

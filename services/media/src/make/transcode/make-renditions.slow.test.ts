@@ -17,8 +17,8 @@ describe(`with ffmpeg ${tools.ffmpeg.version} makes gif, jpg, mp4 and webm`, { t
 
 /**
  * Each of these makes a plain `ffmpeg -i` read the file beside it (contract/media.md 4.7). A read shows in the access
- * time of the canary, unless the disk does not keep it. Without a sandbox: what is mounted read-only in one keeps no
- * access times, and ffmpeg's own options have to hold alone.
+ * time of the canary, unless the disk does not keep it. Runs without a sandbox, whose read-only mounts keep no access
+ * times, so that ffmpeg's own options have to hold alone.
  */
 describe('a playlist that got past the sniffing never leads to another file', () => {
   const withoutSandbox = (anyTools: MediaTools): MediaTools => ({

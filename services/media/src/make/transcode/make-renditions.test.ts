@@ -7,13 +7,13 @@ import { clip, clipOf, embeddedTools, written } from '../../../test/clips.ts'
 import { inspect, packetsOf } from '../../../test/inspect.ts'
 import { expectSound, make, renditionTests, workDirectory } from '../../../test/rendition-tests.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { isDiskFull } from '../../ffmpeg/disk-full.ts'
+import { isDiskFull } from '../../ffmpeg/machine-faults.ts'
 import { probe } from '../probe/probe.ts'
 import { makeRenditions } from './make-renditions.ts'
 
 describe('with the embedded ffmpeg of 2018 makes gif, jpg, mp4 and webm', () => renditionTests(embeddedTools))
 
-/** What follows is about our own steps: the embedded build starts in 2 ms, where a distribution's needs 100 of a core. */
+/** These tests are about our own steps: the embedded build starts in 2 ms, where a distribution's needs 100 of a core. */
 test('progress rises to 1', async () => {
   const seen: number[] = []
   await make(embeddedTools, await clip('plain.mp4'), { onProgress: (fraction) => seen.push(fraction) })
@@ -32,7 +32,7 @@ test('the same file gives the same bytes', async () => {
 })
 
 describe('a damaged file', () => {
-  test('whose second half cannot be decoded is corrupt, though ffmpeg is content', async () => {
+  test('whose second half cannot be decoded is corrupt, though ffmpeg exits with 0', async () => {
     const bytes = Buffer.from(await readFile(await clip('faststart.mp4')))
     bytes.fill(0, bytes.length / 2)
     const path = await written('half-zero.mp4', bytes)
@@ -88,7 +88,7 @@ describe('when ffmpeg fails', () => {
     return { ...embeddedTools, ffmpeg: { ...embeddedTools.ffmpeg, path } }
   }
 
-  test('a crash of the usual way is followed by the plain way', async () => {
+  test('a crash of the usual way is followed by the simple way', async () => {
     const made = await make(
       await faulty('paletteuse*out.mp4*progress', 'case "$*" in *hqdn3d*) kill -SEGV $$;; esac'),
       await clip('sound.mp4'),
@@ -141,13 +141,13 @@ describe('when ffmpeg fails', () => {
     await expect(made).rejects.toSatisfy((error) => !('code' in error) && message.test(error.message))
   })
 
-  test.each(['mp4', 'webm'] as const)('a %s that is too short is made again the plain way', async (file) => {
+  test.each(['mp4', 'webm'] as const)('a %s that is too short is made again the simple way', async (file) => {
     const made = await make(await halving(file, 'hqdn3d'), await clip('plain.mp4'))
     expect(made.warnings).toEqual([expect.stringMatching(/^mp4 lasts .* s, webm/)])
     expect(await expectSound(made)).toMatchObject({ seconds: 2, frames: '50' })
   })
 
-  test('a success that says the disk is full is not the fault of the file', async () => {
+  test('a success that reports a full disk is not the fault of the file', async () => {
     const full = make(await faulty('', 'echo No space left on device >&2; exit 0'), await clip('plain.mp4'))
     await expect(full).rejects.toSatisfy(isDiskFull)
   })

@@ -2,10 +2,10 @@ import { rename, rm, stat, symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { MediaInfo } from '../../db/media-info.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
-import { refuseFullDisk } from '../../ffmpeg/disk-full.ts'
+import { refuseFullDisk } from '../../ffmpeg/machine-faults.ts'
 import { hashFile } from '../../store/blobs/measure.ts'
 import { clearAfterEachFrame, rewriteGif } from '../probe/gif-rewrite.ts'
-import { encode, mayTryAgain, refuseAsCorrupt, type TranscodeJob, UnusableOutput } from './encode.ts'
+import { encode, mayRetry, refuseAsCorrupt, type TranscodeWork, UnusableOutput } from './encode.ts'
 import {
   clearPosterCommand,
   overviewCommand,
@@ -26,123 +26,126 @@ export interface Renditions {
   webm: Rendition
   /** A thumbhash of the poster. */
   placeholder: Buffer
-  /** False also for a sound track of silence, which is left out. */
+  /** False also for a silent sound track, which is dropped. */
   hasAudio: boolean
-  /** What a caller may log: the clip is served, but something was coped with. */
+  /** Problems that did not prevent the renditions, for the log. */
   warnings: string[]
 }
 
 export interface TranscodeOptions {
-  /** An empty directory of this clip's own; the renditions stay in it, whoever made it removes it. */
+  /** An empty directory for this clip and its renditions, which the caller removes. */
   workDirectory: string
-  /** 1 under load, the number of cores when the machine is idle (contract/media.md 5.7). */
+  /** 1 under load, all cores on an idle machine (contract/media.md 5.7). */
   threads: number
   signal?: AbortSignal | undefined
-  /** From 0 to 1, rising. */
+  /** Receives a rising fraction of 0 to 1. */
   onProgress?: ((fraction: number) => void) | undefined
 }
 
 /**
- * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. The one rule: ffmpeg's exit code 0 means
- * nothing, every output is looked at. Next: `rendition-plan.ts` decides, `ffmpeg-command.ts` spells it out.
- * Throws corrupt_media and processing_timeout; the signal's reason when aborted; an Error when the fault is ours.
+ * This folder makes gif, jpg, mp4 and webm of a probed file with one decode. The one rule: ffmpeg's exit code 0 proves
+ * nothing, so every output is verified. Tests: beside the files. Next: `rendition-plan.ts` decides, `ffmpeg-command.ts`
+ * translates. Throws corrupt_media and processing_timeout; the signal's reason; an Error when the fault is ours.
  */
 export async function makeRenditions(
   tools: MediaTools,
   source: { path: string; info: MediaInfo },
   options: TranscodeOptions,
 ): Promise<Renditions> {
-  const job: TranscodeJob = { tools, info: source.info, ...options, onProgress: rising(options.onProgress) }
-  await linkInput(job, source.path)
-  const plan = await keepAlphaInUse(job, planRenditions(job.info, tools.ffmpeg))
-  const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(job, plan)
+  const work: TranscodeWork = { tools, info: source.info, ...options, onProgress: rising(options.onProgress) }
+  await linkInput(work, source.path)
+  const plan = await keepAlphaInUse(work, planRenditions(work.info, tools.ffmpeg))
+  const overview = plan.gif.from === 'rewrite' ? { audible: false } : await takeOverview(work, plan)
   const heard = { ...plan, audioStream: overview?.audible ? plan.audioStream : null }
   const soundLost = !overview && plan.audioStream !== null ? ['the sound could not be read'] : []
-  if (!overview) return encodeSimply(job, heard, ['the overview failed', ...soundLost])
+  if (!overview) return encodeSimply(work, heard, ['the overview failed', ...soundLost])
 
   try {
-    return await encodeUsually(job, heard)
+    return await encodeUsually(work, heard)
   } catch (error) {
-    if (!mayTryAgain(job, error)) throw error
-    return encodeSimply(job, heard, [error.message])
+    if (!mayRetry(work, error)) throw error
+    return encodeSimply(work, heard, [error.message])
   }
 }
 
-/** Most GIFs only may be transparent, because frames leave out what stays: an alpha plane for those would double their webm's cost. */
-async function keepAlphaInUse(job: TranscodeJob, plan: RenditionPlan): Promise<RenditionPlan> {
+/** Most GIFs only seem transparent, as their frames omit unchanged pixels; a needless alpha plane doubles the webm's cost. */
+async function keepAlphaInUse(work: TranscodeWork, plan: RenditionPlan): Promise<RenditionPlan> {
   if (plan.demuxer !== 'gif' || !plan.keepsAlpha) return plan
   try {
-    await encode(job, transparencyCommand(plan))
-    return { ...plan, keepsAlpha: await exists(inWork(job, 'transparency')) }
+    await encode(work, transparencyCommand(plan))
+    return { ...plan, keepsAlpha: await exists(inWork(work, 'transparency')) }
   } catch (error) {
-    if (!mayTryAgain(job, error)) throw error
+    if (!mayRetry(work, error)) throw error
     return { ...plan, keepsAlpha: false }
   }
 }
 
-/** Null when ffmpeg could not do it: then the plain way, which needs no overview, has to tell. */
-async function takeOverview(job: TranscodeJob, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
+/** Null when ffmpeg failed: then the simple way, which needs no overview, decides. */
+async function takeOverview(work: TranscodeWork, plan: RenditionPlan): Promise<{ audible: boolean } | null> {
   try {
-    const log = await encode(job, overviewCommand(plan, job.threads))
-    job.onProgress?.(0.05)
-    const found = await Promise.all([isWholePoster(inWork(job, 'poster'), plan.video), exists(inWork(job, 'palette'))])
+    const log = await encode(work, overviewCommand(plan, work.threads))
+    work.onProgress?.(0.05)
+    const found = await Promise.all([
+      isWholePoster(inWork(work, 'poster'), plan.video),
+      exists(inWork(work, 'palette')),
+    ])
     return found.every(Boolean) ? { audible: isAudible(log) } : null
   } catch (error) {
-    if (!mayTryAgain(job, error)) throw error
+    if (!mayRetry(work, error)) throw error
     return null
   }
 }
 
-async function encodeUsually(job: TranscodeJob, plan: RenditionPlan): Promise<Renditions> {
+async function encodeUsually(work: TranscodeWork, plan: RenditionPlan): Promise<Renditions> {
   const keepsGif = plan.gif.from === 'rewrite'
   const gif = keepsGif ? 'none' : 'palette-file'
-  const main = () => encodeAll(job, plan, { threads: job.threads, gif, poster: keepsGif })
+  const main = () => encodeAll(work, plan, { threads: work.threads, gif, poster: keepsGif })
   if (keepsGif) {
     await main()
-    return collect(job, plan, [], choosePoster(job, plan))
+    return collect(work, plan, [], choosePoster(work, plan))
   }
-  await allToTheirEnd(main(), choosePoster(job, plan))
-  await shrinkGif(job, plan)
-  return collect(job, plan, [])
+  await allToTheirEnd(main(), choosePoster(work, plan))
+  await shrinkGif(work, plan)
+  return collect(work, plan, [])
 }
 
-/** contract/media.md 5.10: one thread, no denoiser, palette and poster inside. What fails here as well is the file. */
-async function encodeSimply(job: TranscodeJob, usual: RenditionPlan, warnings: string[]): Promise<Renditions> {
-  const simple = { ...job, threads: 1 }
-  const plan = simplerPlan(usual, job.info)
+/** One thread, no denoiser, palette and poster in one pass (contract/media.md 5.10). A failure here is the file's fault. */
+async function encodeSimply(work: TranscodeWork, usual: RenditionPlan, warnings: string[]): Promise<Renditions> {
+  const simple = { ...work, threads: 1 }
+  const plan = simplerPlan(usual, work.info)
   const gif = plan.gif.from === 'rewrite' ? 'none' : 'palette-inside'
   try {
     await encodeAll(simple, plan, { threads: 1, gif, poster: true })
     return await collect(simple, plan, warnings, choosePoster(simple, plan))
   } catch (error) {
-    if (error instanceof UnusableOutput) await refuseFullDisk(job.workDirectory)
+    if (error instanceof UnusableOutput) await refuseFullDisk(work.workDirectory)
     throw refuseAsCorrupt(error)
   }
 }
 
-async function encodeAll(job: TranscodeJob, plan: RenditionPlan, how: Parameters<typeof renditionsCommand>[2]) {
-  const log = await encode(job, renditionsCommand(job.tools.ffmpeg, plan, how))
-  requireDecoded(log, plan, job.info)
+async function encodeAll(work: TranscodeWork, plan: RenditionPlan, how: Parameters<typeof renditionsCommand>[2]) {
+  const log = await encode(work, renditionsCommand(work.tools.ffmpeg, plan, how))
+  requireDecoded(log, plan, work.info)
 }
 
-/** Looks at all files and hashes them meanwhile; `poster`, when given, is still being made. */
+/** Verifies and hashes all files; `poster`, if given, is still in progress. */
 async function collect(
-  job: TranscodeJob,
+  work: TranscodeWork,
   plan: RenditionPlan,
   warnings: string[],
   poster: Promise<void> = Promise.resolve(),
 ): Promise<Renditions> {
-  const { tools, info, signal, workDirectory: directory } = job
+  const { tools, info, signal, workDirectory: directory } = work
   const [seconds, { seconds: gifSeconds, ...gif }, { jpg, placeholder }, mp4, webm] = await allToTheirEnd(
     verifyVideos(tools, { directory, plan, signal }),
-    collectGif(job, plan),
-    poster.then(() => collectPoster(job, plan)),
-    hashFile(inWork(job, 'mp4')),
-    hashFile(inWork(job, 'webm')),
+    collectGif(work, plan),
+    poster.then(() => collectPoster(work, plan)),
+    hashFile(inWork(work, 'mp4')),
+    hashFile(inWork(work, 'webm')),
   )
   requireWholeLength(plan, info, { ...seconds, gif: gifSeconds })
   const missing = info.durationSeconds - seconds.mp4
-  job.onProgress?.(1)
+  work.onProgress?.(1)
   const shorter = missing > 0.1 + 1 / info.fps ? [`${missing.toFixed(3)} s could not be decoded`] : []
   const { video } = plan
   return {
@@ -156,55 +159,55 @@ async function collect(
   }
 }
 
-async function collectGif(job: TranscodeJob, plan: RenditionPlan): Promise<Rendition & { seconds: number }> {
-  const path = inWork(job, 'gif')
-  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(job, 'input'), path)
+async function collectGif(work: TranscodeWork, plan: RenditionPlan): Promise<Rendition & { seconds: number }> {
+  const path = inWork(work, 'gif')
+  if (plan.gif.from === 'rewrite') await rewriteGif(inWork(work, 'input'), path)
   else if (plan.keepsAlpha) await clearAfterEachFrame(path)
   return { ...(await verifyGif(path)), ...(await hashFile(path)) }
 }
 
-async function collectPoster(job: TranscodeJob, plan: RenditionPlan) {
-  const path = inWork(job, 'jpg')
-  const picture = plan.keepsAlpha ? takeClearPoster(job, plan) : path
+async function collectPoster(work: TranscodeWork, plan: RenditionPlan) {
+  const path = inWork(work, 'jpg')
+  const picture = plan.keepsAlpha ? takeClearPoster(work, plan) : path
   const [placeholder, jpg] = await allToTheirEnd(Promise.resolve(picture).then(makePlaceholder), hashFile(path))
   return { jpg, placeholder }
 }
 
-async function takeClearPoster(job: TranscodeJob, { video, durationSeconds }: RenditionPlan): Promise<ClearPoster> {
-  await encode(job, clearPosterCommand(job.tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
-  return { path: inWork(job, 'clearPoster'), ...video }
+async function takeClearPoster(work: TranscodeWork, { video, durationSeconds }: RenditionPlan): Promise<ClearPoster> {
+  await encode(work, clearPosterCommand(work.tools.ffmpeg, workFiles.webm, posterTime(durationSeconds)))
+  return { path: inWork(work, 'clearPoster'), ...video }
 }
 
-/** A clip that begins black or empty gets the frame at a third of its length, unless that one is darker still. */
-async function choosePoster(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
-  const [raw, jpg] = [inWork(job, 'poster'), inWork(job, 'jpg')]
+/** A clip that begins black or empty gets the frame at a third of its duration, unless that one is darker. */
+async function choosePoster(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
+  const [raw, jpg] = [inWork(work, 'poster'), inWork(work, 'jpg')]
   if (!(await isWholePoster(raw, plan.video))) throw new UnusableOutput('ffmpeg made no poster')
   const first = await makePoster(raw, jpg, plan.video)
   if (!(first.dark || first.isEmpty) || plan.isStill) return
 
   await rm(raw)
-  await encode(job, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
+  await encode(work, posterCommand(plan, plan.startSeconds + plan.durationSeconds / 3))
   if (!(await isWholePoster(raw, plan.video))) return
-  const second = await makePoster(raw, inWork(job, 'brighterJpg'), plan.video)
-  if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(job, 'brighterJpg'), jpg)
+  const second = await makePoster(raw, inWork(work, 'brighterJpg'), plan.video)
+  if (second.luma > first.luma || (first.isEmpty && !second.isEmpty)) await rename(inWork(work, 'brighterJpg'), jpg)
 }
 
-async function shrinkGif(job: TranscodeJob, plan: RenditionPlan): Promise<void> {
+async function shrinkGif(work: TranscodeWork, plan: RenditionPlan): Promise<void> {
   if (plan.gif.from === 'rewrite') return
-  for (const gif of smallerGifs(job.info, plan.gif)) {
-    const { size } = await stat(inWork(job, 'gif'))
+  for (const gif of smallerGifs(work.info, plan.gif)) {
+    const { size } = await stat(inWork(work, 'gif'))
     if (size <= GIF_BUDGET_BYTES) return
-    await encode(job, smallerGifCommand(job.tools.ffmpeg, { ...plan, gif }, job.threads))
+    await encode(work, smallerGifCommand(work.tools.ffmpeg, { ...plan, gif }, work.threads))
   }
 }
 
-/** Silence, or sound that cannot be decoded, is no sound: chat programs then treat the clip like a GIF. */
+/** Silence and undecodable sound count as none, so that chat programs treat the clip like a GIF. */
 function isAudible(log: string): boolean {
   const loudest = /max_volume: (-?[\d.]+) dB/.exec(log)?.[1]
   return loudest !== undefined && Number(loudest) > -70
 }
 
-/** A second try starts from the beginning; a progress bar that runs backwards would worry people. */
+/** Hides that a second attempt starts from the beginning. */
 function rising(report: TranscodeOptions['onProgress']): TranscodeOptions['onProgress'] {
   let highest = 0
   return (fraction) => {
@@ -214,22 +217,22 @@ function rising(report: TranscodeOptions['onProgress']): TranscodeOptions['onPro
   }
 }
 
-/** So that the name ffmpeg sees is ours, wherever the file came from. */
-async function linkInput(job: TranscodeJob, path: string): Promise<void> {
-  const link = inWork(job, 'input')
+/** Gives the input a fixed name, because ffmpeg must not see one from outside. */
+async function linkInput(work: TranscodeWork, path: string): Promise<void> {
+  const link = inWork(work, 'input')
   if (resolve(path) === link) return
   await rm(link, { force: true })
   await symlink(resolve(path), link)
 }
 
-/** Waits for all even when one fails: nothing may be at work when the next try begins. Throws what the first of them did. */
+/** Waits for all even when one fails, because none may still run during the next attempt. Throws the first failure. */
 async function allToTheirEnd<T extends unknown[]>(...work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
   await Promise.allSettled(work)
   return Promise.all(work) as Promise<T>
 }
 
-function inWork(job: TranscodeJob, file: keyof typeof workFiles): string {
-  return resolve(join(job.workDirectory, workFiles[file]))
+function inWork(work: TranscodeWork, file: keyof typeof workFiles): string {
+  return resolve(join(work.workDirectory, workFiles[file]))
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,22 +1,22 @@
 import type { MediaInfo } from '../../db/media-info.ts'
 import { GIF_BUDGET_BYTES, type GifPlan, planRenditions, smallerGifs, toNumber } from './rendition-plan.ts'
 
-/** Bytes for each pixel of noise in every plane, the hardest thing to encode; 1.28 and 0.69 were measured. */
+/** Bytes per pixel of noise in every plane, the hardest content; 1.28 and 0.69 were measured. */
 const MOST_PER_PIXEL = { gif: 1.5, jpg: 1 }
 
-/** Bytes for each pixel of every frame of a webm that cannot be coarser, 0.13 and 0.22 were measured; and of the first one, which is better. */
+/** Bytes per pixel and frame of a webm at its coarsest, measured 0.13 and 0.22; `first` is the better first frame. */
 const WEBM_PER_PIXEL = { opaque: 0.2, transparent: 0.4, first: 2 }
 
-/** The mp4 has a `-maxrate` of 6 Mbit/s and a buffer of 12; a small one of noise stays below. */
+/** The mp4 has a `-maxrate` of 6 Mbit/s and a buffer of 12; a small one stays below even with noise. */
 const MP4_BYTES = { perSecond: 750_000, ahead: 1_500_000 }
 const MP4_PER_PIXEL = 2
 
-/** Headers, the least rate of a webm of two planes, and sound at 128 and 96 kbit/s. */
+/** Headers, the minimum rate of a webm with two planes, and sound at 128 and 96 kbit/s. */
 const BESIDE_PICTURES = { bytes: 100_000, perSecond: 150_000 }
 
 /**
- * The bytes that the four files of a source take at most. Far more than most clips need: whoever counts on less can be made to
- * keep more, by film grain or noise that is computed while a small file is decoded.
+ * Upper bound of the bytes of a source's four files. Far above most clips, because a small file can decode to film grain or
+ * noise, and a lower bound would let it exceed a quota.
  */
 export function mostRenditionBytes(info: MediaInfo, sourceBytes: number): number {
   const plan = planRenditions(info, { canToneMap: false, deinterlacer: 'yadif' })

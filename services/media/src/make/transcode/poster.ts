@@ -3,19 +3,18 @@ import sharp, { type Sharp } from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'
 import type { Size } from '../../core/clips/geometry.ts'
 
-/** One core per picture: the others are busy encoding the video of the same clip. */
+/** One core per picture, because the others encode the video of the same clip. */
 sharp.concurrency(1)
-/** No picture is made twice. */
 sharp.cache(false)
 
 /** 82 with mozjpeg takes 80 ms for 1080p and looks like the frame; plain JPEG is 8 % larger (contract/media.md 5.9). */
 const JPEG = { quality: 82, mozjpeg: true }
 
-/** Below this mean of 0 to 255, or with next to nothing in it, a picture is a fade or a black start. */
+/** A mean (0 to 255) or entropy below these marks a fade or a black start. */
 const DARK_LUMA = 16
 const EMPTY_ENTROPY = 0.5
 
-/** A tenth of a second where it loads, and 25 % smaller than the JPEG (contract/media.md 5.9). */
+/** 0.1 s to encode, and 25 % smaller than the JPEG (contract/media.md 5.9). */
 const WEBP = { quality: 75 }
 
 /** Whether ffmpeg wrote exactly one raw RGB frame of this size. */
@@ -24,7 +23,7 @@ export async function isWholePoster(path: string, { width, height }: Size): Prom
   return file?.size === width * height * 3
 }
 
-/** Raw RGB in, JPEG out. `luma` is the mean brightness; where it is `dark` or `isEmpty` another frame may be a better poster. */
+/** Encodes raw RGB as JPEG. `luma` is the mean brightness; for `dark` or `isEmpty` another frame may be better. */
 export async function makePoster(
   rawPath: string,
   jpegPath: string,
@@ -37,7 +36,7 @@ export async function makePoster(
   return { luma, dark: luma < DARK_LUMA, isEmpty: stats.entropy < EMPTY_ENTROPY }
 }
 
-/** Raw RGBA, of a clip that shows what is behind it. */
+/** Raw RGBA of a transparent clip. */
 export interface ClearPoster extends Size {
   path: string
 }
@@ -51,7 +50,7 @@ async function open(picture: string | ClearPoster): Promise<Sharp> {
   return sharp(await readFile(path), { raw: { width, height, channels: 4 } })
 }
 
-/** A picture of 25 bytes or so (thumbhash), shown until the poster is there. It takes pictures of up to 100 pixels a side. */
+/** A thumbhash of some 25 bytes, shown until the poster loads. The algorithm takes at most 100 pixels a side. */
 export async function makePlaceholder(picture: string | ClearPoster): Promise<Buffer> {
   const small = (await open(picture)).resize(100, 100, { fit: 'inside', withoutEnlargement: true }).ensureAlpha()
   const { data, info } = await small.raw().toBuffer({ resolveWithObject: true })

@@ -72,7 +72,7 @@ describe('the gif', () => {
     expect(plan({ durationSeconds, fps, baseFps: fps }).gif).toMatchObject({ delayCentiseconds })
   })
 
-  test('of a gif is the gif itself, or made of its frames when that cannot be handed on', () => {
+  test('of a gif is a copy of the gif, or made of its frames when it cannot be copied', () => {
     expect(planRenditions(gif, { canToneMap: true, deinterlacer: 'bwdif' })).toMatchObject({
       ...{ gif: { from: 'rewrite' }, frameRate: { rate: '100/5' }, holdsLastFrame: true, cutSeconds: 2 },
       ...{ flattenOnWhite: true, h264Crf: 20, webmCrf: 30 },
@@ -113,7 +113,7 @@ test.each([
   expect(plan(changes).overview).toBe(overview)
 })
 
-test('libvpx decodes what is see-through', () => {
+test('libvpx decodes transparent video', () => {
   expect(plan({ alpha: true, codec: 'vp9' }).decoder).toBe('libvpx-vp9')
   expect(plan({ alpha: true, codec: 'vp8' }).decoder).toBe('libvpx')
   expect(plan({ codec: 'vp9' }).decoder).toBeNull()

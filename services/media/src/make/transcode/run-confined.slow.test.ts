@@ -25,10 +25,10 @@ const isThere = (file: string) => expect.poll(() => readFile(join(cwd, file), 'u
 /** A command line that no other process has, of another run neither. */
 const sleepFor = (seconds: number) => `sleep ${seconds}.${randomInt(1e9)}`
 
-/** By its whole command line, because a sandbox has process numbers of its own. */
+/** Searches the whole command line, because a sandbox has its own pids. */
 const isRunning = (command: string) => spawnSync('pgrep', ['-xf', command]).status === 0
 
-test('output, exit code and signal are told apart', async () => {
+test('output, exit code and signal are reported separately', async () => {
   expect(await script('echo out; echo err >&2')).toEqual({ state: 'done', stdout: 'out\n', stderr: 'err\n' })
   expect(await script('echo bad >&2; exit 3')).toMatchObject({
     state: 'failed',
@@ -57,7 +57,7 @@ test('all that works on this machine is found, and the best sandbox', () => {
 })
 
 test.each(sandboxes)(
-  'in the sandbox of $kind: no network, no look into other processes, no more rights',
+  'in the sandbox of $kind: no network, no view of other processes, no new privileges',
   async (sandbox) => {
     const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -83,7 +83,7 @@ test.each(sandboxes)(
   },
 )
 
-test('the words of bwrap: nothing shared, nothing writable but the work directory', () => {
+test('the arguments of bwrap: nothing shared, nothing writable but the work directory', () => {
   const bwrap = { kind: 'bwrap', path: '/usr/bin/bwrap' } as const
   const words = sandboxArgs(bwrap, { cwd: '/srv/clip', writable: ['/srv/clip'] }).join(' ')
   expect(words).toContain('--unshare-all --die-with-parent --cap-drop ALL --ro-bind / /')

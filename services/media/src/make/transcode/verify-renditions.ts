@@ -5,11 +5,12 @@ import type { MediaInfo } from '../../db/media-info.ts'
 import { apiError } from '../../errors.ts'
 import type { MediaTools } from '../../ffmpeg/binaries.ts'
 import { LARGEST_SIDE } from '../../ffmpeg/hardening.ts'
+import { MACHINE_FAULT } from '../../ffmpeg/machine-faults.ts'
 import { runFfprobe } from '../probe/ffprobe.ts'
 import { measureGif } from '../probe/gif-info.ts'
 import { defaultProbeLimits } from '../probe/limits.ts'
 import { readClock, readTag, SMALLEST_WHOLE_PART } from '../probe/video-info.ts'
-import { troubleOfOurs, UnusableOutput } from './encode.ts'
+import { UnusableOutput } from './encode.ts'
 import { workFiles } from './ffmpeg-command.ts'
 import type { RenditionPlan } from './rendition-plan.ts'
 
@@ -20,15 +21,15 @@ export interface Rendition extends Size {
   sha256: string
 }
 
-/** A shorter clip loses its last frame's duration to rounding; nobody sees a tenth of a second. */
+/** Rounding may cost a clip the duration of its last frame; 0.1 s is invisible. */
 const DURATION_TOLERANCE_SECONDS = 0.1
 
-/** A fifth of a VP8 file's frames may be references that nobody sees. */
+/** Up to a fifth of a VP8 file's frames are references that are never shown. */
 const SMALLEST_DECODED_PART = 0.75
 
 /**
- * Throws corrupt_media when the log of a command tells that much of the source could not be decoded. Where the last frame is held
- * to the end, files are as long as planned all the same.
+ * Throws corrupt_media when the log shows that much of the source was not decoded. A held last frame gives such files their
+ * planned duration all the same.
  */
 export function requireDecoded(log: string, { videoStream, holdsLastFrame, isStill }: RenditionPlan, info: MediaInfo) {
   if (!holdsLastFrame || isStill || info.type === 'gif') return
@@ -36,10 +37,10 @@ export function requireDecoded(log: string, { videoStream, holdsLastFrame, isSti
   // Two packets may be the two fields of one frame.
   const frames = info.isInterlaced ? info.frames / 2 : info.frames
   if (decoded === undefined || Number(decoded) >= frames * SMALLEST_DECODED_PART) return
-  throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames could be decoded` })
+  throw apiError('corrupt_media', { cause: `${decoded} of ${info.frames} frames were decoded` })
 }
 
-/** Looks at what ffmpeg wrote, whose exit code 0 promises nothing. Throws UnusableOutput when a file is not what was planned. */
+/** Returns the seconds of both files. Throws UnusableOutput when one is not as planned. */
 export async function verifyVideos(
   tools: MediaTools,
   work: { directory: string; plan: RenditionPlan; signal?: AbortSignal | undefined },
@@ -58,15 +59,15 @@ export async function verifyVideos(
 }
 
 /**
- * Throws corrupt_media when all files end early, because much of the source could not be decoded. Throws an Error when one file is
- * shorter than the others: all are made from the same frames, so that is no fault of the source.
+ * Throws corrupt_media when all files end early, because much of the source was not decoded. Throws an Error when one file
+ * is shorter than the others: all come from the same frames, so the source is not at fault.
  */
 export function requireWholeLength(
   plan: RenditionPlan,
   info: MediaInfo,
   { mp4, webm, gif }: Record<'mp4' | 'webm' | 'gif', number>,
 ): void {
-  // A rewritten one is a copy of the source.
+  // A rewritten GIF is a copy of the source.
   const gifFrameSeconds = plan.gif.from === 'rewrite' ? Number.POSITIVE_INFINITY : plan.gif.delayCentiseconds / 100
   const isGifApart = Math.abs(gif - mp4) > DURATION_TOLERANCE_SECONDS + gifFrameSeconds
   if (isGifApart || Math.abs(mp4 - webm) > DURATION_TOLERANCE_SECONDS) {
@@ -76,7 +77,7 @@ export function requireWholeLength(
   throw apiError('corrupt_media', { details: { declared: info.durationSeconds, actual: mp4 } })
 }
 
-/** Returns how long its picture lasts, in seconds. Throws UnusableOutput when it is not of this codec and size. */
+/** Returns the seconds of the picture. Throws UnusableOutput for another codec or size. */
 export async function verifyVideo(
   tools: MediaTools,
   path: string,
@@ -94,13 +95,13 @@ export async function verifyVideo(
   const video = report.streams?.find((stream) => stream.codec_type === 'video')
   const matches = video?.codec_name === codec && video.width === size.width && video.height === size.height
   if (!matches) throw new UnusableOutput(`${path} is not ${codec} of ${size.width}x${size.height}`)
-  // WebM has ends of tracks as tags; the length of the file is that of the sound, where a damaged picture begins late or ends early.
+  // The DURATION tag of WebM is the end of the track; the file's duration is the sound's where a damaged picture is shorter.
   const end = readClock(readTag(video, 'DURATION'))
   const seconds = end > 0 ? end - (Number.parseFloat(video.start_time ?? '') || 0) : 0
   return Number.parseFloat(video.duration ?? '') || seconds || Number.parseFloat(report.format?.duration ?? '') || 0
 }
 
-/** Size and length, from its blocks: how large it may be was for the source's probe to say. Throws UnusableOutput when it is not a whole GIF. */
+/** Size and duration by its blocks; the probe of the source has checked its limits. Throws UnusableOutput for a broken GIF. */
 export async function verifyGif(path: string): Promise<Size & { seconds: number }> {
   const limits = { ...defaultProbeLimits, side: LARGEST_SIDE, frames: 10_000 }
   const { width, height, delaysCentiseconds } = await measureGif(path, limits).catch((cause) => {
@@ -109,10 +110,10 @@ export async function verifyGif(path: string): Promise<Size & { seconds: number 
   return { width, height, seconds: delaysCentiseconds.reduce((sum, delay) => sum + delay, 0) / 100 }
 }
 
-/** Unless the reader itself was in trouble: killed, too slow, or kept from the file. */
+/** UnusableOutput, unless the reader itself failed: killed, too slow, or denied access. */
 function unreadable(path: string, cause: unknown): Error {
   const { code } = cause as { code?: string }
-  const isRefusal = cause instanceof ApiError && cause.status === 422 && !troubleOfOurs.test(String(cause.cause))
+  const isRefusal = cause instanceof ApiError && cause.status === 422 && !MACHINE_FAULT.test(String(cause.cause))
   const isFault = code === 'ENOENT' || isRefusal
   return isFault
     ? new UnusableOutput(`${path} cannot be read`, { cause })

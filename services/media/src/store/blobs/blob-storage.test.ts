@@ -27,14 +27,14 @@ describe('keys', () => {
   )
 })
 
-/** One of the drivers, with what its tests need to see of the place behind it. */
+/** One of the drivers, with a view of the disk or bucket behind it. */
 interface Place {
   blobs: BlobStorage
   /** Leaves something there that is not one of ours. */
   leaveOther(key: string): Promise<void>
-  /** As if these bytes were what a put had stored under the name. */
+  /** Stores other bytes under the name. */
   damage(name: BlobName, content: string): Promise<void>
-  /** Leaves what a put of a process that was killed so long ago leaves. */
+  /** Leaves an unfinished put of a process that was killed so long ago. */
   leaveUnfinished(minutesAgo: number): Promise<void>
   countUnfinished(): Promise<number>
   /** No driver may write it again. */
@@ -73,7 +73,7 @@ afterAll(() => server.close())
 
 const { CreateMultipartUploadCommand, PutObjectCommand, S3Client } = await import('@aws-sdk/client-s3')
 let folder = 0
-/** What is really waited for comes sooner on any machine; what does not come is waited for by a clock of the test. */
+/** Longer than any real answer takes; the test's clock advances for answers that never come. */
 const ANSWER_MS = 60_000
 
 async function inBucket(): Promise<Place> {
@@ -99,7 +99,7 @@ async function inBucket(): Promise<Place> {
         if (!before.includes(path)) await utimes(path, minutesAgo(minutes), minutesAgo(minutes))
       }
     },
-    // Beside each of ours is one of somebody else in the same bucket, who is never told.
+    // The bucket also holds an unfinished upload of another application for each of ours.
     countUnfinished: async () => {
       const keys = (await server.unfinished()).map((path) => readFile(join(path, 'key'), 'utf8'))
       const ours = (await Promise.all(keys)).filter((key) => key.startsWith(prefix))
@@ -240,7 +240,7 @@ describe.each([
         const stream = await blobs.open(name, { start: 0, end: content.length - 1 })
         const received: Buffer[] = []
         const reader = new Writable({
-          // Looked at as late as is allowed: what is reused too early has become somebody else's by then.
+          // Reads the buffer as late as is allowed: one reused too early holds the bytes of another file by then.
           write: (chunk: Buffer, _encoding, done) =>
             setTimeout(() => {
               received.push(Buffer.from(chunk))
@@ -299,7 +299,7 @@ describe.each([
       expect(await text(await opened(name))).toBe('hello')
     })
 
-    test('is given up when nobody wants it any more', async () => {
+    test('is given up when its signal aborts', async () => {
       const name = await put('hello')
       await expect(blobs.copyTo(name, join(dir, 'copy'), AbortSignal.abort())).rejects.toThrow('abort')
     })
@@ -340,7 +340,7 @@ describe.each([
     expect(listed.map(({ name }) => blobKey(name))).toEqual(expected.sort())
     for (const { bytes, storedAt } of listed) {
       expect([6, 7]).toContain(bytes)
-      // To the second in a bucket.
+      // A bucket counts in seconds.
       expect(storedAt.getTime()).toBeGreaterThan(now - 60_000)
       expect(storedAt.getTime()).toBeLessThan(Date.now() + 60_000)
     }
@@ -391,7 +391,7 @@ describe('an S3 that', () => {
     return upload ? (await readdir(upload)).filter((name) => /^\d\.md5$/.test(name)).toSorted() : []
   }
 
-  test('stands still over one part of an upload is given up, and keeps none of the parts', async () => {
+  test('stalls over one part of an upload is given up, and keeps none of the parts', async () => {
     server.fault = ({ url = '' }) => (url.includes('partNumber=2') ? 'hang' : undefined)
     const failed = expect(put()).rejects.toThrow('S3 Upload')
     await until(async () => (await arrivedParts()).join() === '1.md5,3.md5')
@@ -400,11 +400,11 @@ describe('an S3 that', () => {
     expect(await begun()).toEqual([])
   })
 
-  test('may answer more quickly than it is read cuts nothing off', async () => {
+  test('answers more quickly than it is read cuts nothing off', async () => {
     await put()
     const stream = await blobs.open(nameOf(content))
     stream?.read(0)
-    // All that is read ahead is here: nobody waits for the S3 but for the reader.
+    // The read-ahead is complete: we wait for the reader and not for S3.
     await until(() => (stream?.readableLength ?? 0) >= SMALL_PART)
     vi.advanceTimersByTime(2 * ANSWER_MS)
     expect(stream && (await buffer(stream)).length).toBe(content.length)

@@ -1,7 +1,7 @@
 /**
- * Owns the bytes: files named by their own SHA-256, the same shape on a disk and in a bucket.
- * The rule: a name never changes its content, so storing twice and deleting twice are harmless.
- * Who still needs a blob is counted in SQL, not here. Drivers: disk-blobs.ts, s3-blobs.ts; one test for both.
+ * This folder owns the bytes: files named by their SHA-256, in the same layout on a disk and in a bucket.
+ * The one rule: a name never changes its content, so storing twice and deleting twice are harmless.
+ * Drivers: disk-blobs.ts and s3-blobs.ts, one test for both beside this file. References are counted in SQL: keep-files.ts.
  */
 import type { Readable } from 'node:stream'
 
@@ -24,36 +24,44 @@ export interface StoredBlob {
   storedAt: Date
 }
 
-/** A put that has not come to its end: it is under way, or its process was killed. */
+/** A put that is in progress, or whose process was killed. */
 export interface UnfinishedPut {
   startedAt: Date
 }
 
+/**
+ * The store does not answer or refuses us; temporary, and no fault of the caller. Requests are answered 503, jobs wait.
+ * The message is for the log and never holds a credential.
+ */
+export class StorageUnavailable extends Error {
+  override readonly name = 'StorageUnavailable'
+}
+
 /** Every method throws StorageUnavailable while the store cannot be reached. */
 export interface BlobStorage {
-  /** Stores a copy of the file; durable once resolved. The caller vouches for the hash and keeps (or removes) its file. */
+  /** Stores a copy of the file; durable once resolved. The caller vouches for the hash and keeps its file. */
   put: (name: BlobName, path: string) => Promise<void>
   /** Undefined when there is no such blob. The range must lie within it. The stream must be read or destroyed. */
   open: (name: BlobName, range?: ByteRange) => Promise<Readable | undefined>
-  /** Writes a copy of the whole blob to a path where nothing is yet. False when there is no such blob. */
+  /** Copies the whole blob to a path that does not exist yet. False when there is no such blob. */
   copyTo: (name: BlobName, path: string, signal: AbortSignal) => Promise<boolean>
-  /** Where it costs less than a stream: at most SMALL_PART bytes, in one piece. Throws when the blob is shorter. */
+  /** Reads at most SMALL_PART bytes, where that costs less than a stream. Throws when the blob is shorter. */
   readPart?: (name: BlobName, range: ByteRange) => Promise<Buffer | undefined>
   stat: (name: BlobName) => Promise<Omit<StoredBlob, 'name'> | undefined>
-  /** Deleting what is not there is fine. A stream that is already open stays readable. */
+  /** A missing blob is no error. An open stream stays readable. */
   delete: (name: BlobName) => Promise<void>
-  /** Everything that is stored, in the order of names, a page of it in memory at a time. What is not named like a blob is not ours. */
+  /** All blobs by name, one page in memory at a time. Other files are skipped. */
   list: () => AsyncIterable<StoredBlob>
   listUnfinished: () => AsyncIterable<UnfinishedPut>
-  /** Removes what puts of killed processes left unfinished; safe at any time. */
+  /** Removes the unfinished puts of killed processes; safe at any time. */
   sweep: () => Promise<void>
   close: () => Promise<void>
 }
 
-/** What a stalled reader may keep in memory anyway; for so little a stream costs more than it saves. */
+/** A stalled reader holds this much in any case, so a stream would cost more than it saves. */
 export const SMALL_PART = 64 * 1024
 
-/** No upload takes longer (patience.ts), and a put takes seconds: what is unfinished for so long was left by a killed process. */
+/** Longer than any upload (patience.ts) and put: an older unfinished put belongs to a killed process. */
 export const LEFTOVER_AGE_MS = 60 * 60 * 1000
 
 export const isLeftover = ({ startedAt }: UnfinishedPut): boolean => Date.now() - startedAt.getTime() > LEFTOVER_AGE_MS
@@ -62,15 +70,14 @@ const SHA256 = /^[0-9a-f]{64}$/
 const EXTENSION = /^[a-z0-9]{1,8}$/
 
 /**
- * `aa/bb/<sha256>.<ext>`: two levels keep directories small at millions of files. Throws on anything else than a hash and
- * a plain extension, so that no name can point outside the store whatever it was built from.
+ * `aa/bb/<sha256>.<ext>`: two levels keep directories small at millions of files. Throws on anything but a hash and a
+ * plain extension, so that no name points outside the store.
  */
 export function blobKey({ sha256, extension }: BlobName): string {
   if (!SHA256.test(sha256) || !EXTENSION.test(extension)) throw new Error('not a blob name')
   return `${sha256.slice(0, 2)}/${sha256.slice(2, 4)}/${blobFile({ sha256, extension })}`
 }
 
-/** Undefined for what is not the key of a blob. */
 export function parseBlobKey(key: string): BlobName | undefined {
   const [, sha256 = '', extension = ''] = /^[0-9a-f]{2}\/[0-9a-f]{2}\/([0-9a-f]{64})\.([a-z0-9]{1,8})$/.exec(key) ?? []
   return sha256 && blobKey({ sha256, extension }) === key ? { sha256, extension } : undefined

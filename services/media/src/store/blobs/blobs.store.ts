@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../db/tables.ts'
 import type { BlobName } from './blob-storage.ts'
 
-/** Notes a file that is about to be put; without a reference it is housekeeping's after a while. */
+/** Records a file before its put. Housekeeping deletes it later if it gets no reference. */
 export async function registerBlob(db: Kysely<DB>, name: BlobName, bytes: number, now: Date): Promise<void> {
   await db
     .insertInto('blobs')
@@ -16,46 +16,40 @@ export async function registerBlob(db: Kysely<DB>, name: BlobName, bytes: number
     .execute()
 }
 
-/** False when housekeeping took the row since it was registered: then the file is gone too. */
+/** False when housekeeping deleted the row, and the file, since it was registered. */
 export async function addReference(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
-  const { sha256, extension } = keyOf(name)
   const referenced = await trx
     .updateTable('blobs')
     .set((column) => ({ reference_count: sql`${column.ref('reference_count')} + 1`, unreferenced_at: null }))
-    .where('sha256', '=', sha256)
-    .where('extension', '=', extension)
+    .where(({ and }) => and(keyOf(name)))
     .returning('extension')
     .executeTakeFirst()
   return referenced !== undefined
 }
 
 export async function dropReference(trx: Transaction<DB>, name: BlobName, now: Date): Promise<void> {
-  const { sha256, extension } = keyOf(name)
   await trx
     .updateTable('blobs')
     .set({
       reference_count: sql`reference_count - 1`,
       unreferenced_at: sql`case when reference_count = 1 then ${now}::timestamptz end`,
     })
-    .where('sha256', '=', sha256)
-    .where('extension', '=', extension)
+    .where(({ and }) => and(keyOf(name)))
     .execute()
 }
 
-/** Takes the row away if nothing refers to it; until the transaction ends nobody else can register or refer to it. */
+/** Deletes the row if it has no reference. Until the transaction ends, no other one can register or reference the blob. */
 export async function takeUnreferencedBlob(trx: Transaction<DB>, name: BlobName): Promise<boolean> {
-  const { sha256, extension } = keyOf(name)
   const taken = await trx
     .deleteFrom('blobs')
-    .where('sha256', '=', sha256)
-    .where('extension', '=', extension)
+    .where(({ and }) => and(keyOf(name)))
     .where('reference_count', '=', 0)
     .returning('extension')
     .executeTakeFirst()
   return taken !== undefined
 }
 
-/** Files that nothing has referred to since `before`, a page of them in the order of their names. */
+/** One page of the files without a reference since `before`, by name. */
 export async function listUnreferencedBlobs(
   db: Kysely<DB>,
   { before, after, limit }: { before: Date; after: BlobName | undefined; limit: number },
@@ -73,7 +67,7 @@ export async function listUnreferencedBlobs(
   return rows.map(({ sha256, extension }) => ({ sha256: sha256.toString('hex'), extension }))
 }
 
-/** In which rows are locked wherever a transaction touches several, so that two of them never wait for each other. */
+/** The order in which every transaction locks several rows, so that no two deadlock. */
 export const inLockOrder = <Name extends BlobName>(names: readonly Name[]): Name[] => names.toSorted(byName)
 
 const byName = (a: BlobName, b: BlobName) => (`${a.sha256}.${a.extension}` < `${b.sha256}.${b.extension}` ? -1 : 1)

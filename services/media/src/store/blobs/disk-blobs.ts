@@ -17,7 +17,7 @@ import { createFilePipes } from './piped-file.ts'
 
 /** Blobs under one directory, which is created. */
 export async function createDiskBlobs(root: string): Promise<BlobStorage> {
-  // Same volume as the blobs, so that the rename is atomic; a folder of its own, so that leftovers are found.
+  // Shares the volume of the blobs, so that the rename is atomic; separate, so that leftovers are found.
   const incoming = join(root, 'incoming')
   await mkdir(incoming, { recursive: true })
   const pathOf = (name: BlobName) => join(root, blobKey(name))
@@ -44,7 +44,7 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
     },
     copyTo: async (name, path, signal) => {
       const isCopied = (await unlessMissing(copyNew(pathOf(name), path).then(() => true))) ?? false
-      // The kernel copies in one go, which nobody can interrupt.
+      // The kernel's copy cannot be interrupted.
       signal.throwIfAborted()
       return isCopied
     },
@@ -61,17 +61,17 @@ export async function createDiskBlobs(root: string): Promise<BlobStorage> {
 async function readPart(file: FileHandle, { start, end }: ByteRange): Promise<Buffer> {
   const part = Buffer.allocUnsafe(end - start + 1)
   const { bytesRead } = await file.read(part, 0, part.length, start)
-  if (bytesRead < part.length) throw new Error('a stored file is shorter than it was')
+  if (bytesRead < part.length) throw new Error('a stored file became shorter')
   return part
 }
 
-/** A file of another size under this name is damage, and is replaced. */
+/** A file of another size under this name is damaged and is replaced. */
 async function isPresent(target: string, source: string): Promise<boolean> {
   const [existing, wanted] = await Promise.all([statBlob(target), stat(source)])
   return existing?.bytes === wanted.size
 }
 
-/** Shares the bytes where the file system can; they pass through none of our memory where it cannot. */
+/** Shares the bytes where the file system can; otherwise the kernel copies them. */
 const copyNew = (source: string, copy: string) =>
   copyFile(source, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
 
@@ -82,7 +82,7 @@ async function copyDurably(source: string, copy: string): Promise<void> {
   await sync(copy, 'r+')
 }
 
-/** After a power cut the name is either there with all its bytes, or not there. */
+/** After a power cut the name exists with all its bytes or not at all. */
 async function moveDurably(copy: string, target: string, root: string): Promise<void> {
   const directory = dirname(target)
   const created = await mkdir(directory, { recursive: true })
@@ -93,7 +93,7 @@ async function moveDurably(copy: string, target: string, root: string): Promise<
   await syncDirectory(root)
 }
 
-/** Windows cannot open a directory; its file system keeps names durable by itself. */
+/** Windows cannot open a directory; its file system makes names durable itself. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform !== 'win32') await sync(path, 'r')
 }
@@ -112,7 +112,6 @@ async function statBlob(path: string): Promise<Omit<StoredBlob, 'name'> | undefi
   return found && { bytes: found.size, storedAt: found.mtime }
 }
 
-/** One directory of the lower level at a time, and what is in it. */
 async function* listBlobs(root: string): AsyncGenerator<StoredBlob> {
   for (const upper of await listShards(root)) {
     for (const lower of await listShards(join(root, upper))) {

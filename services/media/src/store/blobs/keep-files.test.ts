@@ -31,7 +31,7 @@ test('a deletion that fails after it took the file leaves no reference without a
   expect(await deps.blobs.open(file.name).then((stream) => stream?.destroy() !== undefined)).toBe(true)
 })
 
-/** Locks the first, begins the work, and tells whether it waits for the first with the second still free. */
+/** Locks the first, begins the work, and returns whether it waits for the first while the second is free. */
 async function takesInOrder([first, second]: [BlobName, BlobName], work: () => Promise<unknown>, pool: Pool) {
   const lock = (name: BlobName, how = '') =>
     client.query(`select 1 from blobs where sha256 = $1 and extension = $2 for update ${how}`, [
@@ -58,7 +58,7 @@ async function takesInOrder([first, second]: [BlobName, BlobName], work: () => P
 
 type Pool = Awaited<ReturnType<typeof startTestService>>['deps']['pool']
 
-test('locks on files are taken in one order, whoever adds and drops references', async ({ service }) => {
+test('locks on files are taken in one order by additions and drops of references', async ({ service }) => {
   const { deps } = service
   const files = await Promise.all(['a', 'b'].map((text) => newFile(deps.work.newPath(), text)))
   const [low, high] = files.toSorted((a, b) => (a.name.sha256 < b.name.sha256 ? -1 : 1)) as [FileToKeep, FileToKeep]
@@ -86,7 +86,7 @@ test('locks on files are taken in one order, whoever adds and drops references',
   expect(await takesInOrder(order, () => cleanUp(deps), deps.pool)).toBe(true)
 })
 
-test('a file that cannot be deleted holds up no others', async () => {
+test('a file that cannot be deleted does not delay others', async () => {
   const service = await startTestService({ MEDIA_WORKERS_ENABLED: 'false' })
   const { deps } = service
   const files = await Promise.all(['x', 'y', 'z'].map((text) => newFile(deps.work.newPath(), text)))

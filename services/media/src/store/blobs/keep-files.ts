@@ -15,23 +15,22 @@ export interface FileToKeep {
   bytes: number
 }
 
-/** Losing twice to a deletion of the very same content is a coincidence; more is a fault. */
-const TRIES = 3
+/** Losing twice to a deletion of the same content is a coincidence; a third time is a fault. */
+const ATTEMPTS = 3
 
-/** What a transaction that keeps files has decided. A file without a reference is housekeeping's. */
+/** Decision of a transaction that keeps files. Housekeeping deletes a file without a reference. */
 export interface Kept<T> {
   references: readonly BlobName[]
-  /** References that end with it. */
   dropped?: readonly BlobName[]
-  /** What takes locks that everybody wants: done last, when the store has answered. */
+  /** Work under contended locks, done last, after the store has answered. */
   last?: () => Promise<void>
   result: T
 }
 
 /**
- * Puts the files and runs `commit` in a transaction that refers to them all. Order is what makes it safe beside
- * deletions: row, file, reference; whoever deletes holds the row until the file is gone. `commit` returns the names to
- * refer to, because what it finds may make a file superfluous.
+ * Puts the files and runs `commit` in a transaction that references them. The order row, file, reference makes it safe
+ * beside deletions, which hold the row until the file is deleted. `commit` returns the names to reference, because its
+ * findings may make a file superfluous.
  */
 export async function keepFiles<T>(
   deps: BlobDeps,
@@ -48,7 +47,7 @@ export async function keepFiles<T>(
         return kept.result
       })
     } catch (error) {
-      if (!(error instanceof DeletedMeanwhile) || attempt === TRIES) throw error
+      if (!(error instanceof DeletedMeanwhile) || attempt === ATTEMPTS) throw error
     }
   }
 }
@@ -68,7 +67,7 @@ async function changeReferences(
     if (!toAdd.has(name)) await dropReference(trx, name, now())
     else if (!(await addReference(trx, name))) throw new DeletedMeanwhile()
   }
-  // A row without a file is what a deletion leaves whose COMMIT failed. By now our locks keep others away.
+  // A deletion whose COMMIT failed leaves a row without a file. Our locks exclude deletions by now.
   const found = await Promise.all(references.map(blobs.stat))
   if (found.includes(undefined)) throw new DeletedMeanwhile()
 }
@@ -77,7 +76,7 @@ class DeletedMeanwhile extends Error {
   override readonly name = 'DeletedMeanwhile'
 }
 
-/** Deletes the file if nothing refers to it. The file goes while the row is locked: see `keepFiles`. */
+/** Deletes the file if it has no reference, while the row is locked: see `keepFiles`. */
 export async function deleteIfUnreferenced({ db, blobs }: Omit<BlobDeps, 'now'>, name: BlobName): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const isTaken = await takeUnreferencedBlob(trx, name)

@@ -3,13 +3,13 @@ import { open } from 'node:fs/promises'
 
 const PIECE_BYTES = 256 * 1024
 
-/** How much it was, and its SHA-256 in hex, by which it is stored. */
 export interface Measured {
   bytes: number
+  /** Lower-case hex; the file is stored under it. */
   sha256: string
 }
 
-/** Counts and hashes a file on its way; `limit.refuse` makes what is thrown at the chunk that crosses `limit.maxBytes`. */
+/** Counts and hashes a stream; throws `limit.refuse()` at the chunk that crosses `limit.maxBytes`. */
 export function createMeasure(limit?: { maxBytes: number; refuse: () => Error }) {
   const hash = createHash('sha256')
   let bytes = 0
@@ -22,12 +22,12 @@ export function createMeasure(limit?: { maxBytes: number; refuse: () => Error })
         yield chunk
       }
     },
-    /** Once, when all has passed. */
+    /** Call once, after the last chunk. */
     end: (): Measured => ({ bytes, sha256: hash.digest('hex') }),
   }
 }
 
-/** Through one piece of memory: a stream's buffers, new for every 64 KiB, cost more to collect than to fill. */
+/** Reads through one buffer: a stream's, new for every 64 KiB, cost more to collect than to fill. */
 export async function hashFile(path: string, signal?: AbortSignal): Promise<Measured & { path: string }> {
   const hash = createHash('sha256')
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES)

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 
-/** Players ask for one part of a file after another; to open it each time costs as much as to read. */
+/** Players request one part of a file after another; opening it each time costs as much as reading. */
 const KEPT_MS = 1_000
 const MOST_KEPT = 64
 
@@ -10,7 +10,7 @@ interface OpenFile {
   isKept: boolean
 }
 
-/** Files that stay open for a second after they were opened, for whoever reads next. */
+/** Files that stay open for a second after they were opened, for the next reader. */
 export function createOpenFiles() {
   const kept = new Map<string, OpenFile>()
 
@@ -44,7 +44,7 @@ export function createOpenFiles() {
         if (--file.readers === 0 && !file.isKept) await close(file)
       }
     },
-    /** Whoever reads next opens it anew: another file stands there now. */
+    /** The path holds another file now, so the next reader opens it again. */
     forget: (path: string) => {
       const file = kept.get(path)
       if (file) letGo(path, file)
@@ -55,7 +55,6 @@ export function createOpenFiles() {
   }
 }
 
-/** What was never opened, or is closed, needs no closing. */
 const close = (file: OpenFile): Promise<void> =>
   file.handle.then(
     (handle) => handle.close().catch(() => {}),

@@ -2,14 +2,14 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Readable, Writable } from 'node:stream'
 import type { ByteRange } from './blob-storage.ts'
 
-/** A reader that stalls keeps a piece in memory: 8 MiB for all that get a large one, and little for each one more. */
+/** A stalled reader holds one buffer: 8 MiB for all the large ones together, and a small one for each further reader. */
 const LARGE_PIECE_BYTES = 256 * 1024
 const MOST_LARGE_PIECES = 32
 const SMALL_PIECE_BYTES = 64 * 1024
 
 /**
- * Streams of files that, when piped, go through memory that is used again. A new buffer for every piece of every answer
- * makes V8 collect its whole heap several times a second: a third of all the CPU that a file costs.
+ * File streams that reuse their buffers when piped. A new buffer for every piece of every answer makes V8 collect its
+ * whole heap several times a second: a third of the CPU that a file costs.
  */
 export function createFilePipes() {
   const free: Buffer[] = []
@@ -20,7 +20,7 @@ export function createFilePipes() {
     taken++
     return free.pop() ?? Buffer.allocUnsafeSlow(LARGE_PIECE_BYTES)
   }
-  /** What a connection that broke was still given is not used again, in case anybody looks at it yet. */
+  /** A buffer that a broken connection was still writing is not reused. */
   const giveBack = (piece: Buffer, isUnused: boolean) => {
     if (piece.length !== LARGE_PIECE_BYTES) return
     taken--
@@ -35,7 +35,7 @@ export function createFilePipes() {
       try {
         for (let position = range.start; position <= range.end; ) {
           const { bytesRead } = await file.read(piece, 0, Math.min(piece.length, range.end + 1 - position), position)
-          if (bytesRead === 0) throw new Error('a stored file is shorter than it was')
+          if (bytesRead === 0) throw new Error('a stored file became shorter')
           position += bytesRead
           isUnused = false
           await write(to, piece.subarray(0, bytesRead))
@@ -60,10 +60,10 @@ export function createFilePipes() {
   }
 }
 
-/** Resolves when the chunk has left our memory. */
+/** Resolves when the buffer may be overwritten. */
 const write = (to: Writable, chunk: Buffer) =>
   new Promise<void>((resolve, reject) => {
-    const fail = () => reject(new Error('the reader has gone'))
+    const fail = () => reject(new Error('the reader disconnected'))
     to.once('close', fail)
     to.write(chunk, (error) => {
       to.off('close', fail)

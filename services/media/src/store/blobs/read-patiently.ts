@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 
-/** As much waits for a reader that stalls, as with a file (disk-blobs.ts). */
+/** Held for a stalled reader, as much as of a file on disk (piped-file.ts). */
 const BUFFER_BYTES = 64 * 1024
 
 /**
- * The body of an answer, which fails when its source ends early or sends nothing for `idleMs`. The clock runs only while we
- * wait for the source: a reader may take its time. `explain` makes the failure.
+ * The body of an answer, which fails (`explain`) when its source ends early or sends nothing for `idleMs`. The clock runs
+ * only while we wait for the source, so a slow reader is fine.
  */
 export function readPatiently(source: Readable, idleMs: number, explain: (error: unknown) => Error): Readable {
   let hasEnded = false

@@ -1,6 +1,5 @@
-// Blobs in a bucket. Loaded only where one is configured (deps.ts): the SDK is 30 MB that others do without.
-// The one rule: nothing waits for S3 without end, and what it does not do is StorageUnavailable, never a missing blob.
-
+// Blobs in a bucket. Loaded only where one is configured (deps.ts), because the SDK takes 30 MB.
+// The one rule: nothing waits for S3 without end, and its failures are StorageUnavailable, never a missing blob.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -30,17 +29,17 @@ import {
   type UnfinishedPut,
 } from './blob-storage.ts'
 import { readPatiently } from './read-patiently.ts'
-import { ask, isMissing, openS3Client, type S3Patience, statusOf, toUnavailable, waitForBucket } from './s3-client.ts'
+import { askS3, isMissing, openS3Client, type S3Patience, statusOf, toUnavailable, waitForBucket } from './s3-client.ts'
 import type { S3Settings } from './storage-settings.ts'
 
-/** Larger files go in parts, so many at once: 8 MiB each of a file of any size is all that is in memory (contract/media.md 6.2). */
+/** Larger files are uploaded in parts, so that two parts of 8 MiB are all that is in memory (contract/media.md 6.2). */
 const PART_BYTES = 8 * 1024 ** 2
 const PARTS_AT_ONCE = 2
 
-/** Some 40 MiB each where files are large; so many a second are more than any machine makes. */
+/** Each takes some 40 MiB for large files; four are more than any machine can produce. */
 const PUTS_AT_ONCE = 4
 
-/** An answer takes milliseconds; a part of 8 MiB may take this many times what an answer may. */
+/** Multiple of `answerMs` that a part of 8 MiB may take; an answer takes milliseconds. */
 const PART_PATIENCE = 3
 
 const CONTENT_TYPES: Record<string, string> = {
@@ -80,7 +79,7 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
     bucket,
     prefix,
     answerMs: patience.storageAnswerMs,
-    // Callers are bounded themselves, and what hangs is given up.
+    // Callers are bounded themselves, and a hanging put is given up.
     puts: createSlots({ atOnce: PUTS_AT_ONCE, waiting: Infinity, waitMs: Infinity }, busy),
   }
   return {
@@ -95,7 +94,7 @@ export async function openS3Blobs(settings: S3Settings, patience: S3Patience, lo
     stat: (name) => statBlob(s3, name),
     delete: async (name) => {
       const command = new DeleteObjectCommand(objectOf(s3, name))
-      await ask('DeleteObject', s3.answerMs, (options) => client.send(command, options))
+      await askS3('DeleteObject', s3.answerMs, (options) => client.send(command, options))
     },
     list: () => listBlobs(s3),
     listUnfinished: () => listUploads(s3),
@@ -110,7 +109,7 @@ const objectOf = ({ bucket, prefix }: Bucket, name: BlobName) => ({ Bucket: buck
 
 async function putBlob(s3: Bucket, name: BlobName, path: string): Promise<void> {
   const [existing, { size }] = await Promise.all([statBlob(s3, name), stat(path)])
-  // A file of another size under this name is damage, and is replaced.
+  // A file of another size under this name is damaged and is replaced.
   if (existing?.bytes === size) return
   await s3.puts.run(() => uploadFile(s3, name, { path, size }))
 }
@@ -119,7 +118,7 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
   const file = createReadStream(path, { highWaterMark: 1024 ** 2 })
   let unreadable: Error | undefined
   file.on('error', (error) => {
-    // An upload that fails ends its source.
+    // A failing upload aborts its source.
     if (error.name !== 'AbortError') unreadable = error
   })
   const progress = givenUpAfter(s3.answerMs * PART_PATIENCE)
@@ -131,7 +130,7 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
       Body: file,
       ContentLength: size,
       ContentType: type ?? 'application/octet-stream',
-      // What is none of these is an original, which nobody is given.
+      // Any other type is an original, which is never served.
       CacheControl: type ? 'public, max-age=31536000, immutable' : 'private, no-store',
     },
     partSize: PART_BYTES,
@@ -148,41 +147,41 @@ async function uploadFile(s3: Bucket, name: BlobName, { path, size }: { path: st
   }
 }
 
-/** A signal that aborts when nothing has `happened` for so long. */
+/** A signal that aborts `ms` after `happened` was last called. */
 function givenUpAfter(ms: number) {
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(), ms)
   return { signal: controller.signal, happened: () => void timer.refresh(), end: () => clearTimeout(timer) }
 }
 
-/** The client as an upload sees it: everything ends with the signal, but for the clearing away of what was begun. */
+/** The client as an upload sees it: the signal ends every request but the abort that cleans up. */
 function under({ client, answerMs }: Bucket, abortSignal: AbortSignal): S3Client {
   const send = (command: Parameters<S3Client['send']>[0]) =>
     command instanceof AbortMultipartUploadCommand
-      ? ask('AbortMultipartUpload', answerMs, (options) => client.send(command, options))
+      ? askS3('AbortMultipartUpload', answerMs, (options) => client.send(command, options))
       : client.send(command, { abortSignal })
   return { config: client.config, send } as unknown as S3Client
 }
 
-/** The bytes asked for or a failure: a connection that ends early, or stands still, is not the end of the file. */
+/** Yields the requested bytes or fails: a connection that ends early or stalls is not the end of the file. */
 async function openBlob(s3: Bucket, name: BlobName, range?: ByteRange): Promise<Readable | undefined> {
   const command = new GetObjectCommand({
     ...objectOf(s3, name),
     ...(range && { Range: `bytes=${range.start}-${range.end}` }),
   })
-  const answer = await ask('GetObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
+  const answer = await askS3('GetObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
   if (!answer) return undefined
   const body = answer.Body as Readable
   if (range && answer.ContentLength !== range.end - range.start + 1) {
     body.destroy()
-    throw new Error(`the object ${name.sha256}.${name.extension} is shorter than it was`)
+    throw new Error(`the object ${name.sha256}.${name.extension} became shorter`)
   }
   return readPatiently(body, s3.answerMs, (error) => toUnavailable('GetObject', error))
 }
 
 async function statBlob(s3: Bucket, name: BlobName): Promise<Omit<StoredBlob, 'name'> | undefined> {
   const command = new HeadObjectCommand(objectOf(s3, name))
-  const answer = await ask('HeadObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
+  const answer = await askS3('HeadObject', s3.answerMs, (options) => unlessMissing(s3.client.send(command, options)))
   return answer && { bytes: answer.ContentLength ?? 0, storedAt: answer.LastModified ?? new Date() }
 }
 
@@ -191,7 +190,7 @@ async function* listBlobs(s3: Bucket): AsyncGenerator<StoredBlob> {
   let next: string | undefined
   do {
     const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: next })
-    const page = await ask('ListObjectsV2', s3.answerMs, (options) => client.send(command, options))
+    const page = await askS3('ListObjectsV2', s3.answerMs, (options) => client.send(command, options))
     for (const { Key = '', Size = 0, LastModified = new Date() } of page.Contents ?? []) {
       const name = parseBlobKey(Key.slice(prefix.length))
       if (name) yield { name, bytes: Size, storedAt: LastModified }
@@ -200,7 +199,7 @@ async function* listBlobs(s3: Bucket): AsyncGenerator<StoredBlob> {
   } while (next)
 }
 
-/** Those of blobs alone: a bucket may be shared. A server that cannot list them removes them by a rule of its own. */
+/** Lists the uploads of blobs alone, because a bucket may be shared. A server without this list expires them itself. */
 async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
   const { client, bucket, prefix } = s3
   let page: ListMultipartUploadsCommandOutput | undefined
@@ -211,7 +210,7 @@ async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
       KeyMarker: page?.NextKeyMarker,
       UploadIdMarker: page?.NextUploadIdMarker,
     })
-    page = await ask('ListMultipartUploads', s3.answerMs, (options) =>
+    page = await askS3('ListMultipartUploads', s3.answerMs, (options) =>
       client.send(command, options).catch((error) => {
         if (cannotList(error)) return undefined
         throw error
@@ -224,7 +223,7 @@ async function* listUploads(s3: Bucket): AsyncGenerator<UnfinishedUpload> {
   } while (page?.IsTruncated)
 }
 
-/** Said by servers that know no such list: as not implemented, not allowed, or not there (rclone, before its first upload in parts). */
+/** Answers of servers without this list: not implemented, not allowed, or not found (rclone before its first upload in parts). */
 const cannotList = (error: unknown) => {
   const status = statusOf(error)
   return status === 501 || status === 405 || (status === 404 && (error as Error).name === 'NoSuchUpload')
@@ -232,10 +231,10 @@ const cannotList = (error: unknown) => {
 
 async function abortUpload({ client, bucket, answerMs }: Bucket, { key, uploadId }: UnfinishedUpload): Promise<void> {
   const command = new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: uploadId })
-  await ask('AbortMultipartUpload', answerMs, (options) => unlessGone(client.send(command, options)))
+  await askS3('AbortMultipartUpload', answerMs, (options) => unlessGone(client.send(command, options)))
 }
 
-/** Completed or aborted by somebody else since it was listed. */
+/** An upload may be completed or aborted elsewhere since it was listed. */
 const unlessGone = (sent: Promise<unknown>) =>
   sent.catch((error) => {
     if (statusOf(error) !== 404) throw error

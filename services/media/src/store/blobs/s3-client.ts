@@ -3,41 +3,41 @@ import { Agent as HttpsAgent } from 'node:https'
 import { ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { ConfigError } from '@services/common/config'
 import type { Logger } from '@services/common/logger'
+import { StorageUnavailable } from './blob-storage.ts'
 import type { S3Settings } from './storage-settings.ts'
-import { StorageUnavailable } from './storage-unavailable.ts'
 
-/** How long an S3 may take, in ms; see patience.ts. */
+/** Time limits of S3 in ms; see patience.ts. */
 export interface S3Patience {
   storageAnswerMs: number
   storageStartMs: number
 }
 
-/** A second try finds another server behind the same name; a fourth one only makes the caller wait. */
-const TRIES = 3
+/** A second attempt reaches another server behind the same name; a fourth only makes the caller wait. */
+const ATTEMPTS = 3
 
 const CONNECT_WITHIN_MS = 3_000
 
-/** Each reader holds a connection for as long as it reads, and they are bounded already: by MAX_CONNECTIONS. */
+/** Each reader holds a connection while it reads; MAX_CONNECTIONS bounds the readers. */
 const CONNECTIONS = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 32 }
 
-/** A client for one bucket; nothing is sent yet. Without keys the SDK looks where it always does (environment, profile, role). */
+/** A client for one bucket; nothing is sent yet. Without keys the SDK uses its default sources (environment, profile, role). */
 export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3Patience): S3Client {
   const { endpoint, region, accessKeyId, secretAccessKey, forcePathStyle } = settings
   return new S3Client({
     region,
     forcePathStyle,
-    maxAttempts: TRIES,
+    maxAttempts: ATTEMPTS,
     ...(endpoint && { endpoint }),
     ...(accessKeyId && secretAccessKey && { credentials: { accessKeyId, secretAccessKey } }),
-    // Other servers than Amazon's do not know the newer checksums; ranges have none at all.
+    // Servers other than Amazon's lack the newer checksums; ranges have none at all.
     requestChecksumCalculation: endpoint ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    // To wait for "100 Continue" is a round trip for each part, on a connection of its own.
+    // "100 Continue" would cost a round trip for each part, on a separate connection.
     expectContinueHeader: false,
     requestHandler: {
       connectionTimeout: Math.min(CONNECT_WITHIN_MS, storageAnswerMs),
       throwOnRequestTimeout: true,
-      // Would end whoever reads slowly. Who waits for bytes that do not come has a clock of his own.
+      // A socket timeout would end slow readers; read-patiently.ts has the clock for bytes that do not come.
       socketTimeout: 0,
       httpAgent: new HttpAgent(CONNECTIONS),
       httpsAgent: new HttpsAgent(CONNECTIONS),
@@ -46,10 +46,10 @@ export function openS3Client(settings: S3Settings, { storageAnswerMs }: S3Patien
 }
 
 /**
- * What was asked of S3, by when it is given up. Whatever went wrong becomes StorageUnavailable; `operation` names it there.
- * The signal is for the request alone: bytes that are read afterwards are not under it.
+ * Sends a request and gives it up after `withinMs`. Every failure becomes StorageUnavailable, named by `operation`. The
+ * signal covers the request alone, not the body that is read afterwards.
  */
-export async function ask<Output>(
+export async function askS3<Output>(
   operation: string,
   withinMs: number,
   send: (options: { abortSignal: AbortSignal; requestTimeout: number }) => Promise<Output>,
@@ -57,7 +57,7 @@ export async function ask<Output>(
   const deadline = new AbortController()
   const timer = setTimeout(() => deadline.abort(), withinMs)
   try {
-    // Half of it for each try: a server that hangs is not the only one behind its name.
+    // Half of it for each attempt: a hanging server is not the only one behind its name.
     return await send({ abortSignal: deadline.signal, requestTimeout: withinMs / 2 })
   } catch (error) {
     throw toUnavailable(operation, error)
@@ -66,7 +66,7 @@ export async function ask<Output>(
   }
 }
 
-/** Without the error itself: the SDK's carry the key's id, the signed text and headers of the request. */
+/** Drops the error itself: the SDK's errors carry the key's id, the signed text and the request's headers. */
 export function toUnavailable(operation: string, error: unknown): StorageUnavailable {
   if (error instanceof StorageUnavailable) return error
   return new StorageUnavailable(`S3 ${operation}: ${describe(error)}`)
@@ -82,15 +82,15 @@ function describe(error: unknown): string {
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
 
-/** Whether it is the object that is not there; a bucket that is not there is another matter. */
+/** Whether the object is missing; a missing bucket is another matter. */
 export const isMissing = (error: unknown): boolean =>
   error instanceof S3ServiceException && (error.name === 'NoSuchKey' || error.name === 'NotFound')
 
 const RETRY_START_EVERY_MS = 500
 
 /**
- * Waits until the bucket answers. Throws a ConfigError that says what is wrong, at once when waiting will not help. Listing is
- * asked for because its refusals say why, and because without that right what is missing would look forbidden.
+ * Waits until the bucket answers. Throws a ConfigError with the reason, at once when waiting will not help. It lists,
+ * because refusals of a list carry the reason, and without that right a missing object looks forbidden.
  */
 export async function waitForBucket(client: S3Client, settings: S3Settings, patience: S3Patience, log: Logger) {
   const deadline = Date.now() + patience.storageStartMs
@@ -104,7 +104,7 @@ export async function waitForBucket(client: S3Client, settings: S3Settings, pati
       const status = statusOf(error) ?? (isCredentialsError(error) ? 403 : 0)
       const isFinal = status >= 300 && status < 500 && status !== 429
       if (isFinal || Date.now() > deadline) throw new ConfigError([explain(error, status)])
-      if (attempt === 0) log.warn({ reason: describe(error) }, 'the bucket does not answer yet, waiting')
+      if (attempt === 0) log.warn({ reason: describe(error) }, 'waiting for the bucket: no answer yet')
       await new Promise((resolve) => setTimeout(resolve, RETRY_START_EVERY_MS))
     }
   }

@@ -1,27 +1,29 @@
 import { join } from 'node:path'
 import { boolean, httpUrl, oneOf, parsed, text, type Values } from '@services/common/config'
 
-/** Where files are kept, as a part of ../config.ts. Which of them are required depends on others: `requiredStorage`. */
+/** Variables of the file storage, a part of ../config.ts. `requiredStorage` says which of them are required. */
 export const storageVariables = {
-  STORAGE: oneOf(['disk', 's3'], 'Where files are kept: in BLOBS_DIR, or in S3_BUCKET.', { default: 'disk' }),
+  STORAGE: oneOf(['disk', 's3'], 'Storage of the files: BLOBS_DIR or S3_BUCKET.', { default: 'disk' }),
   BLOBS_DIR: text(
-    'With STORAGE=disk: directory of the stored files; all processes that serve or transcode must see the same one.',
+    'Directory of the stored files with STORAGE=disk; all processes that serve or transcode must share it.',
   ),
   WORK_DIR: text(
-    'Directory for files on their way in and out. With STORAGE=disk best on the same volume, else `work` in BLOBS_DIR; with STORAGE=s3 required, on a disk of the machine.',
+    'Directory for temporary files, `work` in BLOBS_DIR by default and best on the same volume. Required with STORAGE=s3, on a local disk.',
   ),
-  S3_BUCKET: text('With STORAGE=s3: name of the bucket, which must exist.'),
-  S3_REGION: text('Its region.', { default: 'us-east-1', aliases: ['AWS_REGION'] }),
-  S3_ENDPOINT: httpUrl("Address of a server that is not Amazon's."),
+  S3_BUCKET: text('Name of the existing bucket with STORAGE=s3.'),
+  S3_REGION: text('Region of the bucket.', { default: 'us-east-1', aliases: ['AWS_REGION'] }),
+  S3_ENDPOINT: httpUrl("Address of an S3 server other than Amazon's."),
   S3_PREFIX: parsed(
     'string',
-    'Folder in the bucket, for buckets that are shared; two installations never share one.',
+    'Folder in a shared bucket; two installations must not share one.',
     { default: '' },
     parsePrefix,
   ),
-  S3_ACCESS_KEY_ID: text('Id of the key; without it the SDK looks for credentials where it always does.'),
-  S3_SECRET_ACCESS_KEY: text('Secret of the key.'),
-  S3_FORCE_PATH_STYLE: boolean('The bucket is in the path of addresses, not in the host; by default with S3_ENDPOINT.'),
+  S3_ACCESS_KEY_ID: text("Id of the access key; if absent, the SDK's default credential sources apply."),
+  S3_SECRET_ACCESS_KEY: text('Secret of the access key.'),
+  S3_FORCE_PATH_STYLE: boolean(
+    'Puts the bucket into the path of addresses instead of the host; default with S3_ENDPOINT.',
+  ),
 } as const
 
 type StorageValues = Values<typeof storageVariables>
@@ -30,7 +32,7 @@ export interface S3Settings {
   bucket: string
   region: string
   endpoint: string | undefined
-  /** Empty, or with a slash at its end. */
+  /** Empty, or ends with a slash. */
   prefix: string
   accessKeyId: string | undefined
   secretAccessKey: string | undefined
@@ -43,7 +45,7 @@ export type StorageSettings =
 
 type Name = keyof typeof storageVariables
 
-/** The variables that are required because of others; `given` answers the text of one, if any. */
+/** The variables that other variables require; `given` returns the text of a variable. */
 export function requiredStorage(given: (name: Name) => string | undefined): Partial<typeof storageVariables> {
   return Object.fromEntries(namesRequired(given).map((name) => [name, { ...storageVariables[name], required: true }]))
 }
@@ -54,7 +56,7 @@ function namesRequired(given: (name: Name) => string | undefined): Name[] {
   return ['S3_BUCKET', 'WORK_DIR', ...(hasKey ? (['S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) : [])]
 }
 
-/** Of values that have what `requiredStorage` names. */
+/** Expects the values that `requiredStorage` names. */
 export function storageSettings(values: StorageValues): StorageSettings {
   const { BLOBS_DIR = '', WORK_DIR, S3_BUCKET = '' } = values
   if (values.STORAGE === 'disk') {
@@ -75,7 +77,7 @@ export function storageSettings(values: StorageValues): StorageSettings {
   }
 }
 
-/** A bucket without STORAGE=s3 looks as if files went there. */
+/** A bucket without STORAGE=s3 looks as if it were in use. */
 export const storageWarnings = ({ STORAGE, S3_BUCKET }: StorageValues): string[] =>
   STORAGE === 'disk' && S3_BUCKET ? ['MEDIA_S3_BUCKET has no effect without MEDIA_STORAGE=s3'] : []
 
@@ -83,7 +85,7 @@ function parsePrefix(value: string): string {
   const path = value.replace(/^\/+|\/+$/g, '')
   if (path === '') return ''
   if (!/^[\w.-]+(\/[\w.-]+)*$/.test(path) || path.split('/').some((part) => /^\.+$/.test(part))) {
-    throw new Error('must be folders of letters, digits, dots, hyphens and underscores')
+    throw new Error('must be a path of letters, digits, dots, hyphens and underscores')
   }
   return `${path}/`
 }

@@ -1,0 +1,41 @@
+import type { QueueDefinition } from '@services/common/declare-queue'
+import type { Way } from '../../metrics.ts'
+
+export interface TranscodeJob {
+  sourceId: string
+  /** Label of its first clip in the metrics; absent when housekeeping queues the source again. */
+  way?: Way
+}
+
+/** Tenant of a clip in the fair queue: its token; all callers without one are one tenant. */
+export const shareOf = (tokenId: string | null): string => tokenId ?? 'anonymous'
+
+/** A killed worker's job is lost after 10 s without a heartbeat, checked every 3 s: it runs elsewhere within 20 s. */
+export const TRANSCODE_QUEUE: QueueDefinition = {
+  name: 'transcode',
+  // A job given back at a stop counts as an attempt: several restarts in a row must not fail a long clip.
+  retryLimit: 5,
+  retryDelaySeconds: 1,
+  retryDelayMaxSeconds: 30,
+  // The limit of one clip (patience.ts), plus time to store its files.
+  expireInSeconds: 1_200,
+  heartbeatSeconds: 10,
+}
+
+/** Queue of the jobs whose attempts are used up, or whose workers died each time. */
+export const DEAD_TRANSCODE_QUEUE = `${TRANSCODE_QUEUE.name}.dead`
+
+export interface ExtrasJob {
+  sourceId: string
+  postponed?: number
+}
+
+/** One attempt, and two more for killed workers, because extras are optional. */
+export const EXTRAS_QUEUE: QueueDefinition = {
+  name: 'extras',
+  retryLimit: 2,
+  retryDelaySeconds: 60,
+  retryDelayMaxSeconds: 600,
+  expireInSeconds: 1_200,
+  heartbeatSeconds: 30,
+}
