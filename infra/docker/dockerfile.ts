@@ -73,12 +73,6 @@ function readInstruction(line: string, number: number): Instruction {
   return { keyword, flags, text, line: number }
 }
 
-/** `["a", "b"]`, or the shell that runs what is written. */
-export function commandOf(text: string): string[] {
-  if (!text.startsWith('[')) return ['/bin/sh', '-c', text]
-  return JSON.parse(text)
-}
-
 /** `A=1 B="two words"` of ENV, ARG and LABEL; ARG may name without a value. */
 export function pairsOf(text: string): [name: string, value: string | undefined][] {
   return [...text.matchAll(/([\w.-]+)(?:=("(?:[^"\\]|\\.)*"|\S*))?(?:\s+|$)/g)].map(([, name = '', value]) => [

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { contextFiles, readDockerignore } from './build-context.ts'
-import { commandOf, type Instruction, lineage, pairsOf, parseDockerfile } from './dockerfile.ts'
+import { type Instruction, lineage, pairsOf, parseDockerfile } from './dockerfile.ts'
 
 const repository = resolve(import.meta.dirname, '../..')
 const services = ['auth', 'media'].filter((name) => existsSync(join(repository, 'services', name)))
@@ -40,7 +40,7 @@ describe.each(services)('the image of %s', (service) => {
     expect(env).toMatchObject({ NODE_OPTIONS: flags?.trim(), MALLOC_ARENA_MAX: arenas })
     expect(last('USER')).toBe('10001:10001')
     expect(last('WORKDIR')).toBe(`/app/services/${service}`)
-    expect(commandOf(last('CMD') ?? '')).toEqual(['node', 'src/main.ts'])
+    expect(JSON.parse(last('CMD') ?? '')).toEqual(['node', 'src/main.ts'])
     expect(last('STOPSIGNAL')).toBe('SIGTERM')
   })
 

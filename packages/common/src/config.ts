@@ -25,15 +25,12 @@ export interface Variable<Value> {
 export type Variables = Record<string, Variable<any>>
 export type Values<V extends Variables> = { [Name in keyof V]: V[Name] extends Variable<infer Value> ? Value : never }
 
-interface Options {
-  default?: string
-  required?: boolean
-  aliases?: readonly string[]
-}
+type Options = Pick<Variable<unknown>, 'default' | 'required' | 'aliases'>
 type Present = { default: string } | { required: true }
 type ValueOf<O, Value> = O extends Present ? Value : Value | undefined
 
-function variable<Value, O extends Options>(
+/** A value with its own grammar; `parse` throws an Error that completes the sentence "NAME …". */
+export function parsed<Value, const O extends Options>(
   type: string,
   meaning: string,
   options: O,
@@ -44,17 +41,17 @@ function variable<Value, O extends Options>(
 }
 
 export const text = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('string', meaning, options, (value) => value)
+  parsed('string', meaning, options, (value) => value)
 
 /** Name of a header (RFC 9110, section 5.1), in lower case as Node gives them. */
 export const headerName = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('string', meaning, options, (value) => {
+  parsed('string', meaning, options, (value) => {
     if (!/^[!#$%&'*+.^`|~\w-]+$/.test(value)) throw new Error('must be the name of a header')
     return value.toLowerCase()
   })
 
 export const boolean = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('boolean', meaning, options, (value) => {
+  parsed('boolean', meaning, options, (value) => {
     const parsedValue = parseBoolean(value)
     if (parsedValue === undefined) throw new Error('must be true or false')
     return parsedValue
@@ -67,7 +64,7 @@ export function parseBoolean(value: string): boolean | undefined {
 }
 
 export const integer = <const O extends Options & { min?: number; max?: number }>(meaning: string, options: O) =>
-  variable('integer', meaning, options, (value) => {
+  parsed('integer', meaning, options, (value) => {
     const { min = 0, max = Number.MAX_SAFE_INTEGER } = options
     const number = Number(value)
     if (!Number.isSafeInteger(number) || number < min || number > max) {
@@ -87,7 +84,7 @@ export const duration = <const O extends Options & { positive?: boolean; max?: s
   meaning: string,
   options: O = {} as O,
 ) =>
-  variable('duration', meaning, options, (value) => {
+  parsed('duration', meaning, options, (value) => {
     const seconds = parseDurationSeconds(value)
     if (seconds === undefined) throw new Error('must be seconds or a duration such as 1h30m')
     if (options.positive && seconds === 0) throw new Error('must be more than zero')
@@ -100,11 +97,11 @@ export const duration = <const O extends Options & { positive?: boolean; max?: s
 
 /** An absolute http(s) URL without credentials and fragment, kept as written but without trailing slashes. */
 export const httpUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('URL', meaning, options, (value) => parseHttpUrl(value, /#/, 'without user name and fragment'))
+  parsed('URL', meaning, options, (value) => parseHttpUrl(value, /#/, 'without user name and fragment'))
 
 /** As `httpUrl`, but without a query too: paths are appended to it as it is, and would end up in there. */
 export const baseUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('URL', meaning, options, (value) => parseHttpUrl(value, /[?#]/, 'without user name, query and fragment'))
+  parsed('URL', meaning, options, (value) => parseHttpUrl(value, /[?#]/, 'without user name, query and fragment'))
 
 /** White space and backslashes are what a URL parser corrects without a word, and the text is used as it is written. */
 function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
@@ -117,7 +114,7 @@ function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
 
 /** An absolute URL of any scheme: sites can be `myapp://home`. Without the slashes `localhost:3000` would be one of the scheme localhost. */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('URL', meaning, options, (value) => {
+  parsed('URL', meaning, options, (value) => {
     if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) {
       throw new Error('must be an absolute URL, as https://app.example.com or myapp://home')
     }
@@ -126,7 +123,7 @@ export const anyUrl = <const O extends Options>(meaning: string, options: O = {}
 
 /** Comma-separated; blanks around items and empty items are dropped. */
 export const list = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('list', meaning, options, (value) =>
+  parsed('list', meaning, options, (value) =>
     value
       .split(',')
       .map((item) => item.trim())
@@ -138,19 +135,11 @@ export const oneOf = <const Choice extends string, const O extends Options>(
   meaning: string,
   options: O = {} as O,
 ) =>
-  variable(choices.join(', '), meaning, options, (value) => {
+  parsed(choices.join(', '), meaning, options, (value) => {
     const choice = choices.find((candidate) => candidate === value.toLowerCase())
     if (choice === undefined) throw new Error(`must be one of ${choices.join(', ')}`)
     return choice
   })
-
-/** A value with its own grammar; `parse` throws an Error that completes the sentence "NAME …". */
-export const parsed = <Value, const O extends Options>(
-  type: string,
-  meaning: string,
-  options: O,
-  parse: (text: string) => Value,
-) => variable(type, meaning, options, parse)
 
 /** Start-up found settings it cannot work with. `problems` holds one line each, names only. */
 export class ConfigError extends Error {

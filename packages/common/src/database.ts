@@ -5,7 +5,7 @@ import { CommitDialect } from './after-commit.ts'
 import { type ClientHooks, PreparingClient, StatementNames, TracedClient, TracedPool } from './database-connection.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable } from './database-errors.ts'
 import { checkIdleConnections, noteOpenPool } from './idle-connections.ts'
-import { TablePrefixPlugin } from './table-prefix.ts'
+import { tablePrefixPlugin } from './table-prefix.ts'
 
 export interface DatabaseOptions {
   url: string
@@ -100,7 +100,7 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     if (client.isUseless) client.end().catch(() => {})
   })
   const forgetPool = noteOpenPool(options.url, pool)
-  const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
+  const plugins = options.namespace ? [tablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
   const db = new Kysely<DB>({ dialect: new CommitDialect({ pool }), plugins })
   return {
     db,

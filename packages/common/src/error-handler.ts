@@ -3,6 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { sendInForm } from './client-errors.ts'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { ApiError, RequestTimeout } from './errors.ts'
+import { hasBody } from './http-shell.ts'
 
 /** What can go wrong before or around a handler, whatever the service. */
 export type CommonFailure =
@@ -114,9 +115,7 @@ function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply
 
 /** Whether a body was announced that has not arrived. */
 const isStillSending = ({ raw, headers, body }: FastifyRequest) =>
-  body === undefined &&
-  !raw.complete &&
-  (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
+  body === undefined && !raw.complete && hasBody(headers)
 
 function toApiError(error: FastifyError, request: FastifyRequest, answers: ErrorAnswers): ApiError {
   if (error instanceof ApiError) return error

@@ -132,7 +132,8 @@ export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): v
   })
 }
 
-const hasBody = (headers: IncomingHttpHeaders) =>
+/** Whether the headers announce a body. */
+export const hasBody = (headers: IncomingHttpHeaders): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
 const COMPRESSED = /\b(gzip|deflate|compress|br|zstd)\b/i

@@ -15,6 +15,15 @@ export async function isZombie(pid: number): Promise<boolean> {
   return state === 'Z'
 }
 
+/** Whether a process has this number: true for one of another user, and for a zombie. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
 /** State and what follows it; the start is the 20th field from there (proc_pid_stat(5)). */
 async function readStat(pid: number | 'self'): Promise<(string | undefined)[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')

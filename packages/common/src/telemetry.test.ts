@@ -66,7 +66,7 @@ test('Prometheus reads request durations by route on its own port; traces name r
     forgetTelemetry()
     collector.close()
   })
-  const port = await findFreePort('127.0.0.1')
+  const port = await findFreePort()
   const stop = await startTelemetry({
     service: 'auth',
     version: '9.8.7',

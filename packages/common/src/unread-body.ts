@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { hasBody } from './http-shell.ts'
 
 /** Bounds on reading a body after its answer. */
 export interface UnreadBodyBounds {
@@ -86,8 +87,7 @@ export function openUnreadBodies(bounds: Partial<UnreadBodyBounds> = {}): Unread
   return {
     watch(app) {
       app.server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-        const { headers } = request
-        if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
+        if (!hasBody(request.headers)) return
         // Ahead of Node's own listener, which closes the connection.
         response.prependOnceListener('finish', () => {
           if (!request.complete && !request.destroyed) readRest(request)

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readEnvFile } from '../config.ts'
-import { type BannerSection, formatBanner } from './banner.ts'
+import { type BannerSection, formatBanner } from './dev-child.ts'
 import { findTakenPorts, portInUseMessage, suggestPorts } from './dev-ports.ts'
 import { type DevService, startDevService } from './dev-service.ts'
 import {

@@ -1,7 +1,14 @@
-import { formatBanner } from './banner.ts'
-
 /** What a service's dev.ts sends to dev-all over IPC once it serves. */
 export type ReadyMessage = { ready: true; banner: string[] }
+
+export type BannerSection = { title: string; lines: string[] }
+
+/** A few short lines that stand out from the log around them. */
+export function formatBanner(sections: BannerSection[]): string {
+  const rule = '─'.repeat(72)
+  const paragraphs = sections.map(({ title, lines }) => [title, ...lines.map((line) => `  ${line}`)].join('\n'))
+  return `\n${rule}\n${paragraphs.join('\n\n')}\n${rule}\n`
+}
 
 export const isReadyMessage = (message: unknown): message is ReadyMessage =>
   typeof message === 'object' && message !== null && 'ready' in message && message.ready === true && 'banner' in message

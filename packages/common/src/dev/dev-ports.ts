@@ -11,18 +11,15 @@ export function portInUseMessage({ port, variable }: WantedPort): string {
 }
 
 /** Throws one error that names every port of the list that somebody already listens on. */
-export async function requireFreePorts(wanted: WantedPort[], host = '127.0.0.1'): Promise<void> {
-  const taken = await findTakenPorts(wanted, host)
+export async function requireFreePorts(wanted: WantedPort[]): Promise<void> {
+  const taken = await findTakenPorts(wanted)
   if (taken.length > 0) throw new Error(taken.map(portInUseMessage).join('\n'))
 }
 
-export async function findTakenPorts<Wanted extends WantedPort>(
-  wanted: Wanted[],
-  host = '127.0.0.1',
-): Promise<Wanted[]> {
+export async function findTakenPorts<Wanted extends WantedPort>(wanted: Wanted[]): Promise<Wanted[]> {
   const taken: Wanted[] = []
   for (const one of wanted) {
-    if (!(await isPortFree(one.port, host))) taken.push(one)
+    if (!(await isPortFree(one.port))) taken.push(one)
   }
   return taken
 }
@@ -34,7 +31,7 @@ export async function suggestPorts(instead: Required<WantedPort>[], others: Want
   for (const { port, variable } of instead) {
     let next = port
     do next = next === 65_535 ? 1_025 : next + 1
-    while (avoided.has(next) || !(await isPortFree(next, '127.0.0.1')))
+    while (avoided.has(next) || !(await isPortFree(next)))
     avoided.add(next)
     settings.push(`${variable}=${next}`)
   }
@@ -53,19 +50,19 @@ const givenOut = new Set<number>()
  * A port that no connection takes by chance before it is listened on, nor while its server restarts, that this process was not
  * given before and that a process started shortly before or after it is not given.
  */
-export async function findFreePort(host = '127.0.0.1'): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const size = Math.floor((CHOSEN_PORTS.below - CHOSEN_PORTS.from) / PARTS)
   const first = CHOSEN_PORTS.from + (process.pid % PARTS) * size
   while (true) {
     const port = randomInt(first, first + size)
     if (givenOut.has(port)) continue
     givenOut.add(port)
-    if (await isPortFree(port, host)) return port
+    if (await isPortFree(port)) return port
   }
 }
 
-async function isPortFree(port: number, host: string): Promise<boolean> {
-  const server = createServer().listen(port, host)
+async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1')
   try {
     await once(server, 'listening')
   } catch (error) {

@@ -4,7 +4,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { processBirth } from '../process-birth.ts'
+import { isAlive, processBirth } from '../process-birth.ts'
 
 export type Addresses = { url: string; inboxUrl?: string | undefined }
 
@@ -136,12 +136,4 @@ function parseRunning(text: string): Running | undefined {
 async function birthOf(pid: number): Promise<string | undefined> {
   if (process.platform !== 'linux') return isAlive(pid) ? 'unknown' : undefined
   return processBirth(pid)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }

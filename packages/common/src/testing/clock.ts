@@ -4,8 +4,8 @@ export interface TestClock {
   advance(by: { seconds: number }): void
 }
 
-export function createTestClock(start = new Date()): TestClock {
-  let current = start.getTime()
+export function createTestClock(): TestClock {
+  let current = Date.now()
   return {
     now: () => new Date(current),
     advance: ({ seconds }) => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chown, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isAlive } from '../../process-birth.ts'
 import type { PostgresBinaries } from './postgres-binaries.ts'
 import { collectLastLines, describeRefusal, spawnPostgres } from './postgres-process.ts'
 import type { PostgresUser } from './postgres-user.ts'
@@ -92,14 +93,6 @@ export async function waitForPredecessor(dataDir: string): Promise<void> {
       throw new Error(`${dataDir} is in use by a running PostgreSQL. Stop it first: kill -INT ${pid}`)
     }
     await sleep(50)
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
