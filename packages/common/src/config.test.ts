@@ -62,7 +62,7 @@ test.each(['\n', '\r\n', '\n\n'])('%j at the end of a value is of the file that 
 
 test('a problem that may be of white space around the value says so', () => {
   expect(refusalOf(() => readVariables(some, 'X_', { X_ON: 'true ' }))).toBe(
-    'X_ON must be true or false; there is white space at the beginning or the end',
+    'X_ON must be true or false; the value begins or ends with white space',
   )
   expect(refusalOf(() => readVariables(some, 'X_', { X_ON: 'ja' }))).toBe('X_ON must be true or false')
 })

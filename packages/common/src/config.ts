@@ -4,13 +4,13 @@ import { parseDurationSeconds } from './duration.ts'
 import { nearest } from './nearest.ts'
 
 /**
- * Configuration: a service declares one entry per variable (`config.ts` of the service and what it lists, nowhere else) and
- * gets checked, typed values. All problems are reported at once, by name and never by value: values can be secrets.
+ * One variable of a service's configuration, declared in its `config.ts` or `config/`. All problems are reported at once, by
+ * name and never by value: values can be secrets.
  */
 export interface Variable<Value> {
   type: string
   meaning: string
-  /** As the README shows it; an unset variable without one is `undefined`. */
+  /** Text of the default; a variable without one is `undefined` when unset. */
   default?: string
   required?: boolean
   /** Other names read after the main one, without the service's prefix. */
@@ -43,7 +43,7 @@ export function parsed<Value, const O extends Options>(
 export const text = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('string', meaning, options, (value) => value)
 
-/** Name of a header (RFC 9110, section 5.1), in lower case as Node gives them. */
+/** Name of a header (RFC 9110, section 5.1), in lower case as in Node. */
 export const headerName = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('string', meaning, options, (value) => {
     if (!/^[!#$%&'*+.^`|~\w-]+$/.test(value)) throw new Error('must be the name of a header')
@@ -57,7 +57,7 @@ export const boolean = <const O extends Options>(meaning: string, options: O = {
     return parsedValue
   })
 
-/** Reads the spellings of true and false that settings may have; undefined for any other text. */
+/** Parses the accepted spellings of true and false; undefined for any other text. */
 export function parseBoolean(value: string): boolean | undefined {
   if (/^(true|1|yes|on|t)$/i.test(value)) return true
   return /^(false|0|no|off|f)$/i.test(value) ? false : undefined
@@ -76,10 +76,10 @@ export const integer = <const O extends Options & { min?: number; max?: number }
 export const port = <const O extends Options>(meaning: string, options: O) =>
   integer(meaning, { ...options, min: 0, max: 65_535 })
 
-/** A hundred years: a time that far from now can still be written down, as one of 1e15 hours cannot. */
+/** A hundred years: a later date may not be representable. */
 const LONGEST_DURATION = '876000h'
 
-/** Value in seconds; the text is seconds or `1h30m`, and so is `max`. */
+/** Duration in seconds; the text, and `max`, is seconds or `1h30m`. */
 export const duration = <const O extends Options & { positive?: boolean; max?: string }>(
   meaning: string,
   options: O = {} as O,
@@ -95,15 +95,15 @@ export const duration = <const O extends Options & { positive?: boolean; max?: s
     return seconds
   })
 
-/** An absolute http(s) URL without credentials and fragment, kept as written but without trailing slashes. */
+/** Absolute http(s) URL without credentials and fragment, kept as written but without trailing slashes. */
 export const httpUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('URL', meaning, options, (value) => parseHttpUrl(value, /#/, 'without user name and fragment'))
 
-/** As `httpUrl`, but without a query too: paths are appended to it as it is, and would end up in there. */
+/** An `httpUrl` without a query, so that paths can be appended. */
 export const baseUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('URL', meaning, options, (value) => parseHttpUrl(value, /[?#]/, 'without user name, query and fragment'))
 
-/** White space and backslashes are what a URL parser corrects without a word, and the text is used as it is written. */
+/** Refuses white space and backslashes, which a URL parser would silently correct: the text is used as written. */
 function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
   const isHttp = /^https?:\/\/[^/?#@\\\s]+([/?#]|$)/i.test(value)
   if (!isHttp || /[\\\s]/.test(value) || unwanted.test(value) || !URL.canParse(value)) {
@@ -112,16 +112,16 @@ function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
   return value.replace(/\/+$/, '')
 }
 
-/** An absolute URL of any scheme: sites can be `myapp://home`. Without the slashes `localhost:3000` would be one of the scheme localhost. */
+/** Absolute URL of any scheme, such as `myapp://home`. Requires slashes, or `localhost:3000` would have the scheme localhost. */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('URL', meaning, options, (value) => {
     if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) {
-      throw new Error('must be an absolute URL, as https://app.example.com or myapp://home')
+      throw new Error('must be an absolute URL such as https://app.example.com or myapp://home')
     }
     return value
   })
 
-/** Comma-separated; blanks around items and empty items are dropped. */
+/** Comma-separated items, trimmed; empty items are dropped. */
 export const list = <const O extends Options>(meaning: string, options: O = {} as O) =>
   parsed('list', meaning, options, (value) =>
     value
@@ -141,7 +141,7 @@ export const oneOf = <const Choice extends string, const O extends Options>(
     return choice
   })
 
-/** Start-up found settings it cannot work with. `problems` holds one line each, names only. */
+/** Unusable settings. `problems` has a line each, with names and without values. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
@@ -165,13 +165,13 @@ export function readEnvFile(path: string): Environment {
   }
 }
 
-/** Values are not shown, so that nobody would see it. */
-const AROUND = 'there is white space at the beginning or the end'
+/** Said because values, and with them the white space, are never shown. */
+const AROUND = 'the value begins or ends with white space'
 
 /**
- * Reads every variable: `PREFIX_NAME`, then bare `NAME`, then the aliases; first in the environment, then in the file.
- * Empty means unset. Throws one ConfigError with all problems, followed by the unknown names: a misspelt name is often why
- * another one is missing. `warnings` are the unknown names of settings without a problem, for the log.
+ * Reads every variable: `PREFIX_NAME`, then `NAME`, then the aliases; first in the environment, then in the file. Empty means
+ * unset. Throws one ConfigError with all problems and all unknown names: a misspelt name often explains a missing one.
+ * `warnings` lists the unknown names when there is no problem.
  */
 export function readVariables<V extends Variables>(
   variables: V,
@@ -199,10 +199,7 @@ export function readVariables<V extends Variables>(
   return { values: values as Values<V>, warnings }
 }
 
-/**
- * Without line ends at its end: a Secret made from a file that an editor or `echo` wrote has one, and a key with it is another
- * key than the one that the other side has.
- */
+/** Drops trailing line ends: a Secret made from a file has one, and the key would differ from the other side's. */
 function lookUp(names: string[], environment: Environment, file: Environment) {
   for (const source of [environment, file]) {
     for (const name of names) {
@@ -223,7 +220,7 @@ function unknownNames(known: string[], prefix: string, environment: Environment)
     })
 }
 
-/** The table of a service's README: one row per variable. A test compares it with the file. */
+/** Renders the variables as a Markdown table. */
 export function variablesTable(variables: Variables, prefix: string): string {
   const rows = Object.entries(variables).map(([name, entry]) => {
     const fallback = entry.required ? 'required' : entry.default === undefined ? '–' : `\`${entry.default || ' '}\``

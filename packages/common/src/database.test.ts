@@ -59,7 +59,7 @@ describe('a statement that its request no longer waits for', () => {
   test('is a line in the log when it cannot be ended', async () => {
     await using stage = await abandonedOn('', (url) => startDetour(url, async (socket) => socket))
     await stage.abandon(() => stage.detour.takeNoMore())
-    await expect.poll(() => stage.lines).toEqual(['a statement could not be cancelled'])
+    await expect.poll(() => stage.lines).toEqual(['statement could not be cancelled'])
   })
 })
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { stopOnSignal } from './shutdown.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 
-/** The body of every main.ts: serves from as many processes as the settings say, until a signal; or says why it cannot. */
+/** The body of every main.ts: serves from the configured number of processes until a signal, or logs why it cannot start. */
 export async function runService<Config extends { server: { processes: number } }>(
   { config, log }: { config: Config; log: Logger },
   serve: (config: Config, log: Logger) => Promise<{ stop(): Promise<void> }>,
@@ -24,15 +24,14 @@ export async function runService<Config extends { server: { processes: number } 
 
 const SERVING = 'serving'
 
-/** A process that dies is replaced after this long; each replacement that does not come to serve doubles it. */
+/** Wait before a dead process is replaced; each replacement that does not come to serve doubles it. */
 const RESTART_AFTER_MS = 1_000
 const RESTART_AFTER_AT_MOST_MS = 30_000
 
 /**
- * Runs `start` here, or in `count` processes that share the port. Signals go to all of them; the first process waits for
- * the others to finish and then ends. One that dies is replaced. When none ever came to serve, starting again would fail
- * the same way, and everything ends with its exit code; once one has served, a database that is away for a moment must
- * not take the healthy ones along. `start` tells whether it serves.
+ * Runs `start` here, or in `count` processes that share the port. Signals go to all of them; the first process waits for the
+ * others and then exits. A dead process is replaced. If none ever served, a restart would fail the same way: all end with its
+ * exit code. Once one has served, an unavailable database must not end the healthy ones. `start` resolves to whether it serves.
  */
 export async function runProcesses(count: number, log: Logger, start: () => Promise<boolean>): Promise<void> {
   if (count <= 1 || cluster.isWorker) {
@@ -62,7 +61,7 @@ export async function runProcesses(count: number, log: Logger, start: () => Prom
     }
     if (!serving.delete(worker)) failedInARow++
     const afterMs = Math.min(RESTART_AFTER_MS * 2 ** failedInARow, RESTART_AFTER_AT_MOST_MS)
-    log.error({ died: worker.process.pid, code, afterMs }, 'process died, starting another')
+    log.error({ died: worker.process.pid, code, afterMs }, 'process died, restarting')
     setTimeout(() => {
       if (!stopping) cluster.fork()
     }, afterMs)

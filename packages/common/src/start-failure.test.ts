@@ -22,7 +22,7 @@ test.each([
   ["EACCES: permission denied, open '.env'", { code: 'EACCES', syscall: 'open', path: '.env' }],
   ['EISDIR: illegal operation on a directory, read', { code: 'EISDIR', syscall: 'read' }],
 ])('a place on the disk that cannot be used (%s) is named', (message, facts) => {
-  expect(failure(message, facts)).toBe(`A file or folder that is needed cannot be used: ${message}`)
+  expect(failure(message, facts)).toBe(`A required file or folder cannot be used: ${message}`)
 })
 
 test('what an operator cannot mend is not explained away', () => {

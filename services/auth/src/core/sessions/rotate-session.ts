@@ -62,7 +62,7 @@ export function createRotateSession({ db, now, config: { sessions } }: RotationD
     try {
       return await rotated
     } catch (error) {
-      if (!deadline?.isOver) beginRestart()
+      if (!deadline?.hasExpired) beginRestart()
       throw error
     } finally {
       deadline?.running.delete(beginRestart)
