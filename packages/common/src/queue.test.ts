@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
+import pg from 'pg'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from './database.ts'
 import type { QueueDefinition } from './declare-queue.ts'
@@ -33,7 +35,7 @@ beforeAll(async () => {
     url: database.url,
     schema: 'jobs',
     applicationName: 'test',
-    queues: 'committed retried hopeless held sought backlog shared taken told advanced reserved silent'
+    queues: 'committed retried hopeless held sought backlog shared taken told advanced reserved silent regained'
       .split(' ')
       .map(queueOf),
     log,
@@ -240,4 +242,40 @@ test('a queue whose connections all fall silent without closing takes jobs again
   await expect.poll(() => queue.depth('silent')).toBe(0)
   await send('after')
   await expect.poll(() => seen).toEqual(['before', 'into silence', 'after'])
+})
+
+test('a job whose database took no writes when it ended is run again as the same try, once there is one that does', async () => {
+  const admin = await pool.connect()
+  onTestFinished(() => admin.release())
+  const setReadOnly = async (isReadOnly: boolean) => {
+    const { rows } = await admin.query('select current_database() as name')
+    const name = pg.escapeIdentifier(rows[0].name)
+    await admin.query(`alter database ${name} set default_transaction_read_only = ${isReadOnly}`)
+    await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'regaining%'`)
+  }
+  const refused = Promise.withResolvers<void>()
+  const noteRefusal = (line: string) => {
+    if (JSON.parse(line).msg === 'database connection given up') refused.resolve()
+  }
+  const names = { url: database.url, schema: 'jobs', applicationName: 'regaining', queues: [] }
+  const worker = await openQueue({
+    ...names,
+    log: pino({ level: 'warn' }, { write: noteRefusal }),
+    migrate: false,
+    supervise: false,
+  })
+  onTestFinished(() => worker.stop(0))
+  const own = openDatabase({ url: database.url, maxPoolSize: 1, applicationName: 'regaining', log })
+  onTestFinished(own.close)
+  const tries: number[] = []
+  await worker.work('regained', { concurrency: 1, pollSeconds: 1 }, async ({ retryCount }) => {
+    tries.push(retryCount)
+    if (tries.length === 1) await setReadOnly(true)
+    await own.pool.query('create table made_by_job ()')
+  })
+  await db.transaction().execute((trx) => queue.send(trx, 'regained', {}))
+  await refused.promise
+  await setReadOnly(false)
+  await expect.poll(() => queue.depth('regained')).toBe(0)
+  expect(tries).toEqual([0, 0])
 })

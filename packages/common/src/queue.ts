@@ -1,12 +1,14 @@
 // The outbox and job queue of a service: a job is written in the same transaction as the rows it belongs to and is delivered
 // by pg-boss workers with retries, back-off and a dead-letter queue. A crash between commit and delivery loses nothing, because
 // the job is a row. Settings of a queue: declare-queue.ts. Who is next where callers share one: queue-turns.ts.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Span } from '@opentelemetry/api'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { openDatabase } from './database.ts'
+import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { declareQueue, type QueueDefinition } from './declare-queue.ts'
 import { keepListening } from './keep-listening.ts'
 import { countJobs, type QueueFigures, readFigures } from './queue-figures.ts'
@@ -52,7 +54,10 @@ export interface Queue {
    * earlier than its own. Last in a transaction, too.
    */
   advance(trx: AnyTransaction, name: string, data: object, share: string): Promise<void>
-  /** Runs `handle` for each job; a thrown error means a retry. */
+  /**
+   * Runs `handle` for each job; a thrown error means a retry. A job that lost its database runs again, as the same try, once there
+   * is one that takes writes.
+   */
   work<Data extends object>(
     name: string,
     options: WorkOptions,
@@ -103,6 +108,11 @@ const isMaintenance = (text: string) => /^\s*BEGIN\b/.test(text)
 /** Looks for dead workers and expired jobs this often; with 10 s of heartbeat a killed worker's job starts again within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
 
+/** Pause between two looks for a server that takes writes. The supervisor, which takes away jobs without heartbeats, seldom looks before. */
+const LOOK_FOR_SERVER_EVERY_MS = 250
+/** Losses of the database that a job survives in one try: one that meets them each time fails as any other does. */
+const MOST_LOSSES = 3
+
 export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { log, migrate, schema } = options
   const applicationName = `${options.applicationName} queue`
@@ -140,6 +150,25 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     throw error
   }
   const worked = new Set<string>()
+  const stopping = new AbortController()
+  /** Waits until a job that failed by `err` can run again on a server that takes writes. False for another failure, or another owner. */
+  const regain = async (job: Job, err: unknown): Promise<boolean> => {
+    const signal = AbortSignal.any([job.signal, stopping.signal])
+    // A refused or broken connection may be one to another service: a mail server, a receiver.
+    let hasLostDatabase = sqlStateOf(err) !== undefined
+    while (!signal.aborted) {
+      try {
+        // Also keeps the supervisor from giving the job, whose heartbeats were lost, to another worker.
+        const { affected }: { affected?: number } = await boss.touch(job.name, job)
+        return hasLostDatabase && affected === 1
+      } catch (error) {
+        if (!isDatabaseUnavailable(error)) return false
+        hasLostDatabase = true
+      }
+      await sleep(LOOK_FOR_SERVER_EVERY_MS, undefined, { signal }).catch(() => {})
+    }
+    return false
+  }
   return {
     send: async (trx, name, data, { afterSeconds = 0, share, inPlaceOf } = {}) => {
       const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, { schema, name }, inPlaceOf)
@@ -174,7 +203,11 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         const results = await Promise.all(
           jobs.map((job) =>
             tracedJob(name, job, (span) =>
-              settle(job, handle, { span, log: log.child({ queue: name, jobId: job.id }) }),
+              settle(job, handle, {
+                span,
+                log: log.child({ queue: name, jobId: job.id }),
+                regain: (err) => regain(job, err),
+              }),
             ),
           ),
         )
@@ -198,6 +231,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       return readFigures(boss, schema, names)
     },
     stop: async (graceMs) => {
+      stopping.abort()
       // Not pg-boss' own waiting, which looks twice a second whether its workers are done.
       await waitAtMost(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
       await boss.stop({ graceful: false, close: false })
@@ -215,14 +249,26 @@ export class PermanentFailure extends Error {
 }
 
 async function settle<Data extends object>(
-  { id, data, retryCount, signal }: QueueJob<Data>,
+  job: QueueJob<Data>,
   handle: (job: QueueJob<Data>) => Promise<void>,
-  { span, log }: { span: Span; log: Logger },
+  {
+    span,
+    log,
+    regain,
+    losses = 0,
+  }: { span: Span; log: Logger; regain: (err: unknown) => Promise<boolean>; losses?: number },
 ): Promise<JobResult> {
+  const { id, data, retryCount, signal } = job
   try {
     await handle({ id, data: withoutTrace(data), retryCount, signal })
     return { id, status: 'completed' }
   } catch (err) {
+    // Its failure could not be written either: nobody would run it before its heartbeats are missed.
+    const isLoss = isDatabaseUnavailable(err) && !isInterrupted(err)
+    if (isLoss && losses < MOST_LOSSES && (await regain(err))) {
+      log.warn({ err }, 'job lost its database, runs again')
+      return settle(job, handle, { span, log, regain, losses: losses + 1 })
+    }
     noteFailure(span, errorType(err))
     if (err instanceof PermanentFailure) {
       log.error({ err }, 'job failed for good')

@@ -4,9 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openFaultReport } from '@services/common/testing/fault-report'
 import { type PostgresPair, startPostgresPair } from '@services/common/testing/postgres-pair'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { gif } from '../test/gif-bytes.ts'
 import { type Receiver, startReceiver } from '../test/receiver.ts'
 import { idIn, migrateDatabase, send } from '../test/service.ts'
 import { eventually } from '../test/service-process.ts'
+import { slowFfmpeg } from './slow-ffmpeg.ts'
 import {
   hasFiles,
   isWorking,
@@ -227,6 +229,31 @@ test(
     expect(begunAfter).toBeLessThan(WRITABLE_WITHIN_MS)
     expect(lastErrorAfter()).toBeLessThan(WRITABLE_WITHIN_MS)
     expect(heardWithin).toBeLessThan(HEARD_WITHIN_MS)
+  },
+  TEST_WITHIN_MS,
+)
+
+test(
+  'clips whose end a primary refused while it was read-only are made again within 3 s of its next writes',
+  async () => {
+    const api = await stage.serve({ MEDIA_WORKERS_ENABLED: 'false' })
+    const worker = stage.startWorker({ MEDIA_FFMPEG_PATH: await slowFfmpeg(), MEDIA_WORKER_CONCURRENCY: '2' })
+    await isWorking(worker)
+    // They take seconds, however fast the machine is.
+    const clips = [50, 60].map((height) => gif(50, height, [{ delay: 100 }, { delay: 100, color: 1 }]))
+    const answers = await Promise.all(clips.map((clip) => uploadTo(api.url, clip, { prefer: 'respond-async' })))
+    expect(answers.map(({ status }) => status)).toEqual([201, 201])
+    const areAtWork = async () => (await stage.temporary()).length >= clips.length
+    await eventually(areAtWork, true)
+    await pair.makeReadOnly()
+    await eventually(stage.temporary, [])
+    await pair.makeWritable()
+    const writableAt = performance.now()
+    await eventually(areAtWork, true)
+    const begunAfter = Math.round(performance.now() - writableAt)
+    await eventually(async () => (await pair.onPrimary(`select from sources where state = 'ready'`)).length, 2)
+    report('primary read-only and back', { 'begun again after its return, ms': begunAfter })
+    expect(begunAfter).toBeLessThan(WRITABLE_WITHIN_MS)
   },
   TEST_WITHIN_MS,
 )

@@ -40,6 +40,10 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
       await queryOn(primary.url, 'alter system set default_transaction_read_only = on')
       await queryOn(primary.url, 'select pg_reload_conf()')
     },
+    makeWritable: async () => {
+      await queryOn(primary.url, 'alter system reset default_transaction_read_only')
+      await queryOn(primary.url, 'select pg_reload_conf()')
+    },
     /** Transactions that began before the primary was made read-only have ended, and the standby has them. */
     isCaughtUp: async () =>
       (await queryOn(primary.url, 'select from pg_stat_activity where backend_xid is not null')).length === 0 &&
