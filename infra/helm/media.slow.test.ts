@@ -220,7 +220,7 @@ describe('the chart media', { tags: 'helm' }, () => {
     try {
       expect(await count()).toEqual([0])
       await db.transaction().execute(async (trx) => {
-        for (let clip = 0; clip < 4; clip++) await queue.send(trx, 'transcode', {}, { share: 'token' })
+        for (let clip = 0; clip < 4; clip++) await queue.send(trx, 'transcode', {}, { tenant: 'token' })
         await queue.send(trx, 'transcode', {}, { afterSeconds: 3600 })
         await queue.send(trx, 'webhook', {})
       })

@@ -4,8 +4,8 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BatchObservableResult, metrics, type Observable } from '@opentelemetry/api'
 import type pg from 'pg'
+import type { QueueFigures } from './pg-boss-tables.ts'
 import type { Queue } from './queue.ts'
-import type { QueueFigures } from './queue-figures.ts'
 
 /** Scrapers give up after ten seconds. */
 const ANSWER_WITHIN_MS = 2_000

@@ -130,19 +130,19 @@ test('a backlog is worked off without pauses', async () => {
 })
 
 test('shares take turns, however many jobs one of them has, and the one with many is not forgotten', async () => {
-  const send = (...shares: string[]) =>
+  const send = (...tenants: string[]) =>
     db.transaction().execute(async (trx) => {
-      for (const share of shares) await queue.send(trx, 'shared', { share }, { share })
+      for (const tenant of tenants) await queue.send(trx, 'shared', { tenant }, { tenant })
     })
   await send(...Array(8).fill('many'))
   await send('few', 'few')
   expect([await queue.depth('shared'), await queue.depth('shared', 'few')]).toEqual([10, 2])
   const begun: string[] = []
-  await queue.work<{ share: string }>('shared', { concurrency: 1 }, async ({ data: { share } }) => {
-    begun.push(share)
+  await queue.work<{ tenant: string }>('shared', { concurrency: 1 }, async ({ data: { tenant } }) => {
+    begun.push(tenant)
     if (begun.length === 4) await send('late')
     // One that always has a job, never more than one.
-    if (share === 'late' && begun.length < 9) await send('late')
+    if (tenant === 'late' && begun.length < 9) await send('late')
   })
   await expect.poll(() => begun.length).toBe(13)
   expect(begun).toEqual([
@@ -151,7 +151,7 @@ test('shares take turns, however many jobs one of them has, and the one with man
 })
 
 test('jobs of one share that are sent at once get turns of their own', async () => {
-  const send = () => db.transaction().execute((trx) => queue.send(trx, 'taken', {}, { share: 'one' }))
+  const send = () => db.transaction().execute((trx) => queue.send(trx, 'taken', {}, { tenant: 'one' }))
   await Promise.all([send(), send(), send()])
   const { rows } = await pool.query(`select -priority as turn from jobs.job where name = 'taken' order by turn`)
   expect(rows).toEqual([{ turn: 0 }, { turn: 1 }, { turn: 2 }])
@@ -159,10 +159,10 @@ test('jobs of one share that are sent at once get turns of their own', async () 
 
 test('a waiting job comes forward to the turn of another share, counts as its, and never goes back', async () => {
   const inTrx = (work: (trx: Transaction<unknown>) => Promise<void>) => db.transaction().execute(work)
-  for (let n = 0; n < 4; n++) await inTrx((trx) => queue.send(trx, 'advanced', { n }, { share: 'one' }))
+  for (let n = 0; n < 4; n++) await inTrx((trx) => queue.send(trx, 'advanced', { n }, { tenant: 'one' }))
   const turns = async () => {
-    const sql = `select (data ->> 'n')::int as n, group_id as share, -priority as turn from jobs.job where name = 'advanced' order by n`
-    return (await pool.query(sql)).rows.map(({ n, share, turn }) => [n, share, turn])
+    const sql = `select (data ->> 'n')::int as n, group_id as tenant, -priority as turn from jobs.job where name = 'advanced' order by n`
+    return (await pool.query(sql)).rows.map(({ n, tenant, turn }) => [n, tenant, turn])
   }
   await inTrx((trx) => queue.advance(trx, 'advanced', { n: 3 }, 'two'))
   await inTrx((trx) => queue.advance(trx, 'advanced', { n: 2 }, 'two'))
@@ -185,9 +185,9 @@ test('a job in place of another has its share and its turn', async () => {
     `update jobs.job set state = 'active' where name = 'advanced' and data @> '{"n":2}' returning id`,
   )
   await db.transaction().execute(async (trx) => {
-    await queue.send(trx, 'advanced', { n: 9 }, { share: 'other', inPlaceOf: rows[0].id, afterSeconds: 60 })
+    await queue.send(trx, 'advanced', { n: 9 }, { tenant: 'other', inPlaceOf: rows[0].id, afterSeconds: 60 })
     // What it should stand for is gone: a turn of its share.
-    await queue.send(trx, 'advanced', { n: 10 }, { share: 'other', inPlaceOf: randomUUID() })
+    await queue.send(trx, 'advanced', { n: 10 }, { tenant: 'other', inPlaceOf: randomUUID() })
   })
   const sent = await pool.query(
     `select group_id, priority from jobs.job where name = 'advanced' and state = 'created' order by created_on, group_id desc`,
@@ -199,17 +199,21 @@ test('a job in place of another has its share and its turn', async () => {
 })
 
 test('a share that has more jobs than there are slots leaves one to the others', async () => {
-  const send = (share: string, jobs: number) =>
+  const send = (tenant: string, jobs: number) =>
     db.transaction().execute(async (trx) => {
-      for (let n = 0; n < jobs; n++) await queue.send(trx, 'reserved', { share }, { share })
+      for (let n = 0; n < jobs; n++) await queue.send(trx, 'reserved', { tenant }, { tenant })
     })
   const held: (() => void)[] = []
   const done: string[] = []
   await send('many', 6)
-  await queue.work<{ share: string }>('reserved', { concurrency: 3, mostPerShare: 2 }, async ({ data: { share } }) => {
-    if (share === 'many') await new Promise<void>((resolve) => held.push(resolve))
-    done.push(share)
-  })
+  await queue.work<{ tenant: string }>(
+    'reserved',
+    { concurrency: 3, mostPerTenant: 2 },
+    async ({ data: { tenant } }) => {
+      if (tenant === 'many') await new Promise<void>((resolve) => held.push(resolve))
+      done.push(tenant)
+    },
+  )
   await expect.poll(() => held.length).toBe(2)
   for (let n = 1; n <= 3; n++) {
     await send('few', 1)

@@ -29,8 +29,8 @@ export async function waitForRoom(
   await db.transaction().execute(async (trx) => {
     const locked = await lockProcessing(trx, source.id)
     if (!locked) return
-    const share = shareOf(locked.token_id)
-    await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, share, inPlaceOf: job.id })
+    const tenant = shareOf(locked.token_id)
+    await queue.send(trx, TRANSCODE_QUEUE.name, job.data, { afterSeconds, tenant, inPlaceOf: job.id })
   })
   log.error({ err, sourceId: source.id, afterSeconds }, 'no room to make a clip, or no storage: it waits')
   return true
