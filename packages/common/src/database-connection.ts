@@ -95,7 +95,7 @@ export class PreparingClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   private send(...args: any[]): any {
     const sent = this.sendNamed(...args)
-    // With a callback, the pool reports the error when it releases the connection.
+    // The pool reports a callback's error when it releases the connection.
     if (sent instanceof Promise) sent.catch((error) => this.noteFailure(error))
     return sent
   }

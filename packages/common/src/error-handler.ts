@@ -98,7 +98,7 @@ const ANSWER_HEADERS = ['etag', 'last-modified', 'content-range', 'content-dispo
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, answers: ErrorAnswers) {
   reply.header('cache-control', 'no-store')
   for (const name of ANSWER_HEADERS) {
-    // In a 416 it describes the refusal (RFC 9110 15.5.17).
+    // A 416 needs it (RFC 9110 15.5.17).
     if (name === 'content-range' && error.status === 416) continue
     reply.removeHeader(name)
     // When a stream fails at its first byte, Node already has the headers.

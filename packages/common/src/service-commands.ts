@@ -1,5 +1,5 @@
-// Commands that every service has: serve, worker, migrate, config, version. The one rule: what a service does differently is a
-// member of `ServiceParts`. The command line itself: cli.ts. Tests: test/cli.test.ts of each service.
+// Commands that every service has: serve, worker, migrate, config, version. The one rule: all differences between services are
+// members of `ServiceParts`. The command line itself: cli.ts. Tests: test/cli.test.ts of each service.
 import { type Command, CommandFailure, command, printResult } from './cli.ts'
 import { type Variables, variablesTable } from './config.ts'
 import type { Logger } from './logger.ts'

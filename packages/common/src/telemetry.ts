@@ -41,7 +41,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
   ]
   env.OTEL_RESOURCE_ATTRIBUTES = [given, ...versions].filter(Boolean).join(',')
   const prometheus = options.metrics === 'prometheus' ? await openPrometheus(options.prometheus) : undefined
-  // With a level set, the SDK would write to the console.
+  // The SDK writes to the console if a level is set.
   delete env.OTEL_LOG_LEVEL
   const sdk = new NodeSDK(prometheus ? { metricReaders: [prometheus.exporter] } : {})
   if (asked !== undefined) env.OTEL_LOG_LEVEL = asked

@@ -1,6 +1,6 @@
-// The development mailbox: takes every mail over SMTP, keeps the newest, over a restart too, shows them on a web page.
-// The one rule: it listens on this machine only, because it holds sign-in links.
-// SMTP and its failure switches: inbox/smtp-sink.ts. What is kept: inbox-messages.ts, kept-messages.ts. Pages and JSON: inbox-web.ts.
+// The development inbox: accepts every mail by SMTP, keeps the newest over a restart, and shows them on a web page. The one rule:
+// it listens on this machine only, because mails hold sign-in links. SMTP and its failures: inbox/smtp-sink.ts. Storage:
+// inbox-messages.ts, kept-messages.ts. Pages and JSON: inbox-web.ts. Tests: inbox.test.ts.
 import type { AddressInfo } from 'node:net'
 import { requireFreePorts } from './dev-ports.ts'
 import { PORTS } from './dev-settings.ts'
@@ -10,10 +10,10 @@ import { keepMessages } from './inbox/kept-messages.ts'
 import { startSmtpSink } from './inbox/smtp-sink.ts'
 
 export type InboxOptions = {
-  /** 0 takes a free one. */
+  /** Port, or 0 for a free one. */
   smtpPort: number
   webPort: number
-  /** Keeps the mails over a restart; in memory only when absent. */
+  /** File that keeps the mails over a restart; without it they stay in memory. */
   file?: string
 }
 

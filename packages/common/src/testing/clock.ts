@@ -1,4 +1,4 @@
-/** A clock the test holds: starts at the real time, moves only by `advance`. */
+/** Clock that starts at the real time and moves only by `advance`. */
 export interface TestClock {
   now(): Date
   advance(by: { seconds: number }): void
