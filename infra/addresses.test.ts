@@ -12,7 +12,7 @@ const steps = [...document.matchAll(/^\| (none|told|pending|assumed|proven) \| (
 const proofsOf = (text: string) =>
   namedTests(text).map(({ path, titles }) => ({ path: `services/auth/${path}`, titles }))
 
-test('every step of an address from one state to another names its test', () => {
+test('every transition of an address names its test', () => {
   expect(steps.length).toBeGreaterThan(15)
   for (const [row] of steps)
     expect(
@@ -21,6 +21,6 @@ test('every step of an address from one state to another names its test', () => 
     ).not.toEqual([])
 })
 
-test('every test that the states of an address name is there, in the file they name', () => {
+test('every test that the states of an address name exists in its file', () => {
   expect(proofsOf(document).flatMap(missingTests)).toEqual([])
 })

@@ -23,10 +23,10 @@ export interface ComposeFile {
   volumes: Record<string, unknown>
 }
 
-/** With anchors and `<<` as Compose reads them. */
+/** Reads compose.yaml with anchors and `<<`, as Compose does. */
 export const readCompose = (): ComposeFile =>
   parse(readFileSync(new URL('./compose.yaml', import.meta.url), 'utf8'), { merge: true })
 
-/** What Compose gives a service, as texts. */
+/** Environment of a service, as strings. */
 export const environmentOf = ({ environment = {} }: ComposeService): Record<string, string> =>
   Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)]))

@@ -13,30 +13,30 @@ const ours = each.filter(([name]) => name === 'auth' || name === 'media')
 const readme = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8')
 
 describe.each(each)('%s', (name, service) => {
-  test('is built from a Dockerfile here, or comes by version', () => {
+  test('is built from a Dockerfile here, or has a pinned version', () => {
     if (service.build) {
       expect(resolve(import.meta.dirname, service.build.context)).toBe(repository)
       expect(readFileSync(join(repository, service.build.dockerfile), 'utf8')).toMatch(/^FROM /m)
     } else expect(service.image).toMatch(/:v?\d+\.\d+(\.\d+)?(-[a-z]+)?(@sha256:[0-9a-f]{64})?$/)
   })
 
-  test('has no rights to spare, and is reached from this machine only', () => {
+  test('has no needless rights and is reachable from this machine only', () => {
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
     expect(service.tmpfs).toContain('/tmp')
     for (const port of service.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:(\d+):\1$/)
   })
 
-  test('waits for what is there, and mounts what is there', () => {
+  test('depends on existing services and mounts existing volumes', () => {
     for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
       expect(services).toHaveProperty(other)
-      // Ours are healthy by their Dockerfiles; others must say how they are.
+      // Our Dockerfiles define health checks; other services need their own.
       if (condition === 'service_healthy') expect(services[other]?.healthcheck?.test?.[0]).toBe('CMD')
     }
     for (const { source } of service.configs ?? []) expect(configs).toHaveProperty([source])
     for (const volume of service.volumes ?? []) expect(volumes).toHaveProperty(volume.split(':')[0] as string)
   })
 
-  test('has ports that the README lists', () => {
+  test('has the ports that the README lists', () => {
     for (const port of service.ports ?? []) {
       expect(readme).toMatch(new RegExp(`^\\| ${name} .*${port.split(':')[1]}.*\\|$`, 'm'))
     }
@@ -44,13 +44,13 @@ describe.each(each)('%s', (name, service) => {
 })
 
 describe.each(ours)('%s', (name, service) => {
-  test('has settings that its configuration accepts and knows', async () => {
+  test('has settings that its configuration accepts', async () => {
     const { readConfig } = await import(`../services/${name}/src/config.ts`)
     const { warnings } = readConfig(environmentOf(service), {})
     expect(warnings).toEqual([])
   })
 
-  test('reaches databases, mail and storage by names and keys that are there', () => {
+  test('reaches database, mail and storage by existing names and keys', () => {
     const settings = environmentOf(service)
     const database = new URL(settings[`${name.toUpperCase()}_DATABASE_URL`] as string)
     expect(database.hostname).toBe('postgres')
@@ -66,7 +66,7 @@ describe.each(ours)('%s', (name, service) => {
   })
 })
 
-test('every secret is named as one for development', () => {
+test('every secret is marked as one for development', () => {
   const secrets = each.flatMap(([, service]) =>
     Object.entries(environmentOf(service)).filter(([name]) => SECRET.test(name)),
   )
@@ -81,7 +81,7 @@ test('every secret is named as one for development', () => {
 
 const SECRET = /SECRET|PASSWORD|_KEY$|KEY_ID$|TOKEN$/
 
-test('the step that makes the bucket makes it, and does no harm where it is', async () => {
+test('the step that creates the bucket may run again', async () => {
   const { S3_KEY, startS3Server } = await import('../services/media/test/s3-server.ts')
   const server = await startS3Server()
   try {

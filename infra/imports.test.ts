@@ -1,4 +1,4 @@
-// Who may import whom: docs/design.md 3. The one rule: downwards only, so that a folder is understood without those above it.
+// Rules of imports between folders (design.md 3). The one rule: downwards only, so that a folder is understood without those above.
 import { execFileSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ function sourcesOf(folder: string): string[] {
   return listed.split('\n').filter((path) => path !== '' && !isTest(path))
 }
 
-/** First what callers can do, last the outside world. Folders that are not named, and files beside these, serve all. */
+/** Layers from the endpoints down to the outside world. Other folders and files serve all. */
 const LAYERS = {
   auth: ['flows', 'http', 'core', 'adapters'],
   media: ['flows', 'http', 'ingest', 'make', 'core', 'ffmpeg', 'store'],

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { dirname, posix } from 'node:path'
 
-/** Files of a folder, by their path in it, with what each imports: paths in that folder, or names of packages. */
+/** Imports of each file of a folder: paths in that folder, or names of packages. */
 export type Imports = ReadonlyMap<string, readonly string[]>
 
 const IMPORT = /^(?:import|export)\b[^'"`;]*?from '([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm
 
-/** Types too: a file is read with the types it uses. */
+/** Matches imports of types too: a reader needs them as well. */
 export function readImports(root: string, paths: readonly string[]): Imports {
   return new Map(paths.map((path) => [path, importsOf(path, readFileSync(posix.join(root, path), 'utf8'))]))
 }
@@ -18,7 +18,7 @@ function importsOf(path: string, text: string): string[] {
   })
 }
 
-/** Imports from a layer into one above it. A file outside of all layers (`app.ts`, `errors.ts`) may be imported by any. */
+/** Finds imports from a layer into one above it. Any file may import files outside all layers (`app.ts`, `errors.ts`). */
 export function upwardImports(imports: Imports, layers: readonly string[]): string[] {
   const layerOf = (path: string) => layers.indexOf(path.split('/', 1)[0] ?? '')
   return edges(imports).flatMap(([from, to]) => {
@@ -27,7 +27,7 @@ export function upwardImports(imports: Imports, layers: readonly string[]): stri
   })
 }
 
-/** Pairs of folders that import each other, neither of which holds the other. */
+/** Finds pairs of folders that import each other, unless one contains the other. */
 export function mutualImports(imports: Imports): string[] {
   const folderOf = (path: string) => dirname(path)
   const known = new Set(edges(imports).map(([from, to]) => `${folderOf(from)} ${folderOf(to)}`))
@@ -38,7 +38,7 @@ export function mutualImports(imports: Imports): string[] {
   })
 }
 
-/** Circles of files, each by one way around it. */
+/** Finds circles of files, each once. */
 export function circles(imports: Imports): string[] {
   const done = new Set<string>()
   const found: string[] = []

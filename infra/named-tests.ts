@@ -1,4 +1,4 @@
-// Tests that a document names as its proof: a file in backquotes, and the titles after it in double quotes.
+// Tests that a document names as proof: a file in backquotes, then titles in double quotes.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -9,7 +9,7 @@ export interface NamedTests {
   titles: string[]
 }
 
-/** The files that a text names, with the titles after each of them. */
+/** Parses the files of a text with their titles. */
 export function namedTests(text: string): NamedTests[] {
   const named: NamedTests[] = []
   for (const [, path, title] of text
@@ -21,7 +21,7 @@ export function namedTests(text: string): NamedTests[] {
   return named
 }
 
-/** Names of a file and of its titles that the repository does not have. */
+/** Lists named files and titles that the repository lacks. */
 export function missingTests({ path, titles }: NamedTests): string[] {
   if (!existsSync(join(ROOT, path))) return [path]
   const source = readFileSync(join(ROOT, path), 'utf8')

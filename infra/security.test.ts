@@ -6,22 +6,22 @@ import { missingTests, namedTests } from './named-tests.ts'
 const ROOT = join(import.meta.dirname, '..')
 const read = (name: string) => readFileSync(join(ROOT, 'docs/security', name), 'utf8')
 
-/** One threat or requirement, its lines joined, under the last `## ` heading before it. */
+/** A threat or requirement, in one line, with its section. */
 interface Entry {
   section: string
   title: string
   text: string
 }
 
-/** Threats stand under headings without entries of their own below them. */
+/** Threats are the headings without headings below them. */
 const threats = entriesOf(read('threats.md'), /^#{3,4} (.*)$/).filter(({ text }) => text !== '')
 const requirements = entriesOf(read('asvs.md'), /^- \*\*(\d[^*]*)\*\*/)
 
-/** Files that an entry names, with the titles after each of them. */
+/** Files that an entry names, with their titles. */
 const proofsOf = ({ section, text }: Entry) =>
   namedTests(text).map(({ path, titles }) => ({ path: pathIn(section, path), titles }))
 
-test('every threat says what stops it, and names a test', () => {
+test('every threat names its defence and a test', () => {
   expect(threats.length).toBeGreaterThan(80)
   for (const threat of threats) {
     expect(threat.text, threat.title).toMatch(/^[^-]/)
@@ -32,18 +32,18 @@ test('every threat says what stops it, and names a test', () => {
   }
 })
 
-test('every requirement says whether it is met, and how', () => {
+test('every requirement states whether and how it is met', () => {
   expect(requirements.length).toBeGreaterThan(80)
   for (const { text } of requirements) {
     expect(text).toMatch(/^- \*\*\d[^*]*\*\* .*: \*\*(met|partly|not met|not met by default|n\/a)\*\*\. \S/)
   }
 })
 
-test('every test that the pages of security name is there, in the file they name', () => {
+test('every test that the security pages name exists in its file', () => {
   expect([...threats, ...requirements].flatMap(proofsOf).flatMap(missingTests)).toEqual([])
 })
 
-test('every other file that the pages of security name is there', () => {
+test('every other file that the security pages name exists', () => {
   const named = [...`${read('threats.md')}${read('asvs.md')}${read('known-gaps.md')}`.matchAll(FILE)].map(
     ([, path = '']) => path,
   )
@@ -55,7 +55,7 @@ test('every other file that the pages of security name is there', () => {
 
 const FILE = /`((?:\.github|services|packages|infra|docs|bench)\/[\w./-]+)`/g
 
-/** Each entry begins with a line like `begins` and ends before the next one or a heading. */
+/** Splits a page: an entry begins at a line like `begins` and ends before the next one or a heading. */
 function entriesOf(page: string, begins: RegExp): Entry[] {
   let section = ''
   let open: Entry | undefined
@@ -72,7 +72,7 @@ function entriesOf(page: string, begins: RegExp): Entry[] {
   return found
 }
 
-/** In the section of a service a path is below its folder, or else below the repository. */
+/** Resolves a path below the folder of its section's service, or below the repository. */
 function pathIn(section: string, path: string): string {
   const inside = join('services', section, path)
   return existsSync(join(ROOT, inside)) ? inside : path

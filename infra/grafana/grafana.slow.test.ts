@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 
-test.each(['auth', 'media'])('promtool finds the alerts of %s right', { tags: 'promtool' }, (service) => {
+test.each(['auth', 'media'])('promtool accepts the alerts of %s', { tags: 'promtool' }, (service) => {
   const cwd = new URL('.', import.meta.url)
   for (const args of [
     ['check', 'rules', `${service}.rules.yaml`],

@@ -6,7 +6,7 @@ import { readExpression } from './read-expression.ts'
 
 const read = (path: string) => readFile(new URL(path, import.meta.url), 'utf8')
 
-/** What the scraping side gives to every series, and what it knows itself. */
+/** Labels and series that Prometheus adds. */
 const OF_THE_SCRAPE = ['job', 'instance', 'namespace']
 const OF_PROMETHEUS = { up: [], ALERTS: ['alertname', 'alertstate', 'severity', 'service'] }
 
@@ -35,7 +35,7 @@ interface Rule {
   annotations: Record<string, string>
 }
 
-/** Which labels each series has that a scrape of this service shows, by its README. */
+/** Labels of each documented series of a service. */
 async function documentedSeries(service: string): Promise<Map<string, string[]>> {
   const documented = readMetricsTable(await read(`../../services/${service}/README.md`))
   const series = new Map<string, string[]>(Object.entries(OF_PROMETHEUS))
@@ -51,7 +51,7 @@ async function documentedSeries(service: string): Promise<Map<string, string[]>>
   return series
 }
 
-/** What is wrong with an expression: metrics nobody documents, labels that none of its metrics has. */
+/** Finds undocumented metrics and labels in an expression. */
 function findUnknown(expression: string, series: Map<string, string[]>): string[] {
   const { selectors, groupings } = readExpression(expression)
   const labelsOf = (name: string) => [...(series.get(name) ?? []), ...OF_THE_SCRAPE]
@@ -73,7 +73,7 @@ describe.each(['auth', 'media'])('%s', async (service) => {
   const series = await documentedSeries(service)
   const shown = board.panels.filter(({ type }) => type !== 'row')
 
-  test('every panel asks for metrics and labels that the service documents', () => {
+  test('every panel queries documented metrics and labels', () => {
     const asked = shown.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
     const noted = board.annotations.list.flatMap(({ expr }) => expr ?? [])
     const variables = board.templating.list.flatMap(({ query }) =>
@@ -89,7 +89,7 @@ describe.each(['auth', 'media'])('%s', async (service) => {
     for (const name of metrics) expect(asked).toContain(name.replace(/_(bucket|count|sum)$/, ''))
   })
 
-  test('panels have an id of their own, a title, a description, a unit and targets, and do not overlap', () => {
+  test('panels have a unique id, title, description, unit and targets, and do not overlap', () => {
     const ids = board.panels.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     const taken = new Set<string>()
@@ -118,7 +118,7 @@ describe.each(['auth', 'media'])('%s', async (service) => {
     }
   })
 
-  test('data source, namespace, job and instance can be chosen, and every query follows them', () => {
+  test('data source, namespace, job and instance are variables of every query', () => {
     expect(board.templating.list.map(({ name }) => name)).toEqual(['datasource', 'namespace', 'job', 'instance'])
     expect(JSON.stringify(board)).not.toMatch(/"uid": ?"(?!\$\{datasource\}|-- Grafana --|(auth|media)-service)/)
     for (const { expr } of shown.flatMap(({ targets = [] }) => targets)) {
@@ -128,18 +128,18 @@ describe.each(['auth', 'media'])('%s', async (service) => {
     }
   })
 
-  test('jobs, of which every process tells the same, are counted once, and those of different states together', () => {
+  test('jobs, which every process reports alike, are counted once', () => {
     const asked = shown.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
     const ofJobs = asked.filter((expr) => expr.includes(`${service}_queue_jobs{`))
     expect(ofJobs.length).toBeGreaterThan(1)
     for (const expr of ofJobs) expect(expr).toMatch(/^(sum\()?max by \((queue, )?state\) \(/)
   })
 
-  test('every alert asks for metrics and labels that the service documents', () => {
+  test('every alert queries documented metrics and labels', () => {
     for (const { alert, expr } of rules) expect([alert, findUnknown(expr, series)]).toEqual([alert, []])
   })
 
-  test('every alert says how bad it is, for how long it waits, what happened, and is explained in the README', async () => {
+  test('every alert has a severity, a duration, a summary and an entry in the README', async () => {
     const readme = await read('README.md')
     for (const { alert, for: duration, labels, annotations } of rules) {
       expect([alert, { duration, labels, annotations }]).toEqual([
@@ -169,7 +169,7 @@ test.each([
   ],
   ['histogram_quantile(0.95, sum by (le) (rate(m_bucket[$__rate_interval]))) > 1e9', { m_bucket: [] }, ['le']],
   ['m offset 1h unless max without (a) (n) and absent(o{a="by (q)"}) or vector(0)', { m: [], n: [], o: ['a'] }, ['a']],
-])('the reader of expressions sees metrics and labels in %s', (expression, selectors, groupings) => {
+])('the parser finds metrics and labels in %s', (expression, selectors, groupings) => {
   const found = readExpression(expression)
   expect(Object.fromEntries(found.selectors.map(({ name, labels }) => [name, labels]))).toEqual(selectors)
   expect(found.groupings).toEqual(groupings)

@@ -4,11 +4,11 @@ export interface Expression {
   groupings: string[]
 }
 
-/** The metrics of a PromQL expression with the labels that are asked of them. No parser: enough for well-formed expressions. */
+/** Extracts metrics and labels from a well-formed PromQL expression. */
 export function readExpression(expression: string): Expression {
-  // What is quoted may look like anything.
+  // Quoted text may contain any syntax.
   const quoted = expression.replaceAll(/"(?:\\.|[^"\\])*"/g, '""')
-  // Numbers and durations, as 1e9 and 1h.
+  // Numbers and durations such as 1e9 and 1h.
   const bare = quoted.replaceAll(/(?<![\w:])\d[\w.]*/g, ' ')
   const groupings: string[] = []
   const rest = bare.replaceAll(/\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)/g, (_all, labels) => {

@@ -85,14 +85,14 @@ chartTests({
   ],
 })
 
-/** What helm says after an install. */
+/** Notes that helm prints after an install. */
 async function notesOf(values: object): Promise<string> {
   const said = await helm('install', 'rel', chartFolder('auth'), '--dry-run=client', '-f', await valueFile(values))
   return said.split('NOTES:')[1] ?? ''
 }
 
 describe('the chart auth', { tags: 'helm' }, () => {
-  test('its notes name what is there, and what is missing as long as it is', async () => {
+  test('its notes name the deployment and the missing settings', async () => {
     const bare = await notesOf(minimal)
     expect(bare).toContain('rollout status deployment/rel-auth\n')
     expect([...bare.matchAll(/^ {2}- (\S+ \S+)/gm)].map(([, words]) => words)).toEqual([
@@ -114,7 +114,7 @@ describe('the chart auth', { tags: 'helm' }, () => {
     [587, [25, 465, 587, 2525]],
     [1025, [25, 465, 587, 2525, 1025]],
     ['1025', [25, 465, 587, 2525, 1025]],
-  ])('the policy lets mail out on the port of the settings: %j', async (port, open) => {
+  ])('the network policy permits mail on the configured port: %j', async (port, open) => {
     const values = await valueFile({ ...minimal, config: { ...minimal.config, AUTH_SMTP_PORT: port } })
     const [api] = all(await render('auth', 'rel', values), 'NetworkPolicy')
     const rules: { ports: { port: number }[] }[] = api?.spec.egress

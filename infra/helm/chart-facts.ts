@@ -1,13 +1,13 @@
 import type { Variables } from '../../packages/common/src/config.ts'
 
-/** What a chart knows of the service it installs. */
+/** Facts about the service that a chart installs. */
 export interface ChartFacts {
   name: 'auth' | 'media'
-  /** Of variables, as in `AUTH_`. */
+  /** Prefix of its variables, such as `AUTH_`. */
   prefix: string
   variables: Variables
-  /** Without prefix; what other values decide, so that nobody says it twice. */
+  /** Variables, without prefix, that other values of the chart set. */
   decided: readonly string[]
-  /** Patterns of names that the operator makes up; the first of plain ones, the second of secrets. */
+  /** Patterns of names that the operator invents, for plain variables and secrets. */
   madeUp?: { plain: string; secret: string }
 }

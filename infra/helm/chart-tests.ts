@@ -1,5 +1,5 @@
-// What holds of both charts. Each value file is rendered once, and everything is asked of what came out, by subject: of pods,
-// of what refers to what, of values, and of their schema. Here only what is of the chart as a whole.
+// Tests of both charts as a whole. The one rule: each value file is rendered once, and all tests read the result. By subject:
+// pod-tests.ts, wiring-tests.ts (references), value-tests.ts, schema-tests.ts.
 import { copyFile, mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -14,7 +14,7 @@ import { type SchemaTests, schemaTests } from './schema-tests.ts'
 import { type ValueTests, valueTests } from './value-tests.ts'
 import { wiringTests } from './wiring-tests.ts'
 
-/** The longest that helm takes. */
+/** Longest release name that helm accepts. */
 const longRelease = (end: string) => `${'a-long-name-'.repeat(5).slice(0, 53 - end.length)}${end}`
 
 export function chartTests(chart: ChartFacts & ValueTests & SchemaTests): void {
@@ -33,11 +33,11 @@ export function chartTests(chart: ChartFacts & ValueTests & SchemaTests): void {
       )
     })
 
-    test('helm finds nothing to complain about', async () => {
+    test('helm lint passes', async () => {
       await helm('lint', '--strict', '--quiet', folder, '-f', join(folder, 'ci/everything.yaml'))
     })
 
-    test('every object is one that Kubernetes takes, without a member it does not know', async () => {
+    test('every object is valid in Kubernetes, without unknown members', async () => {
       const problems: string[] = []
       for (const [name, objects] of rendered) {
         if (name.startsWith('long')) continue
@@ -50,14 +50,14 @@ export function chartTests(chart: ChartFacts & ValueTests & SchemaTests): void {
       expect(await schemaProblems(deployment), 'the check sees what is wrong').toHaveLength(2)
     })
 
-    test('the table of the README is made of values.yaml: `node infra/helm/update.ts` writes it', async () => {
+    test('the table of the README is generated from values.yaml: `node infra/helm/update.ts` writes it', async () => {
       const copy = join(await mkdtemp(join(tmpdir(), 'readme-')), 'README.md')
       await copyFile(join(folder, 'README.md'), copy)
       writeReadmeTable(join(folder, 'values.yaml'), copy)
       expect(await readFile(copy, 'utf8')).toBe(await readFile(join(folder, 'README.md'), 'utf8'))
     })
 
-    test('the chart installs the version that the service has', async () => {
+    test('the chart installs the version of the service', async () => {
       const service = join(import.meta.dirname, `../../services/${chart.name}/package.json`)
       const { version } = JSON.parse(await readFile(service, 'utf8'))
       expect(await readYaml(join(folder, 'Chart.yaml'))).toMatchObject({ name: chart.name, appVersion: version })

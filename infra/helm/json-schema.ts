@@ -1,8 +1,8 @@
-// The words that schemas of values are written in.
+// Builders of JSON schemas of values.
 
 export type Schema = Record<string, unknown>
 
-/** With these members and no others. */
+/** Object with exactly these members. */
 export const object = (properties: Record<string, Schema>, more: Schema = {}): Schema => ({
   type: 'object',
   additionalProperties: false,
@@ -15,7 +15,7 @@ export const oneOf = (...values: unknown[]): Schema => ({ enum: values })
 export const matching = (pattern: string): Schema => ({ type: 'string', pattern })
 export const ref = (name: string): Schema => ({ $ref: `#/definitions/${name}` })
 export const orNull = (type: string): Schema => ({ type: [type, 'null'] })
-/** What only Kubernetes knows all members of. */
+/** Object whose members only Kubernetes knows. */
 export const free: Schema = { type: 'object' }
 export const map = (values: Schema): Schema => ({ type: 'object', additionalProperties: values })
 export const text: Schema = { type: 'string' }

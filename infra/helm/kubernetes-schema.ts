@@ -1,5 +1,5 @@
-// Whether an object is one that Kubernetes takes: by the JSON schemas of kubernetes-models, which check types and what is
-// required, and by its type declarations, which know all members: the API server refuses or drops others.
+// Validation of Kubernetes objects: by the JSON schemas of kubernetes-models, which check types and required members, and by its
+// type declarations, which list all members: the API server refuses or drops others.
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +10,7 @@ const OPERATORS: Record<string, string> = {
   'keda.sh': '@kubernetes-models/keda',
 }
 
-/** What is wrong with it, a line each. */
+/** Lists the problems of an object, a line each. */
 export async function schemaProblems(object: KubernetesObject): Promise<string[]> {
   const group = object.apiVersion.split('/')[0] as string
   const name = `${OPERATORS[group] ?? 'kubernetes-models'}/${object.apiVersion}/${object.kind}`
@@ -28,9 +28,9 @@ export async function schemaProblems(object: KubernetesObject): Promise<string[]
 
 interface Declaration {
   path: string
-  /** Types of members by name, as they are written; undefined where the file declares something else, such as a union. */
+  /** Types of members by name; undefined where the file declares something else, such as a union. */
   members: Map<string, string> | undefined
-  /** Files by the name of the type that is imported from them. */
+  /** Files by the name of the imported type. */
   imports: Map<string, string>
 }
 
@@ -51,7 +51,7 @@ function declarationOf(path: string): Declaration {
   return declaration
 }
 
-/** The members of the `{ … }` at the beginning. */
+/** Parses the members of the leading `{ … }`. */
 function membersOf(text: string): Map<string, string> {
   const members = new Map<string, string>()
   let depth = 0
@@ -70,7 +70,7 @@ function membersOf(text: string): Map<string, string> {
   return members
 }
 
-/** Paths of what is in the value and not in the type. */
+/** Lists paths of members that the type lacks. */
 function unknownMembers(value: unknown, { path, members, imports }: Declaration, at: string): string[] {
   if (!members || typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, member]) => {

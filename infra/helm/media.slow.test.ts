@@ -54,7 +54,7 @@ chartTests({
       /worker\.keda\.enabled and worker\.autoscaling\.enabled are both true/,
     ],
     [
-      'to scale workers by the share of what is not requested',
+      'to scale workers without resource requests',
       { worker: { autoscaling: { enabled: true }, resources: null } },
       /worker\.autoscaling\.targetCPUUtilizationPercentage needs worker\.resources\.requests\.cpu/,
     ],
@@ -128,7 +128,7 @@ describe('the chart media', { tags: 'helm' }, () => {
     ])
   })
 
-  test('a volume for one pod is never in two: the old pod goes first', async () => {
+  test('a volume for one pod is never in two: the old pod ends first', async () => {
     const objects = await render('media', 'rel', file('secrets'))
     expect(all(objects, 'Deployment').map(({ spec }) => [spec.replicas, spec.strategy])).toEqual([
       [1, { type: 'Recreate' }],
@@ -136,7 +136,7 @@ describe('the chart media', { tags: 'helm' }, () => {
     expect(find(objects, 'PersistentVolumeClaim').spec.accessModes).toEqual(['ReadWriteOncePod'])
   })
 
-  test('a volume of the chart outlives the release unless told otherwise', async () => {
+  test('a volume of the chart outlives the release by default', async () => {
     const values = await valueFile({ storage: { type: 'disk' } })
     const claim = find(await render('media', 'rel', file('minimal'), values), 'PersistentVolumeClaim')
     expect(claim.metadata.annotations).toEqual({ 'helm.sh/resource-policy': 'keep' })
@@ -155,13 +155,13 @@ describe('the chart media', { tags: 'helm' }, () => {
       '2001:db8::1',
       '2002:a01:203::1',
     ],
-  ])('the policy lets nothing through to %s on ports of the web', (address) => {
+  ])('the network policy blocks %s on web ports', (address) => {
     const [api, worker] = all(unprefixed, 'NetworkPolicy')
     expect(permits(api, '8.8.8.8') && permits(worker, '2606:4700::1111')).toBe(true)
     expect(permits(api, address) || permits(worker, address)).toBe(false)
   })
 
-  test('beside addresses of the internet only names and the database may be asked, and the bucket where one is named', () => {
+  test('beside the internet only DNS, the database and a configured bucket are reachable', () => {
     const open = (objects: KubernetesObject[]) =>
       all(objects, 'NetworkPolicy').flatMap(({ spec }) => spec.egress.filter((rule: { to?: unknown }) => !rule.to))
     expect(new Set(open(unprefixed).flatMap(({ ports }) => ports.map(({ port }: { port: number }) => port)))).toEqual(
@@ -174,7 +174,7 @@ describe('the chart media', { tags: 'helm' }, () => {
     expect(bucket, 'api, worker, migration').toEqual([true, true, false])
   })
 
-  test('a bucket of the internet on a port of its own is reached there', async () => {
+  test('a bucket on the internet is reachable on its own port', async () => {
     const values = await valueFile({ networkPolicy: { s3: { port: 9000 } } })
     const [api, worker] = all(await render('media', 'rel', file('minimal'), values), 'NetworkPolicy')
     for (const policy of [api, worker]) {
@@ -183,7 +183,7 @@ describe('the chart media', { tags: 'helm' }, () => {
     }
   })
 
-  test('further volumes are in the pod that migrates too: the certificate of a database may be there', async () => {
+  test('extra volumes are mounted in the migration pod too, for a certificate of the database', async () => {
     const values = await valueFile({
       extraVolumes: [{ name: 'authority', configMap: { name: 'authority' } }],
       extraVolumeMounts: [{ name: 'authority', mountPath: '/etc/authority' }],
@@ -198,7 +198,7 @@ describe('the chart media', { tags: 'helm' }, () => {
   test.each([
     ['without a namespace', () => unprefixed, ''],
     ['with one', () => everything, 'acme'],
-  ])('KEDA counts clips that wait or are being made, %s', async (_name, objects, namespace) => {
+  ])('KEDA counts waiting and running clips, %s', async (_name, objects, namespace) => {
     const { query } = find(objects(), 'ScaledObject').spec.triggers[0].metadata
     expect(find(objects(), 'TriggerAuthentication').spec.secretTargetRef).toHaveLength(1)
     const log = createLogger({ name: 'test', level: 'fatal' })
@@ -220,7 +220,7 @@ describe('the chart media', { tags: 'helm' }, () => {
     try {
       expect(await count()).toEqual([0])
       await db.transaction().execute(async (trx) => {
-        for (let clip = 0; clip < 4; clip++) await queue.send(trx, 'transcode', {}, { share: 'token' })
+        for (let clip = 0; clip < 4; clip++) await queue.send(trx, 'transcode', {}, { tenant: 'token' })
         await queue.send(trx, 'transcode', {}, { afterSeconds: 3600 })
         await queue.send(trx, 'webhook', {})
       })
@@ -242,7 +242,7 @@ describe('the chart media', { tags: 'helm' }, () => {
   })
 })
 
-/** Whether some rule lets a connection through to this address and port because of the address. */
+/** Whether a rule permits this address and port because of the address. */
 function permits(policy: KubernetesObject | undefined, address: string, port = 443): boolean {
   const family = address.includes(':') ? 'ipv6' : 'ipv4'
   const contains = (cidr: string) => {

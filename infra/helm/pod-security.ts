@@ -1,14 +1,14 @@
 // The restricted Pod Security Standard of Kubernetes 1.35, which contains the baseline: its rules, one a line.
 // https://kubernetes.io/docs/concepts/security/pod-security-standards/
 
-// biome-ignore lint/suspicious/noExplicitAny: pods as they were rendered
+// biome-ignore lint/suspicious/noExplicitAny: rendered pods
 type Any = any
 
 interface Rule {
   name: string
-  /** Of the pod's spec. */
+  /** Check of the pod's spec. */
   pod?: (spec: Any) => boolean
-  /** Of each container, init containers too; with the pod's spec beside it. */
+  /** Check of each container and init container. */
   container?: (container: Any, spec: Any) => boolean
 }
 

@@ -1,11 +1,11 @@
-// What holds of the pods of both charts: what they may do, how many there are, how they stop.
+// Tests of the pods of both charts: their rights, their number, their stop.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { brokenRules } from './pod-security.ts'
 import { all, objectsOf, pods, type Renderings } from './rendered-objects.ts'
 
-/** What `stopOnSignal` allows a service, in the file where it is written. */
+/** File with the time limit of `stopOnSignal`. */
 const SHUTDOWN = join(import.meta.dirname, '../../packages/common/src/shutdown.ts')
 
 export function podTests(rendered: Renderings): void {
@@ -18,7 +18,7 @@ export function podTests(rendered: Renderings): void {
     }
   })
 
-  test('no pod has a token of the cluster, or variables made of Services', () => {
+  test('no pod has a service account token or variables of Services', () => {
     for (const [, objects] of rendered) {
       for (const [, spec] of pods(objects)) {
         expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false })
@@ -27,7 +27,7 @@ export function podTests(rendered: Renderings): void {
     }
   })
 
-  test('who is scaled has no number of pods of its own', () => {
+  test('an autoscaled deployment has no replica count', () => {
     let seen = 0
     for (const [, objects] of rendered) {
       const scaled = [...all(objects, 'HorizontalPodAutoscaler'), ...all(objects, 'ScaledObject')]
@@ -41,7 +41,7 @@ export function podTests(rendered: Renderings): void {
     expect(seen).toBeGreaterThan(0)
   })
 
-  test('a pod has the time to stop that the service takes', async () => {
+  test('the grace period of a pod covers the stop of the service', async () => {
     const [, ms] = /STOP_WITHIN_MS = ([\d_]+)/.exec(await readFile(SHUTDOWN, 'utf8')) ?? []
     const stopSeconds = Number(ms?.replaceAll('_', '')) / 1000
     expect(stopSeconds).toBeGreaterThan(0)

@@ -1,6 +1,6 @@
 import { runReadmeGenerator } from '@bitnami/readme-generator-for-helm'
 
-/** Replaces the tables under "Parameters" by what the comments of values.yaml say; throws where a value has none. */
+/** Replaces the tables under "Parameters" by the comments of values.yaml; throws for a value without one. */
 export function writeReadmeTable(values: string, readme: string): void {
   const say = console.log
   const said: string[] = []
@@ -8,7 +8,7 @@ export function writeReadmeTable(values: string, readme: string): void {
   try {
     runReadmeGenerator({ values, readme })
   } catch (cause) {
-    // What is wrong it only prints, among much else.
+    // The generator prints its errors among other lines.
     throw new Error(said.filter((line) => line.startsWith('ERROR')).join('\n'), { cause })
   } finally {
     console.log = say

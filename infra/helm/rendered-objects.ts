@@ -1,11 +1,11 @@
-// Questions asked of what was rendered.
+// Queries of rendered objects.
 import type { Environment } from '../../packages/common/src/config.ts'
 import type { KubernetesObject } from './helm.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any
 
-/** Value files of a chart by name, and what they became. */
+/** Rendered objects by name of the value file. */
 export type Renderings = ReadonlyMap<string, KubernetesObject[]>
 
 export function objectsOf(rendered: Renderings, name: string): KubernetesObject[] {
@@ -16,7 +16,7 @@ export function objectsOf(rendered: Renderings, name: string): KubernetesObject[
 
 export const all = (objects: KubernetesObject[], kind: string) => objects.filter((object) => object.kind === kind)
 
-/** The first one of the release itself, or of hooks where it has none. */
+/** Finds the first object of the release, or of its hooks. */
 export function find(objects: KubernetesObject[], kind: string): KubernetesObject {
   const found = all(objects, kind).sort((a, b) => hookOf(a).events.length - hookOf(b).events.length)[0]
   if (!found) throw new Error(`no ${kind}`)
@@ -46,7 +46,7 @@ export function hookOf({ metadata }: KubernetesObject): { events: string; weight
   return { events: annotations['helm.sh/hook'] ?? '', weight: Number(annotations['helm.sh/hook-weight'] ?? 0) }
 }
 
-/** What must be there for a pod to start, as `Kind name`. */
+/** Lists the objects that a pod needs to start, as `Kind name`. */
 export function references(spec: Any): string[] {
   const optional = (reference: Any) => reference?.optional === true
   const sources = spec.containers.flatMap((container: Any) => [

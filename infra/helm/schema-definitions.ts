@@ -1,5 +1,4 @@
-// What parts of several values look like: variables by their type, names and numbers of Kubernetes, and its own objects as far as
-// a chart passes them on.
+// Shared definitions of values: variables by type, names and numbers of Kubernetes, and the Kubernetes objects that charts pass on.
 import {
   atLeastOne,
   boolean,
@@ -17,7 +16,7 @@ import {
 
 const SECONDS_OF_PROBE = ['initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'terminationGracePeriodSeconds']
 
-/** Named by `ref`. */
+/** Definitions by their name in `ref`. */
 export const definitions: Record<string, Schema> = {
   /** Variables by their type in the service's config; a duration may be a number. */
   text: { type: ['string', 'number', 'boolean', 'null'] },

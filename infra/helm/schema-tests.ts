@@ -1,4 +1,4 @@
-// What holds of each chart's values.schema.json: it is made of the sources, knows all values, and refuses what is none.
+// Tests of each chart's values.schema.json: generated from the sources, complete, and strict.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ import { variablesSchema } from './variables-schema.ts'
 type Any = any
 
 export interface SchemaTests {
-  /** What the schema refuses: path and value. */
+  /** Refused values by path. */
   wrong: [path: string, value: unknown][]
 }
 
@@ -37,12 +37,12 @@ export function schemaTests(chart: ChartFacts & SchemaTests): void {
       ).toBe(true)
     })
 
-    test('is what the sources make it: `node infra/helm/update.ts` writes it', async () => {
+    test('is generated from the sources: `node infra/helm/update.ts` writes it', async () => {
       const written = JSON.parse(await readFile(join(folder, 'values.schema.json'), 'utf8'))
       expect(written).toEqual(JSON.parse(JSON.stringify(valuesSchema(chart))))
     })
 
-    test('has a value for every member that it knows', async () => {
+    test('knows no member without a value in values.yaml', async () => {
       const values = await readYaml(join(folder, 'values.yaml'))
       const schema: Any = valuesSchema(chart)
       const missing = (of: Any, value: Any, path: string): string[] =>
@@ -54,7 +54,7 @@ export function schemaTests(chart: ChartFacts & SchemaTests): void {
       expect(missing({ properties }, values, '')).toEqual([])
     })
 
-    test('knows no secret among plain settings', () => {
+    test('has no secret among plain settings', () => {
       const { config } = variablesSchema(chart) as Any
       expect(
         Object.keys(config.properties).filter((name) => /SECRET|PASS$|DATABASE_URL|API_KEY|JWT_KEYS/.test(name)),
@@ -63,7 +63,7 @@ export function schemaTests(chart: ChartFacts & SchemaTests): void {
   })
 }
 
-/** All that helm says about these values, in as few runs as there are values for one path, since it says all at once. */
+/** Collects helm's errors for these values, with as many values in a run as have different paths. */
 async function complaintsAbout(chart: string, wrong: [string, unknown][]): Promise<string> {
   const runs: { paths: string[]; values: Any }[] = []
   for (const [path, value] of wrong) {

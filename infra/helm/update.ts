@@ -1,5 +1,5 @@
-// Writes what is made of other files: each chart's values.schema.json, and the table of its README. Run it with `node` after a
-// change of values.yaml, of what values-schema.ts is made of or of a service's variables; the tests say when that was forgotten.
+// Generates each chart's values.schema.json and the table of its README. Run it after changes of values.yaml, the schema's sources or
+// a service's variables; tests fail until then.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ for (const name of ['auth', 'media']) {
   if (!existsSync(folder)) continue
   const { chart }: { chart: ChartFacts } = await import(`./${name}-chart.ts`)
   const schema = JSON.stringify(valuesSchema(chart), null, 2)
-  // A line each for variables, of which there are hundreds.
+  // One line per variable: there are hundreds.
   const short = schema.replace(/\{\s+("\$ref": "[^"]+")\s+\}/g, '{ $1 }')
   await writeFile(join(folder, 'values.schema.json'), `${short}\n`)
   writeReadmeTable(join(folder, 'values.yaml'), join(folder, 'README.md'))

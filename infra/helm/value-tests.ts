@@ -1,4 +1,4 @@
-// What holds of the values that an operator gives either chart: they arrive as they are, in the right object, or are refused.
+// Tests of an operator's values in both charts: they arrive unchanged in the right object, or are refused.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Environment } from '../../packages/common/src/config.ts'
@@ -8,24 +8,24 @@ import { schemaProblems } from './kubernetes-schema.ts'
 import { all, decode, environmentOf, find, objectsOf, pods, type Renderings } from './rendered-objects.ts'
 import { isSecret } from './variables-schema.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any
 
 export interface ValueTests {
-  /** Reads settings as the service does. */
+  /** The service's reader of settings. */
   readConfig(environment: Environment): { warnings: string[] }
-  /** Of the operator's own Secrets and of ConfigMaps that no chart makes, by variable. */
+  /** Variables from Secrets and ConfigMaps outside the chart. */
   elsewhere: Record<string, string>
-  /** The values that `ci/minimal.yaml` has, in its words. */
+  /** Values of `ci/minimal.yaml`. */
   minimal: Any
-  /** What a template refuses: values over the minimal ones, and what the sentence must say. */
+  /** Values, over the minimal ones, that a template refuses, and the error. */
   refused: Refused[]
 }
 
 type Refused = [what: string, values: Any, sentence: RegExp]
 
 const REFUSED_BY_BOTH: Refused[] = [
-  ['no host of an Ingress', { ingress: { enabled: true } }, /ingress\.hosts is required with ingress\.enabled/],
+  ['an Ingress without hosts', { ingress: { enabled: true } }, /ingress\.hosts is required with ingress\.enabled/],
   [
     'a ServiceMonitor without metrics',
     { metrics: { serviceMonitor: { enabled: true } } },
@@ -37,17 +37,17 @@ const REFUSED_BY_BOTH: Refused[] = [
     /autoscaling\.minReplicas is above autoscaling\.maxReplicas/,
   ],
   [
-    'serving on for longer than a pod is let live',
+    'a drain longer than the grace period',
     { preStopSeconds: 36 },
     /preStopSeconds is above terminationGracePeriodSeconds/,
   ],
   [
-    'to scale by the share of what is not requested',
+    'CPU scaling without a CPU request',
     { autoscaling: { enabled: true }, resources: { requests: { cpu: null } } },
     /autoscaling\.targetCPUUtilizationPercentage needs resources\.requests\.cpu/,
   ],
   [
-    'to scale by the share of memory that is not requested',
+    'memory scaling without a memory request',
     {
       autoscaling: { enabled: true, targetMemoryUtilizationPercentage: 80 },
       resources: { requests: { memory: null }, limits: null },
@@ -55,13 +55,13 @@ const REFUSED_BY_BOTH: Refused[] = [
     /autoscaling\.targetMemoryUtilizationPercentage needs resources\.requests\.memory/,
   ],
   [
-    'nothing to scale by',
+    'scaling without a target',
     { autoscaling: { enabled: true, targetCPUUtilizationPercentage: 0 } },
     /autoscaling\.targetCPUUtilizationPercentage and autoscaling\.targetMemoryUtilizationPercentage are both 0/,
   ],
 ]
 
-/** What operators write and YAML, Go or a shell would like to read otherwise. */
+/** Values that YAML, Go or a shell could interpret. */
 const ODD = {
   quotes: `"double" 'single' \\back`,
   lines: 'first\nsecond: x\n# third',
@@ -79,7 +79,7 @@ export function valueTests(chart: ChartFacts & ValueTests, rendered: Renderings)
   const folder = chartFolder(chart.name)
   const isSecretName = (name: string) => name.startsWith(chart.prefix) && isSecret(name.slice(chart.prefix.length))
 
-  test('the service starts with the variables of every container, and knows all their names', () => {
+  test('the service accepts the variables of every container', () => {
     for (const [name, objects] of rendered) {
       for (const [owner, spec] of pods(objects)) {
         if (owner.startsWith('Pod ')) continue
@@ -91,7 +91,7 @@ export function valueTests(chart: ChartFacts & ValueTests, rendered: Renderings)
     }
   })
 
-  test('a secret is in no object but a Secret, and only where none is named', () => {
+  test('a secret is in a Secret alone, and only where no existing one is named', () => {
     for (const [name, objects] of rendered) {
       for (const { data, ...object } of objects.filter(({ kind }) => kind === 'Secret')) {
         expect(JSON.stringify(object)).not.toContain('hunter2')
@@ -103,7 +103,7 @@ export function valueTests(chart: ChartFacts & ValueTests, rendered: Renderings)
     expect(all(objectsOf(rendered, 'minimal'), 'Secret')).toEqual([])
   })
 
-  test('odd values arrive as they are', async () => {
+  test('odd values arrive unchanged', async () => {
     const config = {
       OTEL_LINES: 'a\u2028b\tcd',
       [`${chart.prefix}LOG_FILE`]: ODD.lines,
@@ -147,7 +147,7 @@ export function valueTests(chart: ChartFacts & ValueTests, rendered: Renderings)
     for (const object of objects) expect(await schemaProblems(object)).toEqual([])
   })
 
-  test('names that YAML would read as something else stay names', async () => {
+  test('names that YAML could interpret stay names', async () => {
     const names = {
       ...{ nameOverride: '0x1f', fullnameOverride: 'true', existingSecret: '123', priorityClassName: 'null' },
       ...{ serviceAccount: { create: false, name: '1e3' }, imagePullSecrets: ['1', { name: '2' }] },
@@ -165,7 +165,7 @@ export function valueTests(chart: ChartFacts & ValueTests, rendered: Renderings)
     )
   })
 
-  test('a changed setting rolls the pods, and so does a changed secret', async () => {
+  test('a changed setting or secret rolls the pods', async () => {
     const sums = (objects: KubernetesObject[]) => find(objects, 'Deployment').spec.template.metadata.annotations
     const changes = { config: { TZ: 'UTC' }, secrets: { [`${chart.prefix}ENCRYPTION_KEY`]: 'another-of-sixteen' } }
     const changed = await render(chart.name, 'rel', join(folder, 'ci/secrets.yaml'), await valueFile(changes))
@@ -183,7 +183,7 @@ export function valueTests(chart: ChartFacts & ValueTests, rendered: Renderings)
   )
 }
 
-/** Deeply, as helm merges value files; null removes. */
+/** Merges deeply, as helm merges value files; null removes. */
 function merge(below: Any, above: Any): Any {
   if (typeof below !== 'object' || typeof above !== 'object' || !below || !above || Array.isArray(above)) return above
   return {

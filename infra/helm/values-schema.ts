@@ -1,6 +1,5 @@
-// The schema of each chart's values, as values.schema.json has it: helm holds values against it before it renders, so that a
-// name with a typing error stops an installation. Written by update.ts; a test holds file and source together. What `ref` names:
-// schema-definitions.ts. Variables of the service: variables-schema.ts.
+// The source of each chart's values.schema.json, which update.ts writes. helm validates values before it renders, so a misspelt
+// name stops an installation. Definitions: schema-definitions.ts. Variables: variables-schema.ts. Tests: schema-tests.ts.
 import type { ChartFacts } from './chart-facts.ts'
 import {
   atLeastOne,
@@ -19,7 +18,7 @@ import {
 import { definitions } from './schema-definitions.ts'
 import { variablesSchema } from './variables-schema.ts'
 
-/** What a template leaves out where it is not there; a value of `null` takes it out. */
+/** Values that may be absent or null. */
 const OPTIONAL = [
   ...['nameOverride', 'fullnameOverride', 'global', 'imagePullSecrets', 'existingSecret', 'extraEnv', 'extraEnvFrom'],
   ...['updateStrategy', 'command', 'resources', 'startupProbe', 'livenessProbe', 'readinessProbe', 'hostUsers'],
@@ -40,7 +39,7 @@ const OPTIONAL = [
   ...['storageClass', 'forcePathStyle', 'namespace', 'scrapeTimeout', 'relabelings', 'metricRelabelings'],
 ]
 
-/** Of values themselves: all that is not optional is needed, and is there unless somebody takes it out. */
+/** Object of values; all members but the optional ones are required, and null would remove them. */
 const section = (properties: Record<string, Schema>, more: Schema = {}): Schema =>
   object(properties, { ...more, required: Object.keys(properties).filter((name) => !OPTIONAL.includes(name)) })
 
@@ -50,7 +49,7 @@ const scaling = (more: Record<string, Schema> = {}) =>
     ...{ targetCPUUtilizationPercentage: count, ...more },
   })
 
-/** Of pods of the API, and where workers have their own, of these. */
+/** Placement of pods, of the API and of workers. */
 const placement = {
   priorityClassName: ref('name'),
   nodeSelector: ref('labels'),
@@ -138,7 +137,7 @@ const common: Record<string, Schema> = {
     }),
   }),
   test: section({ enabled: boolean }),
-  // What a chart that this one is a part of gives to all of its parts.
+  // Values that a parent chart passes to all its subcharts.
   global: free,
 }
 
@@ -202,7 +201,7 @@ const own: Record<ChartFacts['name'], Record<string, Schema>> = {
 }
 
 export const valuesSchema = (chart: ChartFacts): Schema => ({
-  // What Helm before 3.18 knows too.
+  // Helm before 3.18 supports this draft.
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: `Values of the chart ${chart.name}`,
   ...section({ ...common, ...own[chart.name], ...variablesSchema(chart) }),

@@ -1,16 +1,16 @@
-// Which variables of its service a chart takes, and which of them in the open.
+// Schema of a service's variables in a chart: plain settings and secrets.
 import type { ChartFacts } from './chart-facts.ts'
 import { matching, object, ref } from './json-schema.ts'
 
-/** What must not stand in a ConfigMap, by the end of its name. */
+/** Endings of names that must not be in a ConfigMap. */
 const SECRET = /(SECRET|PASS|DATABASE_URL|_KEYS?|ACCESS_KEY_ID|(?<!_PER)_TOKEN|SMS_TEST_OTP|SMS_HTTP_HEADERS)$/
 
-/** Read by libraries and by Node itself, in every process. */
+/** Variables of libraries and Node. */
 const FOREIGN =
   '^(OTEL_[A-Z0-9_]+|NODE_[A-Z0-9_]+|AWS_[A-Z0-9_]+|(HTTPS?|NO)_PROXY|TZ|UV_THREADPOOL_SIZE|MALLOC_ARENA_MAX)$'
 const FOREIGN_SECRET = '^(OTEL_EXPORTER_OTLP_([A-Z]+_)?HEADERS|AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$'
 
-/** Those of the service, by the type it gives them; what is inherited and has no effect is left out. */
+/** Types the service's variables, except inherited ones without effect. */
 export function variablesSchema({ prefix, variables, decided, madeUp }: ChartFacts) {
   const known = Object.entries(variables).filter(
     ([name, { meaning }]) => !decided.includes(name) && !meaning.startsWith('Inherited, without effect'),
@@ -28,7 +28,7 @@ export function variablesSchema({ prefix, variables, decided, madeUp }: ChartFac
     config: object(typed(known.filter(([name]) => !isSecret(name))), {
       patternProperties: { ...patterns(FOREIGN, madeUp?.plain), [FOREIGN_SECRET]: false },
     }),
-    // Any variable may be one: an address can have a password in it.
+    // Any variable may be secret: a URL can contain a password.
     secrets: object(typed(known), { patternProperties: patterns(FOREIGN, madeUp?.plain, madeUp?.secret) }),
   }
 }

@@ -1,4 +1,4 @@
-// What holds of the objects of both charts among each other: what refers to what, by which names, and what is there first.
+// Tests of references between the objects of both charts: names, selectors, and the order of hooks.
 import { expect, test } from 'vitest'
 import type { ChartFacts } from './chart-facts.ts'
 import type { KubernetesObject } from './helm.ts'
@@ -14,7 +14,7 @@ import {
   references,
 } from './rendered-objects.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, looked into
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any
 
 export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
@@ -23,7 +23,7 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
     return env.find((it: Any) => it.name === chart.prefix + name)?.value
   }
 
-  test('what a pod refers to is there, and for a hook before it runs', () => {
+  test('objects that a pod refers to exist, for a hook before it runs', () => {
     for (const [name, objects] of rendered) {
       const made = new Map(objects.map((object) => [`${object.kind} ${object.metadata.name}`, object]))
       const foreign = new Set(['ServiceAccount default', ...chartless(chart)])
@@ -43,7 +43,7 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
     }
   })
 
-  test('the migration is done before anything else changes, and leaves nothing behind', () => {
+  test('the migration runs before all other changes and leaves nothing behind', () => {
     const objects = objectsOf(rendered, 'everything')
     const job = find(objects, 'Job')
     expect(job.spec.template.spec.containers[0].args).toEqual(['node', 'src/cli.ts', 'migrate'])
@@ -67,7 +67,7 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
     }
   })
 
-  test('selectors match the labels of what they are for', () => {
+  test('selectors match the labels of their targets', () => {
     for (const [name, objects] of rendered) {
       const templates = objects.flatMap((object) => (podTemplate(object) ? [podTemplate(object)] : []))
       const chosen = (labels: Any) => templates.filter((template) => matches(template.metadata.labels, labels))
@@ -90,7 +90,7 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
     }
   })
 
-  test('ports and objects that are named exist', () => {
+  test('named ports and objects exist', () => {
     for (const [name, objects] of rendered) {
       const templates = objects.flatMap((object) => (podTemplate(object) ? [podTemplate(object)] : []))
       const portsOf = (labels: Any): string[] =>
@@ -133,7 +133,7 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
     }
   })
 
-  test('names are short enough for labels, however long the release is called', () => {
+  test('names fit into labels, however long the release name', () => {
     for (const [name, objects] of rendered) {
       for (const { kind, metadata } of objects) {
         expect(metadata.name, `${name} ${kind}`).toMatch(/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/)
@@ -144,7 +144,7 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
     }
   })
 
-  test('two releases in one namespace do not collide, nor does one choose the pods of the other', () => {
+  test('two releases in one namespace neither collide nor select pods of each other', () => {
     const [one, two] = [objectsOf(rendered, 'long-one'), objectsOf(rendered, 'long-two')]
     const names = (objects: KubernetesObject[]) => objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(names(one).filter((name) => names(two).includes(name))).toEqual([])
@@ -155,7 +155,7 @@ export function wiringTests(chart: ChartFacts, rendered: Renderings): void {
   })
 }
 
-/** What the value files of ci/ take for granted. */
+/** Objects that the value files of ci/ assume. */
 const chartless = ({ name }: ChartFacts) => [
   `Secret ${name}-secrets`,
   ...[

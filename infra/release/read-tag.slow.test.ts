@@ -23,12 +23,12 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(root, { recursive: true }))
 
-test('a tag releases the version of that name, and tells what its changelog says and nothing older', async () => {
+test('a tag releases its version with its own section of the changelog', async () => {
   expect(await readTag('auth-v1.2.0')).toBe('service=auth\nversion=1.2.0\n')
   expect(await readTag('auth-v1.2.0', '--changes')).toBe('- This is new.\n')
 })
 
-test('a tag that is another version than the package, no version, or not in the changelog releases nothing', async () => {
+test('a tag with another version than the package, no version or no changelog section releases nothing', async () => {
   expect(await readTag('auth-v1.1.0')).toMatch(/^refused: .*is at 1\.2\.0, the tag at 1\.1\.0/)
   for (const tag of [
     'auth-v1',

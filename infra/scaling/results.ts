@@ -4,7 +4,7 @@ import type { BenchResults } from '../../packages/common/src/bench/results.ts'
 
 export const SHEET = new URL('../SCALING.md', import.meta.url)
 
-/** What each service's benchmark wrote last; of those services that are there. */
+/** Reads the latest benchmark results of the existing services. */
 export async function readResults(): Promise<Record<string, BenchResults>> {
   const results: Record<string, BenchResults> = {}
   for (const service of ['auth', 'media']) {

@@ -22,14 +22,14 @@ const sheet = (...rows: string[]) => ['# Shop', '| Name | What | Source | Value 
 
 const results = await readResults()
 
-test('what SCALING.md says was measured is in the results, and what it calculates follows: else run infra/scaling/update.ts', {
+test('SCALING.md has the measured and calculated values: else run infra/scaling/update.ts', {
   tags: 'both-services',
 }, async () => {
   const text = await readFile(SHEET, 'utf8')
   expect(calculate(text, results)).toBe(text)
 })
 
-test('a value comes from the results, or from a formula of values above; other rows are somebody’s to set', () => {
+test('a value comes from the results or a formula of values above; other rows are assumptions', () => {
   const text = sheet(
     '| `users` | users | assumed | 3,000 |',
     '| `share` | of them | assumed | 0.125 |',

@@ -1,6 +1,6 @@
-// SCALING.md is a sheet: each row of its tables that begins with a name has a value in its last cell, and before it the
-// value's source: `auth rows.x.ours` (a place in that service's bench/results/latest.json), `= a * b` (of names above), or
-// words, where the value is somebody's to set. The values of the first two kinds are written by update.ts.
+// SCALING.md is a spreadsheet: a row that begins with a name ends with the value's source and the value. A source is a key of a
+// service's bench/results/latest.json (`auth rows.x.ours`), a formula of names above (`= a * b`), or words for an assumption.
+// update.ts writes the values of the first two kinds.
 import { runInNewContext } from 'node:vm'
 import { figureText } from '../../packages/common/src/bench/figure-text.ts'
 import type { BenchResults } from '../../packages/common/src/bench/results.ts'
@@ -11,7 +11,7 @@ const CALCULATED = /^`= (?<formula>.*)`$/
 
 const FUNCTIONS = { ceil: Math.ceil, max: Math.max, min: Math.min }
 
-/** The text with all values as they are now. `given`: values to use instead, by name. Throws at the first row that cannot be. */
+/** Recalculates all values; `given` overrides some by name. Throws at the first invalid row. */
 export function calculate(
   text: string,
   results: Record<string, BenchResults>,

@@ -1,5 +1,5 @@
-// Writes the values of SCALING.md anew: after a benchmark, or when an assumption in it was changed. With `name=value` it
-// writes nothing and prints the tables with that value: `node infra/scaling/update.ts users=5e6`.
+// Recalculates SCALING.md after a benchmark or a changed assumption. `node infra/scaling/update.ts users=5e6` writes nothing and
+// prints the tables with that value.
 import { readFile, writeFile } from 'node:fs/promises'
 import { readResults, SHEET } from './results.ts'
 import { calculate } from './sheet.ts'

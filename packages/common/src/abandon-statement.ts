@@ -1,8 +1,10 @@
+// Cancel requests of PostgreSQL's protocol. The one rule: the private members of pg stand in this file alone;
+// abandon-statement.test.ts names them. Behaviour is tested in database.test.ts.
 import pg from 'pg'
 
 const CANCEL_WITHIN_MS = 5_000
 
-/** Members of pg's connections that its types leave out. */
+/** Methods that pg's types leave out. */
 interface Wire extends pg.Connection {
   connect(port: number | string, host?: string): void
   requestSsl(): void
@@ -10,10 +12,9 @@ interface Wire extends pg.Connection {
 }
 
 /**
- * Ends a statement whose caller is gone, and with it its transaction. A connection that is closed alone would not: a
- * statement that waits for a lock runs on and may commit. The connection goes too, so that a cancel request that comes too
- * late cannot meet another caller's statement. The request goes over TLS where the connection does: a server behind a proxy
- * may take nothing else, and who reads the key could end statements too.
+ * Cancels the running statement and its transaction, and closes the connection. Closing alone is not enough: a statement that
+ * waits for a lock runs on and may commit. Cancelling alone is not either: a late cancel could hit another caller's statement.
+ * Uses TLS where the client does: a proxy may accept nothing else, and the key must stay secret.
  */
 export function abandonStatement(client: pg.Client, noteLost: (err: Error) => void): void {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as {
@@ -25,14 +26,14 @@ export function abandonStatement(client: pg.Client, noteLost: (err: Error) => vo
     secretKey: number
   }
   const wire = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as Wire
-  let failure = new Error('the connection for the cancel request ended early')
+  let failure = new Error('connection closed before the cancel request was sent')
   let isSent = false
   const send = () => {
     isSent = true
     wire.cancel(processID, secretKey)
     wire.stream.end()
   }
-  const giveUp = setTimeout(() => wire.stream.destroy(new Error('no cancel request in time')), CANCEL_WITHIN_MS)
+  const giveUp = setTimeout(() => wire.stream.destroy(new Error('cancel request timed out')), CANCEL_WITHIN_MS)
   wire.on('connect', () => {
     if (!ssl) send()
     else if (sslNegotiation !== 'direct') wire.requestSsl()

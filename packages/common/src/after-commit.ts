@@ -1,11 +1,11 @@
-// Actions that wait for the commit: log lines that would otherwise report changes which were rolled back.
+// Actions that wait for the commit, such as log lines, which must not report a change that was rolled back.
 import { type Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
 
 type Connection = Parameters<PostgresDriver['rollbackTransaction']>[0]
 
 const waiting = new WeakMap<object, (() => void)[]>()
 
-/** Runs `action`, which must not throw, once the transaction is committed, and never if it is not; outside of one, at once. */
+/** Runs `action`, which must not throw, after the commit, and never after a rollback; outside a transaction at once. */
 export async function afterCommit<DB>(db: Kysely<DB>, action: () => void): Promise<void> {
   if (!db.isTransaction) return action()
   await db.getExecutor().provideConnection(async (connection) => {
@@ -27,7 +27,7 @@ class CommitDriver extends PostgresDriver {
   }
 }
 
-/** PostgreSQL as Kysely speaks it, with `afterCommit`. */
+/** Kysely's PostgreSQL dialect with `afterCommit`. */
 export class CommitDialect extends PostgresDialect {
   readonly config: PostgresDialectConfig
   constructor(config: PostgresDialectConfig) {

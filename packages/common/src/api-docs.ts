@@ -8,25 +8,25 @@ export interface ApiDocs extends SharedParts {
   title: string
   version: string
   description: string
-  /** Address at which clients find the service. */
+  /** Public URL of the service. */
   baseUrl: string
-  /** Site of the operator, who answers questions about the service. */
+  /** Operator of the service. */
   contact: { name: string; url: string }
   // biome-ignore lint/suspicious/noExplicitAny: OpenAPI's own type is a dependency of the plugin, not ours
   securitySchemes: Record<string, any>
-  /** Groups of operations, in the order in which they are shown. */
+  /** Groups of operations in display order. */
   tags: readonly string[]
-  /** Bodies that can be sent as they are, by operation: `POST /signup`. */
+  /** Example bodies by operation: `POST /signup`. */
   examples: Readonly<Record<string, object>>
-  /** The service's mark, an SVG of ours. */
+  /** SVG of the service's logo; trusted markup. */
   icon: string
 }
 
-/** `GET /openapi.json`, made from the routes' schemas, and a readable `/docs`. Call before routes are registered. */
+/** Serves `/openapi.json`, built from the routes' schemas, and `/docs`. Call it before routes are registered. */
 export async function documentApi(app: FastifyInstance, docs: ApiDocs): Promise<void> {
   const { title, version, description, baseUrl, contact, securitySchemes, tags, examples } = docs
   await app.register(swagger, {
-    // A base path may be the beginning of a route's own address.
+    // A route's own path may begin with the base path.
     stripBasePath: false,
     openapi: {
       openapi: '3.1.0',
@@ -53,10 +53,9 @@ interface Media {
   schema?: { properties?: Record<string, { examples?: unknown[] }> }
 }
 
-/** The parts of OpenAPI's paths that hold examples. */
 type Paths = Record<string, Record<string, { requestBody?: { content?: Record<string, Media> } }>>
 
-/** Throws where an example has no body to stand for: the operation was renamed. */
+/** Throws for an example without a body, whose operation was renamed. */
 function addExamples(paths: object, examples: ApiDocs['examples']): void {
   for (const [operation, example] of Object.entries(examples)) {
     const [method = '', path = ''] = operation.split(' ')
@@ -67,7 +66,7 @@ function addExamples(paths: object, examples: ApiDocs['examples']): void {
       media.example = example
       continue
     }
-    // Forms are filled in by field; the file is for the reader to choose.
+    // Forms take examples by field; the reader chooses the file.
     for (const [name, value] of Object.entries(example)) {
       const field = media.schema?.properties?.[name]
       if (field) field.examples = [value]
@@ -75,7 +74,7 @@ function addExamples(paths: object, examples: ApiDocs['examples']): void {
   }
 }
 
-/** Everything comes from here; Swagger UI puts pictures and videos of answers into `blob:` addresses. */
+/** Swagger UI shows images and videos of answers from `blob:` URLs; all else comes from this origin. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -90,19 +89,19 @@ const POLICY = [
 
 const asset = (name: string) => readFileSync(new URL(`api-docs/${name}`, import.meta.url), 'utf8')
 
-/** Swagger UI's files below a page of ours: its own has no viewport, other people's name, and an inline style. */
+/** Serves Swagger UI in our own page: its page has no viewport, another name and an inline style. */
 async function docsPage(app: FastifyInstance, { title, icon, baseUrl }: ApiDocs): Promise<void> {
   const { pathname } = new URL(baseUrl)
   app.addHook('onSend', async ({ url }, reply, payload) => {
     if (!String(reply.getHeader('content-type')).startsWith('text/html')) return payload
     reply.header('referrer-policy', 'strict-origin-when-cross-origin')
-    // Addresses relative to the page, which may be below a path that we do not know, and has a slash at its end or has not.
+    // Relative URLs: the page may stand below an unknown path, with or without a trailing slash.
     return pageOf(title, url.split('?', 1)[0]?.endsWith('/') ? 'static' : 'docs/static')
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: POLICY,
-    // Requests go to where the page came from, which may have more addresses than one; its policy allows no other.
+    // Requests go to the page's own origin, the only one its policy allows.
     transformSpecification: ({ servers: _external, ...document }) => ({
       ...document,
       ...(pathname !== '/' && { servers: [{ url: pathname.replace(/\/$/, '') }] }),

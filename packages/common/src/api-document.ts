@@ -1,5 +1,5 @@
-// Makes the OpenAPI document of what the routes say. The one rule: what is repeated is written once, under its name: a
-// schema with a `title`, the answer to an error, a header. What routes may say beside their schemas: documented.ts.
+// Builds the OpenAPI document from the routes' schemas. The one rule: repeated parts stand once under `components`: a schema
+// with a `title`, an error response, a header. Additions to a route's schema: documented.ts. Tests: testing/held-answers.ts.
 import { STATUS_CODES } from 'node:http'
 import type { FastifySchema } from 'fastify'
 import { DOCUMENTED } from './documented.ts'
@@ -7,7 +7,7 @@ import { DOCUMENTED } from './documented.ts'
 export interface Header {
   description: string
   schema: object
-  /** Set for a header that an answer always has. */
+  /** Whether every answer has the header. */
   required?: boolean
 }
 
@@ -17,13 +17,13 @@ export interface SharedParts {
   answerHeaders: Readonly<Record<string, Header>>
   /** Request headers that every operation reads. */
   readEverywhere: readonly string[]
-  /** Whether members of JSON bodies may be null, which is taken as not given. */
+  /** Whether null in a JSON body means absent. */
   nullIsAbsent: boolean
   errors: {
-    /** Statuses that any request may be answered with. */
+    /** Statuses that any request may get. */
     everywhere: readonly number[]
     headers(status: number): readonly string[]
-    /** Forms of an error beside `application/json`, by media type. */
+    /** Schemas of an error other than `application/json`, by media type. */
     otherForms: Readonly<Record<string, object>>
   }
 }
@@ -50,9 +50,9 @@ export interface Document {
   components: Record<string, Record<string, unknown>>
 }
 
-/** The title of the schema that is the body of errors. */
+/** Title of the schema of error bodies. */
 const ERROR = 'Error'
-/** Names under which the plugin keeps members until the document is finished. */
+/** Extensions that the plugin carries until the document is finished. */
 const X_HEADERS = 'x-request-headers'
 const X_OPTIONAL = 'x-optional'
 
@@ -61,7 +61,7 @@ const isObject = (value: unknown): value is Schema =>
 const mapValues = <From, To>(object: Record<string, From>, map: (value: From, key: string) => To) =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]))
 
-/** A route's schema as the document has it. */
+/** Translates a route's schema for the document. */
 export function documentRoute<Route extends FastifySchema | undefined>(schema: Route): Route {
   if (!schema || schema.hide) return schema
   const { body, requestHeaders, ...rest } = schema
@@ -75,7 +75,7 @@ export function documentRoute<Route extends FastifySchema | undefined>(schema: R
   } as Route
 }
 
-/** A body that may be null may also be left out. */
+/** A nullable body is optional. */
 function documentBody(body: Schema): Schema {
   const { anyOf = [] } = body as { anyOf?: Schema[] }
   const given = anyOf.filter(({ type }) => type !== 'null')
@@ -105,7 +105,7 @@ function toDocument(node: unknown): unknown {
   return shorten(schema)
 }
 
-/** The shorter of two ways to say the same: a choice of texts, and a value or null. */
+/** Shortens a choice of strings to an enum, and a value or null to two types. */
 function shorten(schema: Schema): Schema {
   const { anyOf, ...rest } = schema as { anyOf?: Schema[] }
   if (Array.isArray(schema.enum)) return { type: typeof schema.enum[0], ...schema }
@@ -118,7 +118,7 @@ function shorten(schema: Schema): Schema {
   return isNullable && typeof value.type === 'string' ? { ...rest, ...value, type: [value.type, 'null'] } : schema
 }
 
-/** The rest, once the plugin has put the routes together. Throws where a name stands for two things or for nothing. */
+/** Completes the plugin's document. Throws for a name with two meanings or none. */
 export function finishDocument(document: Document, shared: SharedParts): void {
   const { components } = document
   const schemas: Schema = {}
@@ -131,7 +131,7 @@ export function finishDocument(document: Document, shared: SharedParts): void {
       for (const status of statuses) operation.responses[status] ??= { $ref: '' }
       const finished = name({
         ...operation,
-        // A public operation states that it is one, as linters demand.
+        // Linters demand an explicit empty list for public operations.
         security: operation.security ?? [],
         ...withParameters(operation, shared),
         ...(operation.requestBody && { requestBody: finishBody(operation.requestBody, shared) }),
@@ -163,9 +163,9 @@ export function finishDocument(document: Document, shared: SharedParts): void {
 
   function describe(response: Response, status: number): Response {
     const { description, headers = {}, ...rest } = response
-    const isTold = description !== 'Default Response' && description !== ''
+    const isDescribed = description !== 'Default Response' && description !== ''
     return {
-      description: isTold ? description : (STATUS_CODES[status] ?? ''),
+      description: isDescribed ? description : (STATUS_CODES[status] ?? ''),
       ...(Object.keys(headers).length > 0 && {
         headers: mapValues(headers, (_, header) => refTo('headers', header, shared.answerHeaders)),
       }),
@@ -204,7 +204,7 @@ function finishBody({ content }: { content: Record<string, Media> }, { nullIsAbs
   return { required, content: media }
 }
 
-/** Members that need not be given may be null. */
+/** Makes optional members nullable. */
 function withNulls(schema: Schema): Schema {
   const { properties = {}, required = [] } = schema as { properties?: Record<string, Schema>; required?: string[] }
   const orNull = (member: Schema, name: string) => {
@@ -215,9 +215,9 @@ function withNulls(schema: Schema): Schema {
   return { ...schema, properties: mapValues(properties, orNull) }
 }
 
-/** An answer to HEAD has what GET's has, but for its body (RFC 9110 9.3.2). */
+/** HEAD is answered as GET is, without a body (RFC 9110 9.3.2). */
 function withoutBodies({ operationId = '', ...operation }: Operation, idOfGet: string | undefined): Operation {
-  // The plugin puts the ending behind, and gives a route of both methods one id.
+  // The plugin appends `-head`, and gives a route of both methods one id.
   const ownId = operationId.replace(/-head$/, '')
   return {
     ...operation,
@@ -230,12 +230,12 @@ function withoutBodies({ operationId = '', ...operation }: Operation, idOfGet: s
   }
 }
 
-/** Puts each schema with a title under its name, and a reference in its place. */
+/** Moves each schema with a title to `schemas` and leaves a reference. */
 function nameSchemas(node: unknown, schemas: Schema): unknown {
   if (Array.isArray(node)) return node.map((each) => nameSchemas(each, schemas))
   if (!isObject(node)) return node
   const { title, ...schema } = mapValues(node, (value) => nameSchemas(value, schemas))
-  // A member of that name is no title.
+  // A property may be called title.
   if (typeof title !== 'string') return title === undefined ? schema : { ...schema, title }
   if (schemas[title] && JSON.stringify(schemas[title]) !== JSON.stringify(schema)) {
     throw new Error(`two schemas are called ${title}`)

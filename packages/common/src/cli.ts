@@ -1,11 +1,11 @@
-// What the command lines of the services share: a list of commands becomes help, parsing and exit codes. Results go to
-// stdout and nothing else does. Commands that every service has: service-commands.ts.
+// Command lines: a list of commands becomes help, parsing and exit codes. The one rule: stdout carries the result alone.
+// Commands that every service has: service-commands.ts. Tests: test/cli.test.ts of each service.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { isDatabaseRefusal, isDatabaseUnavailable, isMissingTable } from './database-errors.ts'
 import { nearest } from './nearest.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 
-/** An option of a command. `value` stands for its value in the help (`DURATION`); without it, it is a switch. */
+/** Option of a command. `value` names its value in the help (`DURATION`); an option without one is a switch. */
 export interface Option {
   value?: string
   meaning: string
@@ -15,9 +15,8 @@ type Values<O> = { [Name in keyof O]?: (O[Name] extends { value: string } ? stri
 
 interface Input<O> {
   options: Values<O>
-  /** As many as the command names, less those that may be left out. */
   operands: string[]
-  /** Print one JSON value instead of lines for people. */
+  /** Whether to print JSON instead of text. */
   json: boolean
 }
 
@@ -25,47 +24,45 @@ interface Definition<O extends Options> {
   /** One or two words. */
   name: string
   summary: string
-  /** Names of what must follow, as in `FILE`, and after those of what may, as in `[ID]`. */
+  /** Names of operands: required ones (`FILE`), then optional ones (`[ID]`). */
   operands?: readonly string[]
   options?: O
-  /** What its own help says beside the options. */
+  /** Further text of its help. */
   details?: string
   run(input: Input<O>): unknown
 }
 
 export type Command = Definition<Options>
 
-/** Only for its types: `run` receives the options it declares. */
+/** Ties the type of `run`'s options to those declared. */
 export const command = <const O extends Options>(definition: Definition<O>): Command => definition as unknown as Command
 
-/** The command was called in a way that cannot work; ends with exit code 64 (EX_USAGE) and a pointer to its help. */
+/** Wrong usage: exit code 64 (EX_USAGE) and a pointer to the help. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Something an operator can mend went wrong; ends with exit code 1 and the message alone. */
+/** A failure that the operator can fix: exit code 1 and the message alone. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
 }
 
-/** Writes the result: one line of JSON, or the text. */
 export function printResult(json: boolean, value: unknown, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(value) : text}\n`)
 }
 
-/** Every command takes these. */
 const COMMON = {
   json: { meaning: 'print JSON' },
   help: { meaning: 'show this' },
 }
 
-/** What a program's main file does with its arguments. */
+/** Runs the command that the process's arguments name. */
 export async function runCommandLine(program: string, commands: Command[]): Promise<void> {
-  process.stdout.on('error', leaveWhenNobodyReads)
+  process.stdout.on('error', exitWhenPipeCloses)
   await runCommand(program, commands, process.argv.slice(2))
 }
 
-/** Finds the command, checks its arguments and runs it. Exit codes: 0, 1 failed, 64 wrong usage, 78 wrong settings. */
+/** Runs the command of `args`. Exit codes: 0, 1 failed, 64 wrong usage, 78 wrong settings. */
 export async function runCommand(program: string, commands: Command[], args: readonly string[]): Promise<void> {
   const found = findCommand(commands, args)
   try {
@@ -88,7 +85,7 @@ export async function runCommand(program: string, commands: Command[], args: rea
 
 const wordsOf = ({ name }: Command) => name.split(' ')
 
-/** The command of the most words that the arguments start with. */
+/** Finds the command with the most words that begin `args`. */
 function findCommand(commands: Command[], args: readonly string[]): Command | undefined {
   return commands
     .filter((each) => wordsOf(each).every((word, index) => word === args[index]))
@@ -104,12 +101,12 @@ function readArguments(found: Command, args: readonly string[]) {
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
     if (!String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS')) throw error
-    // What follows the first sentence is about operands that begin with a dash, of which there are none.
+    // Later sentences concern operands that begin with a dash; there are none.
     throw new UsageError((error as Error).message.split('. ', 1)[0])
   }
 }
 
-/** No command: the list of all, or of those that begin with these words. Right when help was asked for, wrong otherwise. */
+/** Lists all commands, or those that begin with these words. An error unless help was requested. */
 function answerUnknown(program: string, commands: Command[], args: readonly string[]): void {
   const isHelp = args.some((arg) => arg === '--help' || arg === '-h')
   const words = args.filter((arg) => !arg.startsWith('-')).join(' ')
@@ -146,7 +143,7 @@ function table(rows: [string, string][]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('')
 }
 
-/** What an operator can mend is said in words; the rest is a bug and shows where it is. */
+/** Prints a message for failures that the operator can fix, and a stack for bugs. */
 function fail(error: unknown): never {
   process.stderr.write(`${explain(error) ?? (error instanceof Error ? error.stack : String(error))}\n`)
   process.exit(failureCode(error))
@@ -160,8 +157,8 @@ function explain(error: unknown): string | undefined {
   return explainStartFailure(error, {})
 }
 
-/** `… | head` closes the pipe when it has enough. */
-function leaveWhenNobodyReads(error: NodeJS.ErrnoException): void {
+/** `… | head` closes the pipe early. */
+function exitWhenPipeCloses(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0)
   process.stderr.write(`the result could not be written: ${error.message}\n`)
   process.exit(1)

@@ -49,7 +49,7 @@ test.for<[string, string | undefined]>([
   expect(parseAddress(text)).toBe(address)
 })
 
-describe('of a trusted header counts', () => {
+describe('of a trusted header, the client is read from', () => {
   test.for<[string, string, string | string[], string | undefined]>([
     ['the only entry', 'x-real-ip', '192.0.2.1', '192.0.2.1'],
     ['the entry of the nearest proxy, the last', 'x-forwarded-for', '8.8.8.8, 10.1.1.1:9, 192.0.2.1:7', '192.0.2.1'],
@@ -118,12 +118,12 @@ test.for<[string, string | undefined]>([
   ['for=192.0.2.1"', undefined],
   ["for='192.0.2.1'", undefined],
   ['192.0.2.1', undefined],
-])('of Forwarded: %s the client is %j', async ([value, address]) => {
+])('Forwarded: %s names the client %j', async ([value, address]) => {
   expect((await ask('forwarded', value)).address).toBe(address)
   expect((await ask('forwarded', `for=8.8.8.8;x=", ${value}`)).address).toBe(address)
 })
 
-test('every spelling of one client has one limit key, and IPv6 customers have one each', async () => {
+test('all spellings of an address share a limit key, and each IPv6 /64 has its own', async () => {
   const keyOf = async (value: string) => (await ask('x-real-ip', value)).limitKey
   const keys = (values: string[]) => Promise.all(values.map(keyOf))
   const same = [
@@ -140,12 +140,12 @@ test('every spelling of one client has one limit key, and IPv6 customers have on
   expect(new Set([...distinct, await keyOf('2001:db8:1:3::1'), await keyOf('192.0.2.2')]).size).toBe(5)
 })
 
-test('a header without an address, and one that is missing, are logged once by a server, without the value', async () => {
+test('a missing header and one without an address are logged once per server, without the value', async () => {
   const values = ['secret-1', undefined, 'secret-2', undefined, 'secret-3']
   for (const value of values) await ask('x-once', value)
   expect(lines.map(({ header, msg }) => [header, msg.slice(0, msg.indexOf(':'))])).toEqual([
-    ['x-once', 'the trusted address header holds no address'],
-    ['x-once', 'a request came without the trusted address header'],
+    ['x-once', 'trusted address header holds no address'],
+    ['x-once', 'request without the trusted address header'],
   ])
   expect(JSON.stringify(lines)).not.toContain('secret')
 })

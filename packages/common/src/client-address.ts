@@ -1,23 +1,23 @@
-// The address of a client, as a proxy passes it on: the one reader for both services. The one rule: only what the nearest
-// proxy has written counts, since a client writes whatever it likes before that. Which header that is, is a setting.
+// The client's address behind a proxy, read from a trusted header that a setting names. The one rule: only the entry of the
+// nearest proxy is trusted, because the client may have written all entries before it.
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 
 /** A client as a trusted header names it. */
 export interface TrustedClient {
-  /** The address in its usual spelling, without port and zone; undefined where the header holds none. */
+  /** Canonical address without port and zone; undefined where the header holds none. */
   address: string | undefined
-  /** Rate-limit key: IPv6 by /64; the same one for all clients without an address. */
+  /** Rate-limit key: IPv6 by /64; one key for all clients without an address. */
   limitKey: string
 }
 
-/** Limit key of requests whose trusted header holds no address: apart, they would be free to be a new client each time. */
+/** Shared by all requests whose header holds no address: with keys of their own they would evade every limit. */
 const NO_ADDRESS = 'no address'
 
-/** Entry of a list that counts. Proxies append, so the nearest one has written the last. */
+/** Trusted entry of a list. Proxies append, so the nearest one has written the last. */
 type Entry = 'first' | 'last'
 
-/** Reads a trusted header; undefined where the request has none, because it did not come by way of the proxy. */
+/** Reads a trusted header; undefined where it is absent, because the request bypassed the proxy. */
 export function readTrustedHeader(
   request: FastifyRequest,
   header: string,
@@ -25,13 +25,13 @@ export function readTrustedHeader(
 ): TrustedClient | undefined {
   const value = String(request.headers[header] ?? '').trim()
   if (value === '') {
-    warnOnce(request, header, 'a request came without the trusted address header: it counts for no client')
+    warnOnce(request, header, 'request without the trusted address header: no client limit applies')
     return undefined
   }
   const node = header === 'forwarded' ? nodeOf(entryOf(value, 'last')) : entryOf(value, entry)
   const address = parseAddress(node)
   if (address === undefined) {
-    warnOnce(request, header, 'the trusted address header holds no address: such requests count as one client')
+    warnOnce(request, header, 'trusted address header holds no address: such requests share one limit')
   }
   return { address, limitKey: limitKeyOfAddress(node) }
 }
@@ -41,10 +41,7 @@ function entryOf(value: string, entry: Entry): string {
   return entries.at(entry === 'last' ? -1 : 0) ?? ''
 }
 
-/**
- * The address in one of the spellings of proxies: with or without port, zone, brackets and quotes. IPv4 in IPv6 is IPv4.
- * undefined where there is none.
- */
+/** Parses an address as proxies write it: with or without port, zone, brackets and quotes. IPv4 in IPv6 becomes IPv4. */
 export function parseAddress(text: string): string | undefined {
   const bare = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5}|([^"[\]]*))$/.exec(unquoted(text.trim()))
   const [address = ''] = (bare?.[1] ?? bare?.[2] ?? bare?.[3] ?? '').split('%', 1)
@@ -60,13 +57,13 @@ export function parseAddress(text: string): string | undefined {
   }
 }
 
-/** Rate-limit key of an address that no header names, a socket's. */
+/** Rate-limit key of a socket's address. */
 export function limitKeyOfAddress(text: string): string {
   const address = parseAddress(text)
   return address === undefined ? NO_ADDRESS : networkOf(address)
 }
 
-/** IPv6 by /64, of which every customer has at least one to itself and could take another address for every request. */
+/** IPv6 by /64: every customer has at least one to itself, and could use a new address of it for each request. */
 function networkOf(address: string): string {
   if (isIP(address) === 4) return address
   const [, words] = spellOut(address)
@@ -99,14 +96,14 @@ const toIPv4 = (words: number[]) =>
 
 const unquoted = (text: string): string => /^"(.*)"$/.exec(text)?.[1] ?? text
 
-/** A pair of an element, or what is left empty between two semicolons. Addresses with a port are taken without quotes too. */
+/** A pair of an element, or nothing between two semicolons. An address with a port needs no quotes here. */
 const PAIR = /[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=([!#$%&'*+.^_`|~\w:[\]-]+|"(?:[^"\\]|\\.)*"))?[ \t]*(?:;|$)/y
 
 /**
- * The node of `for=` in an element of `Forwarded` (RFC 7239), without an obfuscated port; empty where the element has none, has two,
- * or is not well-formed. An element ends at a comma in quotes too: which quotes are the proxy's is not certain, for a client may
- * have left one open before. What a proxy quotes leaves an odd quote behind such a comma, unless it copies quotes of a client too:
- * `host="a",for=8.8.8.8;b=""` is well-formed however it is read.
+ * Reads the node of `for=` in an element of `Forwarded` (RFC 7239), without an obfuscated port; empty where the element has
+ * none, has two or is malformed. A comma in quotes ends an element too, because the client may have opened the quote. A value
+ * that a proxy quotes then has an odd quote and is malformed, unless the proxy copies a client's quotes:
+ * `host="a",for=8.8.8.8;b=""` is well-formed either way.
  */
 function nodeOf(element: string): string {
   const nodes: string[] = []
@@ -120,10 +117,10 @@ function nodeOf(element: string): string {
   return nodes.length === 1 ? (nodes[0] ?? '').replace(/:_[\w.-]+$/, '') : ''
 }
 
-/** Warnings that each server has logged: a header that is wrong once is wrong in every request. */
+/** Warnings logged per server: a wrong header is wrong in every request. */
 const said = new WeakMap<object, Set<string>>()
 
-/** Without the value, which is an address of a person or anything a client wrote. */
+/** Logs no value: it is personal data, or any text of a client. */
 function warnOnce({ server: { server }, log }: FastifyRequest, header: string, message: string): void {
   const key = `${header}: ${message}`
   const before = said.get(server) ?? new Set()

@@ -1,5 +1,5 @@
-// What goes wrong before there is a request a route could answer: Node's parser and Fastify's router would answer in
-// shapes of their own. The one rule: every answer of a service has the service's form. All others: error-handler.ts.
+// Failures before a request reaches a route, which Node's parser and Fastify's router would answer in shapes of their own.
+// The one rule: every answer of a service has the service's form. All other failures: error-handler.ts.
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -14,7 +14,7 @@ const FAILURE_BY_PARSER_CODE: Record<string, CommonFailure> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
 }
 
-/** Fastify's `clientErrorHandler`: bytes that are no HTTP, headers that are too long or take too long. */
+/** Fastify's `clientErrorHandler`: bytes that are no HTTP, headers that are too long or too slow. */
 export const answerClientErrors =
   (answers: ErrorAnswers, unreadBodies: UnreadBodies) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
@@ -22,20 +22,20 @@ export const answerClientErrors =
       socket.destroy()
       return
     }
-    // A connection that broke has nobody to read, and half an answer may be on its way already.
+    // The connection is broken, or half an answer is already sent.
     if (error.code === 'ECONNRESET' || !socket.writable || hasBegunToAnswer(socket)) {
       socket.destroySoon()
       return
     }
     const answer = rawAnswer(answers, FAILURE_BY_PARSER_CODE[error.code ?? ''] ?? 'invalid_request')
-    // A client that is too slow has nothing under way.
+    // A client that is too slow has no unread bytes.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
       socket.write(answer)
       socket.destroySoon()
     } else unreadBodies.endUnreadable(socket, answer)
   }
 
-/** CONNECT asks for a tunnel. Node hands it to nobody and ends the connection without a word. */
+/** Answers CONNECT, whose connection Node would close without an answer. */
 export function refuseTunnels(app: FastifyInstance, answers: ErrorAnswers): void {
   app.server.on('connect', (_request, socket) => {
     socket.on('error', () => {})
@@ -43,7 +43,7 @@ export function refuseTunnels(app: FastifyInstance, answers: ErrorAnswers): void
   })
 }
 
-/** Node hangs the answer on its socket while one is being written. */
+/** Reads Node's private `_httpMessage`: the answer being written to a socket (client-errors.test.ts). */
 function hasBegunToAnswer(socket: Socket): boolean {
   const { _httpMessage: answer } = socket as Socket & { _httpMessage?: { headersSent: boolean } | null }
   return answer?.headersSent === true
@@ -67,7 +67,7 @@ function rawAnswer(answers: ErrorAnswers, failure: CommonFailure): string {
   return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${head.join('')}\r\n${text}`
 }
 
-/** Fastify's `frameworkErrors`: addresses that no route can be looked up for, such as `/%E0%A4%A`, answered before any hook. */
+/** Fastify's `frameworkErrors`: paths that cannot be decoded, such as `/%E0%A4%A`, answered before any hook. */
 export const answerUnreadableAddress =
   (answers: ErrorAnswers, externalUrl: string) =>
   (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {

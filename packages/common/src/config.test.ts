@@ -12,7 +12,7 @@ describe('a base URL', () => {
     ['HTTP://127.0.0.1:8082/', 'HTTP://127.0.0.1:8082'],
     ['https://example.com/media//', 'https://example.com/media'],
     ['https://[::1]:8082/a@b', 'https://[::1]:8082/a@b'],
-  ])('%s is kept without slashes at its end', (value, expected) => {
+  ])('%s is kept without trailing slashes', (value, expected) => {
     expect(read(value)).toBe(expected)
   })
 
@@ -32,14 +32,14 @@ describe('a base URL', () => {
     'https:media.example',
     'ftp://media.example',
     '/media',
-  ])('%j is a problem that is told by name, never by value', (value) => {
+  ])('%j is reported by name, never by value', (value) => {
     const problem = refusalOf(() => read(value))
     expect(problem).toMatch(/^X_BASE must be an absolute http or https URL/)
     expect(problem).not.toContain('hunter2')
   })
 })
 
-test('an address that nothing is appended to may have a query, but no credentials and no fragment', () => {
+test('a URL to which nothing is appended may have a query, but no credentials and no fragment', () => {
   expect(readAny('https://captcha.example/verify?v=2')).toBe('https://captcha.example/verify?v=2')
   for (const value of ['https://a:b@captcha.example/', 'https://captcha.example/#x']) {
     expect(refusalOf(() => readAny(value))).toMatch(/^X_URL must be/)
@@ -53,21 +53,21 @@ const some = {
   COUNT: integer('', { default: '1' }),
 }
 
-test.each(['\n', '\r\n', '\n\n'])('%j at the end of a value is of the file that it was in, not of the value', (end) => {
+test.each(['\n', '\r\n', '\n\n'])('%j at the end of a value is dropped', (end) => {
   const environment = { X_SECRET: `two\nlines ${end}`, X_ON: `true${end}`, X_LEVEL: `high${end}`, X_COUNT: end }
   const expected = { SECRET: 'two\nlines ', ON: true, LEVEL: 'high', COUNT: 1 }
   expect(readVariables(some, 'X_', environment).values).toEqual(expected)
   expect(readVariables(some, 'X_', {}, environment).values).toEqual(expected)
 })
 
-test('a problem that may be of white space around the value says so', () => {
+test('a problem mentions white space around the value', () => {
   expect(refusalOf(() => readVariables(some, 'X_', { X_ON: 'true ' }))).toBe(
-    'X_ON must be true or false; there is white space at the beginning or the end',
+    'X_ON must be true or false; the value begins or ends with white space',
   )
   expect(refusalOf(() => readVariables(some, 'X_', { X_ON: 'ja' }))).toBe('X_ON must be true or false')
 })
 
-test('a misspelt name is named beside what is missing or wrong', () => {
+test('a misspelt name is reported beside missing and wrong values', () => {
   const required = { SECRET: text('the secret', { required: true }), ON: boolean('', { default: 'false' }) }
   expect(refusalsOf(() => readVariables(required, 'X_', { X_SECRT: 'hunter2', X_ON: 'ja' }))).toEqual([
     'X_SECRET is required: the secret',

@@ -4,13 +4,13 @@ import { parseDurationSeconds } from './duration.ts'
 import { nearest } from './nearest.ts'
 
 /**
- * Configuration: a service declares one entry per variable (`config.ts` of the service and what it lists, nowhere else) and
- * gets checked, typed values. All problems are reported at once, by name and never by value: values can be secrets.
+ * One variable of a service's configuration, declared in its `config.ts` or `config/`. All problems are reported at once, by
+ * name and never by value: values can be secrets.
  */
 export interface Variable<Value> {
   type: string
   meaning: string
-  /** As the README shows it; an unset variable without one is `undefined`. */
+  /** Text of the default; a variable without one is `undefined` when unset. */
   default?: string
   required?: boolean
   /** Other names read after the main one, without the service's prefix. */
@@ -25,15 +25,12 @@ export interface Variable<Value> {
 export type Variables = Record<string, Variable<any>>
 export type Values<V extends Variables> = { [Name in keyof V]: V[Name] extends Variable<infer Value> ? Value : never }
 
-interface Options {
-  default?: string
-  required?: boolean
-  aliases?: readonly string[]
-}
+type Options = Pick<Variable<unknown>, 'default' | 'required' | 'aliases'>
 type Present = { default: string } | { required: true }
 type ValueOf<O, Value> = O extends Present ? Value : Value | undefined
 
-function variable<Value, O extends Options>(
+/** A value with its own grammar; `parse` throws an Error that completes the sentence "NAME …". */
+export function parsed<Value, const O extends Options>(
   type: string,
   meaning: string,
   options: O,
@@ -44,30 +41,30 @@ function variable<Value, O extends Options>(
 }
 
 export const text = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('string', meaning, options, (value) => value)
+  parsed('string', meaning, options, (value) => value)
 
-/** Name of a header (RFC 9110, section 5.1), in lower case as Node gives them. */
+/** Name of a header (RFC 9110, section 5.1), in lower case as in Node. */
 export const headerName = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('string', meaning, options, (value) => {
+  parsed('string', meaning, options, (value) => {
     if (!/^[!#$%&'*+.^`|~\w-]+$/.test(value)) throw new Error('must be the name of a header')
     return value.toLowerCase()
   })
 
 export const boolean = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('boolean', meaning, options, (value) => {
+  parsed('boolean', meaning, options, (value) => {
     const parsedValue = parseBoolean(value)
     if (parsedValue === undefined) throw new Error('must be true or false')
     return parsedValue
   })
 
-/** Reads the spellings of true and false that settings may have; undefined for any other text. */
+/** Parses the accepted spellings of true and false; undefined for any other text. */
 export function parseBoolean(value: string): boolean | undefined {
   if (/^(true|1|yes|on|t)$/i.test(value)) return true
   return /^(false|0|no|off|f)$/i.test(value) ? false : undefined
 }
 
 export const integer = <const O extends Options & { min?: number; max?: number }>(meaning: string, options: O) =>
-  variable('integer', meaning, options, (value) => {
+  parsed('integer', meaning, options, (value) => {
     const { min = 0, max = Number.MAX_SAFE_INTEGER } = options
     const number = Number(value)
     if (!Number.isSafeInteger(number) || number < min || number > max) {
@@ -79,15 +76,15 @@ export const integer = <const O extends Options & { min?: number; max?: number }
 export const port = <const O extends Options>(meaning: string, options: O) =>
   integer(meaning, { ...options, min: 0, max: 65_535 })
 
-/** A hundred years: a time that far from now can still be written down, as one of 1e15 hours cannot. */
+/** A hundred years: a later date may not be representable. */
 const LONGEST_DURATION = '876000h'
 
-/** Value in seconds; the text is seconds or `1h30m`, and so is `max`. */
+/** Duration in seconds; the text, and `max`, is seconds or `1h30m`. */
 export const duration = <const O extends Options & { positive?: boolean; max?: string }>(
   meaning: string,
   options: O = {} as O,
 ) =>
-  variable('duration', meaning, options, (value) => {
+  parsed('duration', meaning, options, (value) => {
     const seconds = parseDurationSeconds(value)
     if (seconds === undefined) throw new Error('must be seconds or a duration such as 1h30m')
     if (options.positive && seconds === 0) throw new Error('must be more than zero')
@@ -98,15 +95,15 @@ export const duration = <const O extends Options & { positive?: boolean; max?: s
     return seconds
   })
 
-/** An absolute http(s) URL without credentials and fragment, kept as written but without trailing slashes. */
+/** Absolute http(s) URL without credentials and fragment, kept as written but without trailing slashes. */
 export const httpUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('URL', meaning, options, (value) => parseHttpUrl(value, /#/, 'without user name and fragment'))
+  parsed('URL', meaning, options, (value) => parseHttpUrl(value, /#/, 'without user name and fragment'))
 
-/** As `httpUrl`, but without a query too: paths are appended to it as it is, and would end up in there. */
+/** An `httpUrl` without a query, so that paths can be appended. */
 export const baseUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('URL', meaning, options, (value) => parseHttpUrl(value, /[?#]/, 'without user name, query and fragment'))
+  parsed('URL', meaning, options, (value) => parseHttpUrl(value, /[?#]/, 'without user name, query and fragment'))
 
-/** White space and backslashes are what a URL parser corrects without a word, and the text is used as it is written. */
+/** Refuses white space and backslashes, which a URL parser would silently correct: the text is used as written. */
 function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
   const isHttp = /^https?:\/\/[^/?#@\\\s]+([/?#]|$)/i.test(value)
   if (!isHttp || /[\\\s]/.test(value) || unwanted.test(value) || !URL.canParse(value)) {
@@ -115,18 +112,18 @@ function parseHttpUrl(value: string, unwanted: RegExp, rule: string): string {
   return value.replace(/\/+$/, '')
 }
 
-/** An absolute URL of any scheme: sites can be `myapp://home`. Without the slashes `localhost:3000` would be one of the scheme localhost. */
+/** Absolute URL of any scheme, such as `myapp://home`. Requires slashes, or `localhost:3000` would have the scheme localhost. */
 export const anyUrl = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('URL', meaning, options, (value) => {
+  parsed('URL', meaning, options, (value) => {
     if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) {
-      throw new Error('must be an absolute URL, as https://app.example.com or myapp://home')
+      throw new Error('must be an absolute URL such as https://app.example.com or myapp://home')
     }
     return value
   })
 
-/** Comma-separated; blanks around items and empty items are dropped. */
+/** Comma-separated items, trimmed; empty items are dropped. */
 export const list = <const O extends Options>(meaning: string, options: O = {} as O) =>
-  variable('list', meaning, options, (value) =>
+  parsed('list', meaning, options, (value) =>
     value
       .split(',')
       .map((item) => item.trim())
@@ -138,21 +135,13 @@ export const oneOf = <const Choice extends string, const O extends Options>(
   meaning: string,
   options: O = {} as O,
 ) =>
-  variable(choices.join(', '), meaning, options, (value) => {
+  parsed(choices.join(', '), meaning, options, (value) => {
     const choice = choices.find((candidate) => candidate === value.toLowerCase())
     if (choice === undefined) throw new Error(`must be one of ${choices.join(', ')}`)
     return choice
   })
 
-/** A value with its own grammar; `parse` throws an Error that completes the sentence "NAME …". */
-export const parsed = <Value, const O extends Options>(
-  type: string,
-  meaning: string,
-  options: O,
-  parse: (text: string) => Value,
-) => variable(type, meaning, options, parse)
-
-/** Start-up found settings it cannot work with. `problems` holds one line each, names only. */
+/** Unusable settings. `problems` has a line each, with names and without values. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
@@ -176,13 +165,13 @@ export function readEnvFile(path: string): Environment {
   }
 }
 
-/** Values are not shown, so that nobody would see it. */
-const AROUND = 'there is white space at the beginning or the end'
+/** Said because values, and with them the white space, are never shown. */
+const AROUND = 'the value begins or ends with white space'
 
 /**
- * Reads every variable: `PREFIX_NAME`, then bare `NAME`, then the aliases; first in the environment, then in the file.
- * Empty means unset. Throws one ConfigError with all problems, followed by the unknown names: a misspelt name is often why
- * another one is missing. `warnings` are the unknown names of settings without a problem, for the log.
+ * Reads every variable: `PREFIX_NAME`, then `NAME`, then the aliases; first in the environment, then in the file. Empty means
+ * unset. Throws one ConfigError with all problems and all unknown names: a misspelt name often explains a missing one.
+ * `warnings` lists the unknown names when there is no problem.
  */
 export function readVariables<V extends Variables>(
   variables: V,
@@ -210,10 +199,7 @@ export function readVariables<V extends Variables>(
   return { values: values as Values<V>, warnings }
 }
 
-/**
- * Without line ends at its end: a Secret made from a file that an editor or `echo` wrote has one, and a key with it is another
- * key than the one that the other side has.
- */
+/** Drops trailing line ends: a Secret made from a file has one, and the key would differ from the other side's. */
 function lookUp(names: string[], environment: Environment, file: Environment) {
   for (const source of [environment, file]) {
     for (const name of names) {
@@ -234,7 +220,7 @@ function unknownNames(known: string[], prefix: string, environment: Environment)
     })
 }
 
-/** The table of a service's README: one row per variable. A test compares it with the file. */
+/** Renders the variables as a Markdown table. */
 export function variablesTable(variables: Variables, prefix: string): string {
   const rows = Object.entries(variables).map(([name, entry]) => {
     const fallback = entry.required ? 'required' : entry.default === undefined ? '–' : `\`${entry.default || ' '}\``

@@ -1,4 +1,5 @@
-// A connection of a pool: what it sends by name, what it does with statements whose caller is gone, and when it serves no more.
+// A connection of a pool: it names statements, abandons those whose request has ended, and drops itself when it is useless.
+// The one rule: a connection that leads to a server without writes never returns to the pool. Tests: database.test.ts.
 import { createHash } from 'node:crypto'
 import type { Attributes } from '@opentelemetry/api'
 import pg from 'pg'
@@ -8,35 +9,35 @@ import { currentDeadline } from './deadline.ts'
 import { databaseAttributes, tracedStatement } from './traced-statement.ts'
 import { isTraced } from './tracing.ts'
 
-/** State that the connections of a pool share, and their reports. */
+/** State and reports shared by the connections of a pool. */
 export interface ClientHooks {
   names: StatementNames
   noteRefusal(err: Error): void
-  /** A statement that was abandoned may run on, until its time limit. */
+  /** An abandoned statement may run until its time limit. */
   noteLostCancel(err: Error): void
-  /** `error`: what showed it, where it was the server. */
+  /** `error`: the server's, if that revealed it. */
   noteUseless(error?: Error): void
   noteLostName(err: Error): void
 }
 
-/** Message of pg for a statement whose answer did not come. */
+/** pg's message for a statement without an answer in time. */
 const READ_TIMEOUT = 'Query read timeout'
 
 /**
- * SQLSTATE of a server that takes no writes (a primary that was replaced while its connections stayed open), is going down, or
- * has lost its own connection, as a pooler does. The next connection may lead to another server.
+ * SQLSTATE of a server that takes no writes (a replaced primary), is shutting down, or is a pooler without its own connection.
+ * The next connection may lead to another server.
  */
 const USELESS_STATES = /^(25006|57P0[1-5]|08...)$/
 
-/** SQLSTATE of a statement whose name the connection of the server does not know, or knows already. */
+/** SQLSTATE of a statement name that the server's session lacks, or has already. */
 const LOST_NAME_STATES = /^(26000|42P05)$/
 
 /**
- * Sends every parametrised statement as a named one, so that PostgreSQL parses and plans it once per connection.
- * Query builders emit a bounded set of texts; past the bound (a list of varying length in a loop) it stays unnamed.
+ * Names every parametrised statement, so that PostgreSQL parses and plans it once per connection. Query builders emit a bounded
+ * set of texts; past the bound (a list of varying length) statements stay unnamed.
  */
 export class PreparingClient extends pg.Client {
-  /** The server behind it takes no writes, or is silent: the pool does not get it back. */
+  /** Whether its server takes no writes or is silent; the pool drops it. */
   isUseless = false
   readonly hooks: ClientHooks
 
@@ -45,13 +46,13 @@ export class PreparingClient extends pg.Client {
     this.hooks = hooks
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: a promise or a callback, which is how a pool asks
+  // biome-ignore lint/suspicious/noExplicitAny: a promise, or the callback of a pool
   override connect(...args: any[]): any {
     const [callback] = args
     if (!callback) return super.connect()
     super.connect((error: Error | undefined) => {
       if (error) {
-        // An untrusted certificate or a missing password is a mistake of the settings, which no waiting mends.
+        // An untrusted certificate or a missing password is a wrong setting, not an outage.
         if (error instanceof pg.DatabaseError) noteRefusedConnection(error)
         this.hooks.noteRefusal(error)
       }
@@ -59,14 +60,14 @@ export class PreparingClient extends pg.Client {
     })
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, all of which must pass through
+  // biome-ignore lint/suspicious/noExplicitAny: passes pg's dozen overloads through
   override query(...args: any[]): any {
     const deadline = currentDeadline()
-    // A callback means that the pool asks, for a request that is not known: all requests share its connections.
+    // A callback comes from the pool, for an unknown request.
     if (!deadline || typeof args[0] !== 'string' || typeof args.at(-1) === 'function') return this.send(...args)
-    if (deadline.isOver) {
+    if (deadline.hasExpired) {
       if (args[0] === 'rollback') return this.send(...args)
-      return Promise.reject(new Error('the request was over before this statement'))
+      return Promise.reject(new Error('the request expired before this statement'))
     }
     const abandon = () => {
       abandonStatement(this, this.hooks.noteLostCancel)
@@ -76,7 +77,7 @@ export class PreparingClient extends pg.Client {
     return this.send(...args).finally(() => deadline.running.delete(abandon))
   }
 
-  /** Decides by an error of its statement whether the connection can serve any more. */
+  /** Decides from a statement's error whether the connection is still useful. */
   noteFailure(error: unknown): void {
     if (this.isUseless || !(error instanceof Error)) return
     const code = error instanceof pg.DatabaseError ? (error.code ?? '') : ''
@@ -94,7 +95,7 @@ export class PreparingClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   private send(...args: any[]): any {
     const sent = this.sendNamed(...args)
-    // Where there is a callback, the pool hands the error back when it releases the connection.
+    // The pool reports a callback's error when it releases the connection.
     if (sent instanceof Promise) sent.catch((error) => this.noteFailure(error))
     return sent
   }
@@ -112,7 +113,7 @@ export class PreparingClient extends pg.Client {
   }
 }
 
-/** Gives every statement of a request or job a span; those of the process itself have none. */
+/** Adds spans to the statements of requests and jobs. */
 export class TracedClient extends PreparingClient {
   private readonly attributes: Attributes
   constructor(config: pg.ClientConfig, hooks: ClientHooks) {
@@ -127,7 +128,7 @@ export class TracedClient extends PreparingClient {
   }
 }
 
-/** The same for statements that are sent without a connection of their own: only here it is known for which request. */
+/** Adds spans to `pool.query`: its connection no longer knows the request. */
 export class TracedPool extends pg.Pool {
   private readonly attributes: Attributes
   constructor(config: pg.PoolConfig) {
@@ -149,8 +150,8 @@ export class TracedPool extends pg.Pool {
 const MAX_STATEMENT_NAMES = 500
 
 /**
- * Names of statements are hashes of their texts. A pooler that does not track them lends a connection of the server to one
- * process after the other: with any other name one would run the statement of another without an error.
+ * Names statements by a hash of their text. A pooler that does not track names lends one server session to many processes:
+ * any other name could run another process's statement without an error.
  */
 export class StatementNames {
   private readonly known = new Map<string, string>()

@@ -2,9 +2,8 @@
 import pg from 'pg'
 
 /**
- * SQLSTATE classes and codes that say "not now": connection trouble, shutdown, start-up, too many connections, a statement
- * cut off by its time limit, a deadlock or conflict that another try resolves, a lock that is held, a full disk or memory, a
- * server that has just become a standby, a statement whose name a pooler lost.
+ * SQLSTATE codes that mean "not now": connection failure, shutdown, start-up, too many connections, time limit, deadlock,
+ * conflict, held lock. Also a full disk or memory, a server demoted to standby, and a statement name that a pooler lost.
  */
 const UNAVAILABLE_STATES = /^(08...|53...|57P0[1-5]|57014|25P0[34]|25006|55P03|40P01|40001|26000|42P05)$/
 const UNAVAILABLE_ERRNO =
@@ -12,10 +11,10 @@ const UNAVAILABLE_ERRNO =
 const UNAVAILABLE_TEXT =
   /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|query read timeout/i
 
-/** Errors that servers answered instead of opening a connection. None says anything of the statement that waited for one. */
+/** Errors of servers that refused a connection; they say nothing about the statement that needed it. */
 const refusedConnections = new WeakSet<Error>()
 
-/** Whether the database could not be reached, as opposed to a statement it refused. Such requests are answered 503. */
+/** Whether the database was unreachable, as opposed to a refused statement. The request is answered 503. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (refusedConnections.has(error)) return true
@@ -26,25 +25,25 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return UNAVAILABLE_TEXT.test(error.message) || isDatabaseUnavailable(error.cause)
 }
 
-/** SQLSTATE of a statement cut off, a transaction left idle, a deadlock, and a conflict. */
+/** SQLSTATE of a cancelled statement, an idle transaction, a deadlock, a conflict, and exhausted resources. */
 const INTERRUPTED_STATES = /^(53[1-4]00|57014|25P0[34]|55P03|40P01|40001)$/
 
-/** Whether an open connection was refused its statement: a mistake of ours, perhaps. */
+/** Whether a statement was interrupted on an open connection, possibly by a bug of ours. */
 export function isInterrupted(error: unknown): boolean {
   if (!(error instanceof Error) || refusedConnections.has(error)) return false
   return INTERRUPTED_STATES.test(sqlStateOf(error) ?? '') || isInterrupted(error.cause)
 }
 
-/** SQLSTATE of an error that the server answered. */
+/** SQLSTATE of a server's error. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   return error instanceof pg.DatabaseError ? error.code : sqlStateOf(error.cause)
 }
 
-/** SQLSTATE of a wrong user or password, of a database that does not exist, and of a right that is missing. */
+/** SQLSTATE of a wrong user or password, a missing database, a missing privilege. */
 const REFUSAL_STATES = /^(28...|3D000|42501)$/
 
-/** Whether the database does not let this user in, or not do what a migration does: something that only an operator can mend. */
+/** Whether the database refuses this user, or a migration's statement: only an operator can fix it. */
 export function isDatabaseRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code } = error as { code?: unknown }
@@ -52,14 +51,13 @@ export function isDatabaseRefusal(error: unknown): boolean {
   return error.message === 'The server does not support SSL connections'
 }
 
-/** Whether a statement names a table that is not there: migrations are pending. */
+/** Whether a table is missing: migrations are pending. */
 export const isMissingTable = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === '42P01'
 
-/** Whether the database refused a row because a unique index already holds it; `constraint` names the index. */
+/** Whether a unique index refused a row; `constraint` is the end of the index's name. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   const { code, constraint: violated } = (error ?? {}) as { code?: string; constraint?: string }
   return code === '23505' && (constraint === undefined || (violated ?? '').endsWith(constraint))
 }
 
-/** Notes a server's refusal to open a connection. */
 export const noteRefusedConnection = (error: Error): void => void refusedConnections.add(error)

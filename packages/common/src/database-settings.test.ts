@@ -12,7 +12,7 @@ test.each([
   'postgres://auth:p%23ss%2Fw%40rd@db/auth',
   'postgres:///auth?host=/run/postgresql',
   'postgres://db',
-])('%s leads to a database', (url) => {
+])('%s is a valid database URL', (url) => {
   expect(read(url)).toBe(url)
 })
 
@@ -28,7 +28,7 @@ test.each([
   'postgres://auth:hunter2@db/auth ',
   ' postgres://auth:hunter2@db/auth',
   'postgres://auth:hunter2@db:port/auth',
-])('%j leads somewhere else than it seems to, or nowhere: a problem that is told by name, never by value', (url) => {
+])('%j, which leads to another host or none, is reported by name, never by value', (url) => {
   try {
     expect.fail(`taken: ${read(url)}`)
   } catch (error) {

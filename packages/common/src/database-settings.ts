@@ -1,13 +1,13 @@
 import { boolean, integer, parsed, type Values, type Variables } from './config.ts'
 
 interface DatabaseDefaults {
-  /** What the number of connections counts, and how many there are unless it is set. */
+  /** Meaning and default of the number of connections. */
   poolSize: { meaning: string; default: string }
-  /** A table of the service as the namespace `acme` names it. */
+  /** A table's name under the namespace `acme`. */
   exampleTable: string
 }
 
-/** The variables that every service has for its database. */
+/** Variables of every service's database. */
 export const databaseVariables = ({ poolSize, exampleTable }: DatabaseDefaults) =>
   ({
     DATABASE_URL: parsed(
@@ -33,7 +33,7 @@ export const databaseSettings = (values: Values<ReturnType<typeof databaseVariab
   migrateOnStart: values.MIGRATE_ON_START,
 })
 
-/** A password with `#`, `/` or `?` in it ends the part it is in, so that another host or database would be asked. */
+/** Refuses `#`, `/` and `?` in a password, which would end it and lead to another host or database. */
 function parseDatabaseUrl(value: string): string {
   const isUrl = /^postgres(ql)?:\/\/[^#\s]([^#]*[^#\s])?$/i.test(value) && URL.canParse(value)
   if (!isUrl || /[/@]/.test(new URL(value).pathname.slice(1))) {
@@ -42,12 +42,12 @@ function parseDatabaseUrl(value: string): string {
   return value
 }
 
-/** Written into SQL as it is. */
+/** Restricts the namespace, which becomes part of SQL without quotes. */
 function parseNamespace(value: string): string {
   if (!/^([a-z][a-z0-9_]{0,30})?$/.test(value)) {
     throw new Error('must be up to 31 lower-case letters, digits and underscores, starting with a letter')
   }
-  // It is the beginning of the queue's schema too, and PostgreSQL keeps those that begin so to itself.
+  // The queue's schema begins with it, and PostgreSQL reserves pg_.
   if (/^pg(_|$)/.test(value)) throw new Error('must not be pg nor begin with pg_')
   return value
 }

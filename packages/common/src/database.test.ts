@@ -26,7 +26,7 @@ test('closing ends connections that no built query has used', async () => {
 })
 
 // Behind a pooler that does not track them, statements of all processes meet in the connections of the server.
-test('no name stands for two statements, whatever a process runs first', async () => {
+test('a name stands for one statement, in whatever order processes prepare them', async () => {
   const texts = ['select $1::int as one', 'select $1::int as two', 'select $1::int as three']
   const prepare = async (order: string[]) => {
     const { pool, close } = openDatabase({
@@ -45,25 +45,25 @@ test('no name stands for two statements, whatever a process runs first', async (
   expect(other).toEqual(one)
 })
 
-describe('a statement that its request no longer waits for', () => {
+describe('a statement of an expired request', () => {
   test.for<[string, string, (url: string) => Promise<Detour>]>([
     ['a server', '', async (url) => ({ url, takeNoMore: () => {}, close: () => {} })],
     ['a way that takes TLS only', '?sslmode=no-verify', (url) => startDetour(url, asTls)],
-  ])('is ended through %s', async ([, query, open]) => {
+  ])('is cancelled through %s', async ([, query, open]) => {
     await using stage = await abandonedOn(query, open)
     await stage.abandon()
     await expect.poll(() => stage.sleeping()).toBe(0)
     expect(stage.lines).toEqual([])
   })
 
-  test('is a line in the log when it cannot be ended', async () => {
+  test('is logged when it cannot be cancelled', async () => {
     await using stage = await abandonedOn('', (url) => startDetour(url, async (socket) => socket))
     await stage.abandon(() => stage.detour.takeNoMore())
-    await expect.poll(() => stage.lines).toEqual(['a statement could not be cancelled'])
+    await expect.poll(() => stage.lines).toEqual(['statement could not be cancelled'])
   })
 })
 
-test('a database that is closed twice leaves the idle connections of the next one to be checked', async () => {
+test('closing a database twice leaves the idle connections of the next one checked', async () => {
   const log = pino({ level: 'silent' })
   const options = { url: inject('databaseServerUrl'), maxPoolSize: 2, applicationName: 'test', log }
   const first = openDatabase(options)
@@ -99,14 +99,14 @@ async function startReadiness() {
   return { ways, ready }
 }
 
-test('a connection that fell silent makes the service unready, and is given up by that question', async () => {
+test('a silent connection makes the service unready and is dropped by that check', async () => {
   const { ways, ready } = await startReadiness()
   for (const way of ways) way.unpipe()
   expect(await ready()).toBe(503)
   await expect.poll(ready).toBe(200)
 })
 
-test('a server that answers late makes the service unready for as long, and keeps its connections', async () => {
+test('a slow server makes the service unready and keeps its connections', async () => {
   const { ways, ready } = await startReadiness()
   for (const way of ways) way.pause()
   expect(await ready()).toBe(503)
@@ -115,7 +115,7 @@ test('a server that answers late makes the service unready for as long, and keep
   expect(ways).toHaveLength(1)
 })
 
-describe('a start is not kept waiting', () => {
+describe('a start fails at once', () => {
   test.for<[string, string, (socket: Socket) => Promise<Duplex | undefined>, string]>([
     ['by a certificate that is not trusted', '?sslmode=verify-full', asTls, 'is not trusted'],
     ['by a password that is missing', '', askForPassword, 'password must be a string'],

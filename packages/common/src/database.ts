@@ -1,3 +1,5 @@
+// Pools and their query builders. The one rule: a connection that fails or goes silent costs one statement, never the process.
+// A connection: database-connection.ts. Errors and their meanings: database-errors.ts. Settings: database-settings.ts.
 import { Kysely, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import type { Logger } from 'pino'
@@ -5,46 +7,46 @@ import { CommitDialect } from './after-commit.ts'
 import { type ClientHooks, PreparingClient, StatementNames, TracedClient, TracedPool } from './database-connection.ts'
 import { isDatabaseRefusal, isDatabaseUnavailable } from './database-errors.ts'
 import { checkIdleConnections, noteOpenPool } from './idle-connections.ts'
-import { TablePrefixPlugin } from './table-prefix.ts'
+import { tablePrefixPlugin } from './table-prefix.ts'
 
 export interface DatabaseOptions {
   url: string
-  /** 0: as many connections as requests need at once (the specification's default); set it when replicas share a server. */
+  /** 0 is unlimited, the specification's default; set it when replicas share a server. */
   maxPoolSize: number
   applicationName: string
   log: Logger
-  /** Literal prefix of every table in `tables`: namespace `acme` makes `acme_users`. */
+  /** Prefix of every table in `tables`: namespace `acme` makes `acme_users`. */
   namespace?: string | undefined
   tables?: readonly string[]
-  /** 0: statements may take their time, as migrations do. */
+  /** Time limit of a statement; 0 is none, for migrations. */
   statementWithinMs?: number | undefined
-  /** Whether statements get spans where a request or job has one. */
+  /** Whether statements of traced requests and jobs get spans. */
   isTraced?: boolean
   /** Longest wait for a connection of the pool. */
   connectWithinMs?: number | undefined
 }
 
-/** How long a request waits for a connection before it is answered 503. */
+/** Longest wait for a connection before the request is answered 503. */
 const CONNECT_WITHIN_MS = 5_000
 
-/** Ends a statement the server would otherwise run on after the caller gave up; no query of ours needs a second. */
+/** Time limit of a statement, which would otherwise outlive its caller; no query of ours needs a second. */
 const STATEMENT_WITHIN_MS = 15_000
 
-/** A pool reports each kind of trouble with its database once in this time, not for each request. */
+/** Interval between two log lines of one kind about the database. */
 const REPORT_EVERY_MS = 60_000
 
 const LOST_NAME =
-  'prepared statements get lost between service and PostgreSQL: set max_prepared_statements of PgBouncer (1.21 or later) to 200, ' +
+  'prepared statements are lost between the service and PostgreSQL: set max_prepared_statements of PgBouncer (1.21 or later) to 200, ' +
   'or its pool_mode to session'
 
 export interface Database<DB> {
   db: Kysely<DB>
   pool: pg.Pool
-  /** Ends the pool too where no query was built, which the query builder alone would leave open. */
+  /** Closes the pool as well; Kysely leaves it open when no query was built. */
   close(): Promise<void>
 }
 
-/** A pool and its query builder. The pool replaces broken connections by itself, so a restarted server needs nothing. */
+/** Opens a pool and its query builder. The pool replaces broken connections, so a restarted server needs no action. */
 export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   const { statementWithinMs = STATEMENT_WITHIN_MS, connectWithinMs = CONNECT_WITHIN_MS } = options
   const noteGivenUp = onceIn(REPORT_EVERY_MS, (err) => options.log.warn({ err }, 'database connection given up'))
@@ -53,7 +55,7 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     noteRefusal: onceIn(REPORT_EVERY_MS, (err) => {
       if (!pool.ending) options.log.warn({ err: withoutStack(err) }, 'database connection failed')
     }),
-    noteLostCancel: onceIn(REPORT_EVERY_MS, (err) => options.log.warn({ err }, 'a statement could not be cancelled')),
+    noteLostCancel: onceIn(REPORT_EVERY_MS, (err) => options.log.warn({ err }, 'statement could not be cancelled')),
     noteUseless: (err) => {
       if (err) noteGivenUp(err)
       checkIdleConnections(options.url)
@@ -68,10 +70,10 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     connectionTimeoutMillis: connectWithinMs,
     idleTimeoutMillis: 30_000,
     statement_timeout: statementWithinMs,
-    // A second more: a statement that waits for the locks of a transaction whose client fell silent ends first. It would get them
-    // otherwise, and where its client is silent too hold them as long again.
+    // A second longer: a statement that waits for locks of a silent client's transaction must end first. It would get the locks
+    // otherwise, and hold them as long again if its client is silent too.
     idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS + 1_000,
-    // The server ends a statement by itself; this is for a server that is not heard of any more.
+    // The server enforces its own limit; this one is for a silent server.
     ...(statementWithinMs > 0 ? { query_timeout: statementWithinMs + 2_000 } : {}),
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -82,15 +84,15 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
       }
     },
   })
-  // A connection that breaks fails the statement it runs, if any. Without a listener of its own a connection that is
-  // checked out but between two statements of a transaction would end the process instead.
+  // A broken connection fails its running statement. Between two statements of a transaction it has none, and without a listener
+  // its error would end the process.
   const noteLoss = (err: Error) => {
-    // The pool calls itself closed before the server has read its goodbyes: who stops then loses nothing.
+    // The pool reports itself closed before its connections have ended.
     if (!pool.ending) options.log.warn({ err }, 'database connection lost')
   }
-  pool.on('error', () => {}) // noted by the connection itself
+  pool.on('error', () => {}) // the connection's own listener logs it
   pool.on('connect', (client) => {
-    // The server's last words, and then the end of the connection, are two errors about one loss.
+    // The server's last message and the end of the connection are two errors about one loss.
     client.once('error', noteLoss).on('error', () => {})
   })
   pool.on('release', (err, client) => {
@@ -100,7 +102,7 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
     if (client.isUseless) client.end().catch(() => {})
   })
   const forgetPool = noteOpenPool(options.url, pool)
-  const plugins = options.namespace ? [new TablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
+  const plugins = options.namespace ? [tablePrefixPlugin(`${options.namespace}_`, options.tables ?? [])] : []
   const db = new Kysely<DB>({ dialect: new CommitDialect({ pool }), plugins })
   return {
     db,
@@ -113,12 +115,12 @@ export function openDatabase<DB>(options: DatabaseOptions): Database<DB> {
   }
 }
 
-/** Runs `work` on a database that is closed afterwards: what a command does. */
+/** Runs a command's `work` on a database that is closed afterwards. */
 export async function withDatabase<DB, Result>(
   options: DatabaseOptions,
   work: (db: Kysely<DB>) => Promise<Result>,
 ): Promise<Result> {
-  // A command says itself, in one line, why it cannot reach the database.
+  // The command itself reports an unreachable database, in one line.
   const { db, close } = openDatabase<DB>({ ...options, log: options.log.child({}, { level: 'error' }) })
   try {
     return await work(db)
@@ -127,18 +129,16 @@ export async function withDatabase<DB, Result>(
   }
 }
 
-/** The literal prefix of a namespace, for SQL that is not built by Kysely (migrations, limiter tables). */
+/** Table prefix of a namespace, for SQL that Kysely does not build (migrations, limiter tables). */
 export const tablePrefix = (namespace: string | undefined) => (namespace ? `${namespace}_` : '')
 
-/** bigint columns are counters and sizes far below 2^53: a number, not a string. */
+/** Parses bigint as a number: the columns are counters and sizes far below 2^53. */
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)
 }
 
-/** A refused connection is the same wherever it was asked for. */
 const withoutStack = ({ name, message, ...rest }: Error) => ({ ...rest, type: name, message })
 
-/** Calls `work` at most once in `ms`. */
 function onceIn(ms: number, work: (err: Error) => void): (err: Error) => void {
   let lastAt = Number.NEGATIVE_INFINITY
   return (err) => {
@@ -149,10 +149,10 @@ function onceIn(ms: number, work: (err: Error) => void): (err: Error) => void {
   }
 }
 
-/** How long a start waits for a database that is not up yet. */
+/** Longest wait at start for the database. */
 const REACHABLE_WITHIN_MS = 60_000
 
-/** Waits until the server takes connections; throws the last refusal after a minute. */
+/** Waits until the server accepts connections; throws the last refusal after a minute. */
 export async function waitForDatabase(pool: pg.Pool, log: Logger): Promise<void> {
   const deadline = Date.now() + REACHABLE_WITHIN_MS
   for (let attempt = 0; ; attempt++) {
@@ -167,10 +167,10 @@ export async function waitForDatabase(pool: pg.Pool, log: Logger): Promise<void>
   }
 }
 
-/** A jsonb value; pg would otherwise send a JavaScript array as a PostgreSQL array. */
+/** A jsonb value; pg would send a JavaScript array as a PostgreSQL array. */
 export const jsonb = <Value>(value: Value) => sql<Value>`${JSON.stringify(value)}::jsonb`
 
-/** Deletes up to `limit` rows that match and that nobody holds; how many it were. */
+/** Deletes up to `limit` matching, unlocked rows; resolves to their number. */
 export async function deleteBatch<DB>(
   db: Kysely<DB>,
   table: keyof DB & string,

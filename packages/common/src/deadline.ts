@@ -1,30 +1,30 @@
-// The time a request has. The one rule: once it was answered that it took too long, it changes nothing any more.
+// The time limit of a request. The one rule: a request that was answered with a timeout changes nothing any more.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RequestTimeout } from './errors.ts'
 
 export interface Deadline {
-  isOver: boolean
-  /** Whether it was the body's turn: until then it waits in the connection, however fast it was sent. */
+  hasExpired: boolean
+  /** Whether the body is being read; until then it waits in the connection, however fast it was sent. */
   readsBody: boolean
-  /** What to do to the statements that run when it is over. */
+  /** Callbacks that abandon the running statements. */
   running: Set<() => void>
-  /** What the request is answered with instead of an error, where its route says so. */
+  /** The route's own answer, in place of an error. */
   answer?: (timeout: RequestTimeout) => void
 }
 
 const current = new AsyncLocalStorage<Deadline | undefined>()
 
-/** The deadline of the request this is done for; undefined outside of one. */
+/** Deadline of the current request; undefined outside of one. */
 export const currentDeadline = (): Deadline | undefined => current.getStore()
 
-/** Runs what must be done although the request may be over: tidying up after it. */
+/** Runs clean-up that must happen even after the deadline. */
 export const regardlessOfDeadline = <Result>(work: () => Result): Result => current.run(undefined, work)
 
-/** Whether the request this is done for was answered that it took too long: whoever would answer it leaves it at that. */
-export const isPastDeadline = (): boolean => current.getStore()?.isOver ?? false
+/** Whether the current request was answered with a timeout, so that its handler must not answer. */
+export const isPastDeadline = (): boolean => current.getStore()?.hasExpired ?? false
 
-/** Has the request answered by `answer`, which sends synchronously, and not by an error, if it takes too long. */
+/** Sets the answer to a timeout of the current request; `answer` sends synchronously. */
 export function answerTimeoutBy(answer: (timeout: RequestTimeout) => void): void {
   const deadline = current.getStore()
   if (deadline) deadline.answer = answer
@@ -33,19 +33,19 @@ export function answerTimeoutBy(answer: (timeout: RequestTimeout) => void): void
 type StartTimer = (end: () => void, ms: number) => NodeJS.Timeout
 
 /**
- * Answers every request that takes longer, whatever it waits for: the database's statements end and no other begins
- * (database.ts), so that an open transaction rolls back. Fastify's own `handlerTimeout` stops its clock as soon as the body
- * was read. Register it before other hooks. `startTimer`: the clock of the limit.
+ * Answers every request that takes longer than `ms`. Its statements are cancelled and no other begins (database-connection.ts),
+ * so an open transaction rolls back. Fastify's `handlerTimeout` stops its clock once the body is read. Register before other
+ * hooks.
  */
 export function answerWithin(app: FastifyInstance, ms: number, startTimer: StartTimer = setTimeout): void {
   const requests = new WeakMap<FastifyRequest, { deadline: Deadline; timer: NodeJS.Timeout }>()
   app.addHook('onRequest', (request, reply, done) => {
-    const deadline: Deadline = { isOver: false, readsBody: false, running: new Set() }
+    const deadline: Deadline = { hasExpired: false, readsBody: false, running: new Set() }
     const timer = startTimer(() => {
-      deadline.isOver = true
+      deadline.hasExpired = true
       for (const abandon of deadline.running) abandon()
       if (reply.sent) return
-      whisperOf(reply)
+      quieten(reply)
       if (reply.raw.headersSent) reply.raw.destroy()
       else (deadline.answer ?? ((timeout) => reply.send(timeout)))(new RequestTimeout(deadline.readsBody))
     }, ms).unref()
@@ -57,7 +57,7 @@ export function answerWithin(app: FastifyInstance, ms: number, startTimer: Start
     if (started) started.deadline.readsBody = true
     done(null, payload)
   })
-  // A body arrives by events of its connection, which know nothing of the request.
+  // The body's events belong to the connection and carry no request context.
   app.addHook('preValidation', (request, _reply, done) => {
     current.run(requests.get(request)?.deadline, done)
   })
@@ -68,10 +68,10 @@ export function answerWithin(app: FastifyInstance, ms: number, startTimer: Start
 }
 
 /**
- * What a hook or handler still throws was brought about by the deadline, which has a line of its own: Fastify, which logs by
- * `reply.log`, would call it an error of the code. Ours is `request.log`.
+ * Lowers Fastify's `reply.log` to debug: the deadline causes what a handler throws afterwards, and has a log line of its own.
+ * Our code logs by `request.log`.
  */
-function whisperOf(reply: FastifyReply): void {
+function quieten(reply: FastifyReply): void {
   const { debug } = reply.log
   reply.log = Object.assign(Object.create(reply.log), { warn: debug, error: debug })
 }

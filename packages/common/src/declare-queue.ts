@@ -3,18 +3,18 @@ import type { PgBoss } from 'pg-boss'
 /** A queue and its dead-letter queue, `<name>.dead`. */
 export interface QueueDefinition {
   name: string
-  /** Tries after the first one before the job goes to the dead-letter queue. */
+  /** Retries before the job goes to the dead-letter queue. */
   retryLimit: number
   /** Wait before the first retry; doubles up to `retryDelayMaxSeconds`. */
   retryDelaySeconds: number
   retryDelayMaxSeconds: number
-  /** A job running longer is taken away from its worker. */
+  /** Time limit of a job, after which its worker loses it. */
   expireInSeconds: number
-  /** Seconds without a sign of life (sent for the handler by pg-boss) after which a killed worker's job is given to another; at least 10. */
+  /** Seconds without a heartbeat, sent by pg-boss, after which another worker gets the job; at least 10. */
   heartbeatSeconds: number
 }
 
-/** What the names of dead-letter queues end with. */
+/** Suffix of the names of dead-letter queues. */
 export const DEAD = '.dead'
 
 export async function declareQueue(boss: PgBoss, queue: QueueDefinition): Promise<void> {

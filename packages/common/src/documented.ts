@@ -1,5 +1,5 @@
-// Additions of a route to the OpenAPI document alone. The one rule: `schema` decides what is accepted and how it is
-// answered, and nothing here changes that. How the document is made of it: api-document.ts.
+// Additions to a route's schema that only the OpenAPI document reads (api-document.ts). The one rule: validation and
+// serialization ignore them.
 import type {} from 'fastify'
 
 declare module 'fastify' {
@@ -9,16 +9,16 @@ declare module 'fastify' {
   }
 }
 
-/** Keyword of a schema that validators must know of (`ajv.customOptions.keywords`) and ignore. */
+/** Schema keyword that validators must know (`ajv.customOptions.keywords`) and ignore. */
 export const DOCUMENTED = 'x-documented'
 
 /**
- * Members that a schema has in the document instead of the validator's: a choice that the handler checks, with a text of
- * its own; a number that arrives as text. `required` is about the member of an object, or the body.
+ * Replaces members of a schema in the document: a choice that the handler checks itself, a number that arrives as text.
+ * `required` refers to the property, or the body, that has the schema.
  */
 export const inDocument = (members: { required?: boolean; [keyword: string]: unknown }) => ({ [DOCUMENTED]: members })
 
-/** An answer with these headers, by their names in `ApiDocs.answerHeaders`. */
+/** Adds headers of an answer, by their names in `ApiDocs.answerHeaders`. */
 export const withHeaders = <Shape extends object>(shape: Shape, ...names: string[]): Shape => ({
   ...shape,
   headers: Object.fromEntries(names.map((name) => [name, {}])),

@@ -1,8 +1,8 @@
 const UNIT_SECONDS: Record<string, number> = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 }
 
 /**
- * Seconds of a duration: a plain number (`900`) or a sequence of number and unit (`1h30m`, `1.5h`, `500ms`), the
- * grammar Go programs use. `undefined` when the text is neither; negative durations are refused too.
+ * Parses a duration in seconds: a number (`900`), or numbers with units (`1h30m`, `1.5h`, `500ms`) as in Go. `undefined` for any
+ * other text and for negative durations.
  */
 export function parseDurationSeconds(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text)

@@ -1,10 +1,13 @@
+// The one place where failures become answers. The one rule: only an `ApiError` shows its text; all else is logged and answered
+// with the request's id. Failures before a route: client-errors.ts. Catalogues and the factory: errors.ts.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sendInForm } from './client-errors.ts'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { ApiError, RequestTimeout } from './errors.ts'
+import { hasBody } from './http-shell.ts'
 
-/** What can go wrong before or around a handler, whatever the service. */
+/** Failures outside of handlers, common to all services. */
 export type CommonFailure =
   | 'invalid_json'
   | 'invalid_request'
@@ -14,18 +17,18 @@ export type CommonFailure =
   | 'unsupported_media_type'
   | 'not_found'
   | 'method_not_allowed'
-  /** The request did not arrive in time: the client's matter, unlike `timeout`. */
+  /** The client sent too slowly; `timeout` is the service's failure. */
   | 'too_slow'
   | 'timeout'
   | 'unavailable'
   | 'unexpected'
 
 export interface ErrorAnswers {
-  /** The service's own error for each common failure; `detail` is fit for the caller. */
+  /** Maps a common failure to the service's error; `detail` is public. */
   common(failure: CommonFailure, detail: string | undefined, cause: unknown): ApiError
-  /** Failures of the service's plugins, by `error.code`; undefined when unknown. */
+  /** Maps an error of a plugin by `error.code`; undefined when unknown. */
   plugin?(error: FastifyError): ApiError | undefined
-  /** Body and headers in the service's form. `sent` are the headers of the request, as far as there is one. */
+  /** Renders body and headers. `sent` has the request's headers, if there is a request. */
   form(
     error: ApiError,
     requestId: string,
@@ -43,14 +46,10 @@ const FAILURE_BY_FASTIFY_CODE: Record<string, CommonFailure> = {
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 }
 
-/** A temporary failure's Retry-After: a restarted PostgreSQL is back within a second or two. */
+/** Retry-After of a temporary failure: a restarted PostgreSQL is back within a second or two. */
 const RETRY_AFTER_SECONDS = 1
 
-/**
- * The one place where failures become answers. Expected ones (`ApiError`) are written as they are; anything else is
- * logged with the request's id and answered with that id and nothing else. Also answers unknown paths (404) and known
- * paths with another method (405 with `Allow`).
- */
+/** Answers failures, unknown paths (404) and known paths with another method (405 with `Allow`). */
 export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     return sendError(explainFailure(error, request, answers), request, reply, answers)
@@ -61,13 +60,12 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
     const path = pathOf(request)
     const route = routes.get(path) ?? [...routes.values()].find(({ pattern }) => pattern.test(path))
     const allowed = route?.methods
-    // A route that took the request and then found nothing is no matter of methods.
+    // A route that accepted the method may still find nothing.
     if (!allowed || allowed.has(request.method)) return answers.common('not_found', undefined, undefined)
     reply.header('allow', [...allowed].join(', '))
     return answers.common('method_not_allowed', undefined, undefined)
   }
-  // Before the body is read: what is wrong with it is not the point. A router that finds no method of `/media/upload` takes it
-  // for a `/media/:id`; it is a path of its own, and every other method is refused there.
+  // Refused before the body is read. The router takes a wrong method of `/media/upload` for `/media/:id`; the exact path decides.
   app.addHook('onRequest', (request, reply, done) => {
     const isOther = request.routeOptions.url?.includes(':') && routes.has(pathOf(request))
     done(request.is404 || isOther ? explainUnrouted(request, reply) : undefined)
@@ -75,14 +73,14 @@ export function installErrorHandler(app: FastifyInstance, answers: ErrorAnswers)
   app.setNotFoundHandler((request, reply) => sendError(explainUnrouted(request, reply), request, reply, answers))
 }
 
-/** What a failure is answered with, logged at the level it deserves; for routes that answer by something else than an error. */
+/** Logs a failure and returns its answer; for routes that answer with something other than an error. */
 export function explainFailure(error: unknown, request: FastifyRequest, answers: ErrorAnswers): ApiError {
   const answer = toApiError(error as FastifyError, request, answers)
-  // Whatever it waited for has lines of its own; of one request nobody learns more than that it was slow.
+  // The cause of the delay has log lines of its own.
   if (error instanceof RequestTimeout && answer.status === 504) request.log.warn('request took too long')
   else if (answer.status === 500 || answer.status === 504) request.log.error({ err: error }, 'request failed')
   else if (answer.status >= 500 && isDatabaseUnavailable(answer.cause) && !isInterrupted(answer.cause)) {
-    // The pool reports a database that is away, with a stack and once a minute; a request only says why it was refused.
+    // The pool logs the outage with a stack once a minute; the request's line gives only the reason.
     const { code, cause } = answer
     request.log.info({ code, sqlState: sqlStateOf(cause), reason: messageOf(cause) }, 'request refused')
   } else if (answer.cause) {
@@ -94,29 +92,27 @@ export function explainFailure(error: unknown, request: FastifyRequest, answers:
 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : undefined)
 
-/** What a handler said of the good answer it was about to give: no cache may keep the failure for it. */
-const SAID_OF_THE_ANSWER = ['etag', 'last-modified', 'content-range', 'content-disposition', 'accept-ranges']
+/** Headers of the intended answer; with them a cache could store the failure in its place. */
+const ANSWER_HEADERS = ['etag', 'last-modified', 'content-range', 'content-disposition', 'accept-ranges']
 
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, answers: ErrorAnswers) {
   reply.header('cache-control', 'no-store')
-  for (const name of SAID_OF_THE_ANSWER) {
-    // With this status it is said of the refusal (RFC 9110 15.5.17).
+  for (const name of ANSWER_HEADERS) {
+    // A 416 needs it (RFC 9110 15.5.17).
     if (name === 'content-range' && error.status === 416) continue
     reply.removeHeader(name)
-    // A stream that fails at its first byte does so after the headers were handed to Node.
+    // When a stream fails at its first byte, Node already has the headers.
     reply.raw.removeHeader(name)
   }
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
-  // What still comes of the request is not waited for.
+  // The rest of the request is not awaited.
   if (error.status === 408) reply.header('connection', 'close')
   return sendInForm(answers, error, request, reply.code(error.status))
 }
 
-/** Whether a body was announced that has not arrived. */
+/** Whether an announced body has not fully arrived. */
 const isStillSending = ({ raw, headers, body }: FastifyRequest) =>
-  body === undefined &&
-  !raw.complete &&
-  (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
+  body === undefined && !raw.complete && hasBody(headers)
 
 function toApiError(error: FastifyError, request: FastifyRequest, answers: ErrorAnswers): ApiError {
   if (error instanceof ApiError) return error
@@ -135,14 +131,14 @@ function toApiError(error: FastifyError, request: FastifyRequest, answers: Error
       cause: error,
     })
   }
-  // Refusals of plugins we did not ask: a path that climbs out of the docs' folder is 403 to them and nothing to us.
+  // Plugins answer 403 to a path that leaves the docs' folder; to us it does not exist.
   const { statusCode = 500 } = error
   if (statusCode === 403 || statusCode === 404) return answers.common('not_found', undefined, error)
   if (statusCode >= 400 && statusCode < 500) return answers.common('invalid_request', undefined, error)
   return answers.common('unexpected', undefined, error)
 }
 
-/** "email must be string": names the field and the rule, never the value. */
+/** `email must be string`: names the field and the rule, never the value. */
 function describeValidation(error: FastifyError): string {
   const first = error.validation?.[0]
   const field = first?.instancePath.slice(1).replaceAll('/', '.')
@@ -156,10 +152,10 @@ interface Route {
   methods: Set<string>
 }
 
-/** Keys are addresses as registered. */
+/** Keyed by path as registered. */
 type Routes = ReadonlyMap<string, Route>
 
-/** Routes as they are registered; preflight answers (OPTIONS) exist for every path and say nothing about it. */
+/** Collects routes at registration. OPTIONS is left out: every path answers preflights. */
 function collectRoutes(app: FastifyInstance): Routes {
   const routes = new Map<string, Route>()
   app.addHook('onRoute', (route) => {
@@ -172,7 +168,7 @@ function collectRoutes(app: FastifyInstance): Routes {
   return routes
 }
 
-/** Each path is read once, however hostile: what ends at a dot has none in it. */
+/** Matches in linear time, however hostile the path: a parameter that ends at a dot contains none. */
 function patternOf(url: string): RegExp {
   const literal = url.replaceAll(/[.+^$()|[\]\\]/g, String.raw`\$&`)
   const parameters = literal.replaceAll(/:[A-Za-z_]+(\\\.)?/g, (_, dot) => (dot ? String.raw`[^/.]+\.` : '[^/]+'))

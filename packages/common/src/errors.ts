@@ -1,19 +1,16 @@
-/**
- * The one kind of expected failure. Each service declares a catalogue of codes (`errors.ts`) and throws what
- * `errorFactory(catalogue)` makes; the one handler (`error-handler.ts`) turns it into an answer.
- */
+/** Codes of a service (its `errors.ts`); the handler in error-handler.ts answers the errors of `errorFactory`. */
 export type ErrorCatalogue = Record<string, { status: number; message: string }>
 
 export interface ErrorOptions {
-  /** Replaces the catalogue's text; must help the caller and leak nothing. */
+  /** Public text in place of the catalogue's. */
   message?: string
-  /** For the few codes whose status depends on the endpoint. */
+  /** Status in place of the catalogue's, where it depends on the endpoint. */
   status?: number
-  /** Public facts the body carries beside the text: limits, reasons, the parameter's name. */
+  /** Public facts in the body: limits, reasons, a parameter's name. */
   details?: Record<string, unknown>
-  /** Whole seconds until another try makes sense; becomes the `Retry-After` header. */
+  /** Value of the `Retry-After` header. */
   retryAfterSeconds?: number
-  /** Private: goes to the log, never to the caller. */
+  /** Private: logged, never sent. */
   cause?: unknown
 }
 
@@ -34,7 +31,7 @@ export class ApiError<Code extends string = string> extends Error {
   }
 }
 
-/** Builds the `apiError` function of a service from its catalogue, so that an unknown code does not compile. */
+/** Builds a service's `apiError` from its catalogue, so that an unknown code does not compile. */
 export function errorFactory<Catalogue extends ErrorCatalogue>(catalogue: Catalogue) {
   return <Code extends keyof Catalogue & string>(code: Code, options: ErrorOptions = {}): ApiError<Code> => {
     const entry = catalogue[code] as ErrorCatalogue[string]
@@ -42,7 +39,7 @@ export function errorFactory<Catalogue extends ErrorCatalogue>(catalogue: Catalo
   }
 }
 
-/** A request that ran into its time limit; the client's matter if it was the body that was waited for. */
+/** The request reached its time limit; the client's failure if the body was still awaited. */
 export class RequestTimeout extends Error {
   readonly awaitsBody: boolean
   constructor(awaitsBody: boolean) {

@@ -7,8 +7,8 @@ export interface FetchBounds {
 }
 
 /**
- * Asks a service elsewhere and reads its answer as text, bounded in time and size; redirects are not followed, the request
- * may carry a secret. Throws whatever went wrong: unreachable, too slow, too large.
+ * Fetches text from an upstream, bounded in time and size. Redirects are errors, because the request may carry a secret. Throws
+ * when the upstream is unreachable, too slow or too verbose.
  */
 export async function fetchText(
   url: string,
@@ -16,7 +16,7 @@ export async function fetchText(
   { timeoutMs, maxBytes }: FetchBounds,
 ): Promise<{ status: number; text: string }> {
   const request = { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) } as const
-  // Captchas and passwords are not looked up in a way that relates them to anything else.
+  // No trace headers: they would relate captchas and passwords to other requests.
   const response = await tracedFetch(url, request, { isTold: false })
   return { status: response.status, text: await readText(response, maxBytes) }
 }

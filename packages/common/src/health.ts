@@ -11,12 +11,12 @@ const StateShape = {
   additionalProperties: true,
 }
 
-/** A database that does not answer within this time counts as gone; probes usually give up after 1 s to 5 s. */
+/** Wait for the database's answer; probes usually give up after 1 s to 5 s. */
 const READY_WITHIN_MS = 2_000
 
 /**
- * `/health/live`: the process answers. `/health/ready`: a database that takes writes answers too and the process is not
- * stopping; otherwise 503, so that a load balancer sends no more requests here.
+ * `/health/live` answers always. `/health/ready` answers 503 while the process stops or no writable database answers, so that a
+ * load balancer sends no more requests.
  */
 export function healthRoutes(app: FastifyInstance, options: { pool: pg.Pool; isStopping: () => boolean }): void {
   app.get(

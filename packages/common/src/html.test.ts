@@ -20,12 +20,12 @@ test.each<[HtmlValue, string]>([
   expect(toText(html`[${value}]`)).toBe(`[${expected}]`)
 })
 
-test('what looks like markup but came from JSON is not taken for it', () => {
+test('JSON that imitates markup is escaped', () => {
   const forged = JSON.parse('{"MARKUP":"<script>","toString":"<script>"}')
   expect(() => html`${forged}`).toThrow(TypeError)
 })
 
-test('a JSON data block cannot be left, and parses back to the same', () => {
+test('no value closes a JSON data block, and the block parses back to the same', () => {
   const text = toText(jsonLd({ name: HOSTILE }))
   expect(text.match(/<\/script/g)).toHaveLength(1)
   expect(text).not.toMatch(/<!--|\u2028/)

@@ -1,4 +1,4 @@
-/** Text that is markup already. The symbol keeps it unspellable from outside: nothing parsed from JSON can be one. */
+/** Trusted markup. The symbol is private, so nothing parsed from JSON can pass for it. */
 export interface Html {
   readonly [MARKUP]: string
 }
@@ -8,31 +8,29 @@ export type HtmlValue = Html | string | number | undefined | null | false | read
 const MARKUP: unique symbol = Symbol('markup')
 
 /**
- * Tagged template that escapes every value unless `html` or `raw` made it. Absent values (undefined, null, false) are
- * empty, lists are joined. Safe in text and in quoted attributes only: never in a script, a style, or a bare attribute,
- * and an address still needs its scheme checked.
+ * Escapes every value that `html` or `raw` did not make. Absent values (undefined, null, false) are empty, lists are joined. Safe
+ * in text and quoted attributes, not in scripts, styles or unquoted attributes; URLs still need their scheme checked.
  */
 export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
   return raw(strings.reduce((text, part, index) => text + toMarkup(values[index - 1]) + part))
 }
 
-/** Vouches that the text is markup. For constants of ours only. */
+/** Declares a text to be markup. Constants of ours only. */
 export function raw(markup: string): Html {
   return { [MARKUP]: markup }
 }
 
-/** The finished document. */
 export function toText(markup: Html): string {
   return markup[MARKUP]
 }
 
-/** A JSON data block (not executed by browsers). No value can close the element or open a comment in it. */
+/** Renders a JSON-LD block, in which no value can close the element or open a comment. */
 export function jsonLd(data: unknown): Html {
   const json = JSON.stringify(data).replace(/[<>&\u2028\u2029]/g, toUnicodeEscape)
   return raw(`<script type="application/ld+json">${json}</script>`)
 }
 
-/** Escapes for text and quoted attributes, of HTML and of XML. */
+/** Escapes text and quoted attributes of HTML and XML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ESCAPES[char] ?? char)
 }

@@ -13,7 +13,7 @@ const answers: ErrorAnswers = {
   form: ({ code }) => ({ body: { code } }),
 }
 
-test('a body that does not arrive is answered once, and the connection ends; what arrived in time is not touched', async () => {
+test('a body that does not arrive is refused once and ends the connection; one in time is accepted', async () => {
   const lines: string[] = []
   const app = Fastify({ logger: { level: 'warn', stream: { write: (line) => lines.push(line) } } })
   installErrorHandler(app, answers)
@@ -44,7 +44,7 @@ test('a body that does not arrive is answered once, and the connection ends; wha
   expect(lines).toEqual([])
 })
 
-describe('requests sent ahead on one connection', () => {
+describe('pipelined requests', () => {
   /**
    * Counts how many requests are worked on at once; each takes a while, and the first ones longest. None ends before all
    * `connections` have one.
@@ -74,7 +74,7 @@ describe('requests sent ahead on one connection', () => {
       return `GET /${index} HTTP/1.1\r\nHost: a\r\n${last}\r\n`
     }).join('')
 
-  test('are worked on one at a time and answered in their order, beside those of other connections', async () => {
+  test('are handled one at a time, in order, in parallel to other connections', async () => {
     const { seen, port } = await slowServer(2)
     const [one, two] = await Promise.all([say(port, requests(17)), say(port, requests(2))])
     expect([one.answers, two.answers, seen]).toEqual([17, 2, { now: 0, atMost: 2, all: 19 }])
@@ -82,7 +82,7 @@ describe('requests sent ahead on one connection', () => {
     expect(numbers).toEqual(Array.from({ length: 17 }, (_, index) => index))
   })
 
-  test('end it when there are more than sixteen', async () => {
+  test('end the connection when there are more than sixteen', async () => {
     const { seen, port } = await slowServer(1)
     expect(await say(port, requests(18))).toMatchObject({ answers: 0 })
     await expect.poll(() => seen).toEqual({ now: 0, atMost: 1, all: 1 })

@@ -1,3 +1,5 @@
+// Hooks around every request of a service: ids, security headers, refusals before the handler, draining. The one rule: each
+// function registers one behaviour of one RFC section or limit. Tests: http-shell.test.ts; errors: error-handler.ts.
 import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
@@ -5,19 +7,16 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ApiError } from './errors.ts'
 
-/** Longest inherited request id; it goes into every log line. */
+/** Longest inherited request id, which every log line repeats. */
 const MAX_REQUEST_ID = 200
 
-/** Takes the request's id from a header, if one is configured and sent; a new UUID otherwise. */
+/** Makes request ids: the configured header's value, else a UUID. */
 export const requestId = (header: string | undefined) => (request: IncomingMessage) => {
   const inherited = header ? request.headers[header] : undefined
   return typeof inherited === 'string' && inherited !== '' ? inherited.slice(0, MAX_REQUEST_ID) : randomUUID()
 }
 
-/**
- * Headers of every answer; pages replace the policy by their own. Tokens must not stay in caches, so nothing does by default.
- * `externalUrl`: where browsers find the service.
- */
+/** Sets the headers of every answer. Pages replace the policy; caching is off by default because answers hold tokens. */
 export function secureHeaders(app: FastifyInstance, externalUrl: string): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(secureHeadersOf(request, externalUrl))
@@ -25,13 +24,10 @@ export function secureHeaders(app: FastifyInstance, externalUrl: string): void {
   })
 }
 
-/**
- * A year in which browsers ask this host by TLS alone (RFC 6797). Not for the names below it: where a service shares a host,
- * these are not its own, and some may have no TLS.
- */
+/** HSTS for a year (RFC 6797), without subdomains: on a shared host they may belong to others and lack TLS. */
 const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' }
 
-/** The same for what is answered before any hook. */
+/** Headers of answers before any hook. */
 export const secureHeadersOf = ({ id }: FastifyRequest, externalUrl: string) => ({
   ...(externalUrl.startsWith('https:') ? STRICT_TRANSPORT : {}),
   'cache-control': 'no-store',
@@ -40,10 +36,7 @@ export const secureHeadersOf = ({ id }: FastifyRequest, externalUrl: string) => 
   'x-request-id': id,
 })
 
-/**
- * While the process drains, requests on kept connections get a clear 503. Every answer then ends its connection, those
- * of requests accepted before too: an idle connection would hold up the stop until it times out.
- */
+/** Answers 503 to new requests while the process stops, and closes each connection after its answer: idle ones delay the stop. */
 export function refuseWhileStopping(app: FastifyInstance, isStopping: () => boolean, refusal: () => ApiError): void {
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (isStopping()) reply.header('connection', 'close')
@@ -54,12 +47,12 @@ export function refuseWhileStopping(app: FastifyInstance, isStopping: () => bool
   })
 }
 
-/** Longest time a stop waits for requests in flight; what still runs then is cut off. `docker stop` kills after 10 s. */
+/** Longest wait for requests in flight at a stop. `docker stop` kills after 10 s. */
 export const DRAIN_WITHIN_MS = 9_000
 
 /**
- * Keeps a stop from waiting for connections on which nothing happens. Node closes those that have answered a request, but
- * not those opened ahead of need by balancers and browsers, and a request that never ends would be waited for for ever.
+ * Closes unused connections at a stop, and all others after `DRAIN_WITHIN_MS`. Node closes idle connections only once they have
+ * answered a request, and waits for an endless request.
  */
 export function closeConnectionsOnStop(app: FastifyInstance): void {
   const unused = new Set<Socket>()
@@ -75,12 +68,12 @@ export function closeConnectionsOnStop(app: FastifyInstance): void {
   })
 }
 
-/** Requests that may wait on a connection for those before them; browsers and libraries send none ahead. */
+/** Pipelined requests that may wait on a connection; browsers and libraries send none. */
 const MOST_SENT_AHEAD = 16
 
 /**
- * RFC 9112 9.3.2 lets a client send requests before those ahead of them are answered. Node hands them over all at once, as many
- * as one connection brings: here one is worked on at a time, and a connection that sends too many ahead ends.
+ * Works on one pipelined request of a connection at a time (RFC 9112 9.3.2): Node delivers all at once. A connection with too
+ * many waiting is closed.
  */
 export function answerInTurn(app: FastifyInstance): void {
   const inLine = new WeakMap<Socket, (() => void)[]>()
@@ -92,7 +85,7 @@ export function answerInTurn(app: FastifyInstance): void {
       if (!next) inLine.delete(socket)
       else if (!socket.destroyed) next()
     })
-    // Bound to its own request: it is called while another one ends.
+    // Bound to its request, because it is called when another one ends.
     if (waiting) waiting.push(AsyncResource.bind(() => done()))
     else {
       inLine.set(socket, [])
@@ -101,12 +94,12 @@ export function answerInTurn(app: FastifyInstance): void {
   })
 }
 
-/** RFC 9110 10.1.1 lets a server pass over what it does not know; Node's own refusal has no body. It meets 100-continue. */
+/** Ignores unknown expectations (RFC 9110 10.1.1); Node's refusal has no body. Node itself handles 100-continue. */
 export function ignoreExpectations(app: FastifyInstance): void {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 }
 
-/** One line per request, when it is answered: the framework's own two cost twice as much and say the same. */
+/** Logs one line per answered request; Fastify's two lines cost twice as much. */
 export function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', (request, reply, done) => {
     if (request.routeOptions.logLevel !== 'silent') {
@@ -118,8 +111,8 @@ export function logRequests(app: FastifyInstance): void {
 }
 
 /**
- * RFC 9112 3.2: a request has one Host. Which of two counts would be a matter of taste, and ours and a proxy's may
- * differ. For servers with `requireHostHeader: false`, whose own refusal has no body.
+ * Requires exactly one Host header (RFC 9112 3.2): a proxy might read another of two. Needs `requireHostHeader: false`, because
+ * Node's refusal has no body.
  */
 export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): void {
   app.addHook('onRequest', ({ raw }, _reply, done) => {
@@ -132,15 +125,14 @@ export function requireOneHost(app: FastifyInstance, refusal: () => ApiError): v
   })
 }
 
-const hasBody = (headers: IncomingHttpHeaders) =>
+export const hasBody = (headers: IncomingHttpHeaders): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
 const COMPRESSED = /\b(gzip|deflate|compress|br|zstd)\b/i
 
 /**
- * Bodies are read as they come, so a compressed one would be called broken (RFC 9110 8.4), and a transfer coding beside
- * `chunked` be taken for a part of it. The latter is 400, not the 501 of RFC 9112 6.1: failures that a caller may cause at
- * will are none of ours, and would raise alarms.
+ * Refuses compressed bodies (RFC 9110 8.4) and transfer codings other than `chunked`, which would be read as broken bodies. The
+ * latter is 400 instead of the 501 of RFC 9112 6.1: callers must not be able to cause server errors, which raise alarms.
  */
 export function refuseCodedBodies(
   app: FastifyInstance,
@@ -157,10 +149,10 @@ export function refuseCodedBodies(
   })
 }
 
-/** Bodies that may take long, and watch their own speed: forms, and pieces of resumable uploads. */
+/** Bodies with a speed limit of their own: forms and resumable uploads. */
 const LONG_BODIES = /^(multipart\/|application\/offset\+octet-stream)/i
 
-/** Answers requests whose body does not arrive within `withinMs`. */
+/** Refuses requests whose body does not arrive within `withinMs`. */
 export function endSlowBodies(app: FastifyInstance, withinMs: number, refusal: () => ApiError): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { raw, headers } = request

@@ -1,16 +1,16 @@
-// Idle connections and the servers they lead to: a primary that was replaced, or one that fell silent, keeps them
-// open. The one rule: where one is found useless, all idle ones to the same address are checked, in every pool of the process.
+// Checks of idle connections: a replaced or silent primary keeps them open. The one rule: when one connection proves useless, all
+// idle ones to the same address are checked, in every pool of the process. Tests: database.test.ts, database.slow.test.ts.
 import type pg from 'pg'
 import { regardlessOfDeadline } from './deadline.ts'
 
-/** Longest wait for the answer to a check: a server that answers late is slow, and gets to keep its connections. */
+/** Longest wait for a check's answer; a server that is merely slow keeps its connections. */
 const CHECK_WITHIN_MS = 5_000
 
-/** Open pools by address of their database. */
+/** Open pools by database URL. */
 const openPools = new Map<string, Set<pg.Pool>>()
 const poolsBeingChecked = new WeakSet<pg.Pool>()
 
-/** Has the idle connections of a pool checked with those of the others, until the returned function is called. */
+/** Registers a pool for checks until the returned function is called. */
 export function noteOpenPool(url: string, pool: pg.Pool): () => void {
   const siblings = openPools.get(url) ?? new Set()
   openPools.set(url, siblings.add(pool))
@@ -20,10 +20,7 @@ export function noteOpenPool(url: string, pool: pg.Pool): () => void {
   }
 }
 
-/**
- * Gives up the idle connections to a database behind which no server answers or takes writes. Where one of them was found
- * useless the others may be so too, and each would cost a request its whole time limit to find out.
- */
+/** Drops idle connections without a writable server behind them; each would cost a request its whole time limit. */
 export function checkIdleConnections(url = ''): void {
   for (const pool of openPools.get(url) ?? []) void regardlessOfDeadline(() => checkIdle(pool))
 }
@@ -35,7 +32,7 @@ async function checkIdle(pool: pg.Pool): Promise<void> {
   poolsBeingChecked.delete(pool)
 }
 
-/** Whether a connection of the pool leads to a server that takes writes; gives it up otherwise. Throws when there is none. */
+/** Whether a connection of the pool reaches a writable server; drops it otherwise. Throws when there is none. */
 async function checkConnection(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
   const isUseful = await takesWrites(client, CHECK_WITHIN_MS).catch(() => false)
@@ -43,14 +40,14 @@ async function checkConnection(pool: pg.Pool): Promise<boolean> {
   return isUseful
 }
 
-/** Whether the database can be reached and takes writes. A connection that shows otherwise is given up, with all that are like it. */
+/** Whether the database is reachable and writable; if not, checks all idle connections to it. */
 export async function isWritable(pool: pg.Pool): Promise<boolean> {
   const isUseful = await checkConnection(pool).catch(() => undefined)
   if (isUseful === false) checkIdleConnections(pool.options.connectionString)
   return isUseful === true
 }
 
-/** Whether the server takes writes: not a standby, nor a primary that was made read-only. Throws when it does not answer. */
+/** Whether the server takes writes: no standby, no read-only primary. Throws when it does not answer. */
 export async function takesWrites(client: pg.ClientBase, withinMs: number): Promise<boolean> {
   const text = `select current_setting('transaction_read_only') = 'off' as writes`
   const { rows } = await client.query({ text, query_timeout: withinMs } as pg.QueryConfig)

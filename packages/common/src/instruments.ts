@@ -6,7 +6,7 @@ interface Description {
   unit: string
 }
 
-/** Counts under the meter of a service, one or as many as said. Made with the first count: what is made before the SDK has started counts into the void for good. */
+/** Counter under a service's meter, created with its first count: an instrument created before the SDK starts never reports. */
 export function counter(name: string, how: Description): (attributes: Attributes, by?: number) => void {
   let made: ReturnType<ReturnType<typeof metrics.getMeter>['createCounter']> | undefined
   return (attributes, by = 1) => {
@@ -15,7 +15,7 @@ export function counter(name: string, how: Description): (attributes: Attributes
   }
 }
 
-/** Its buckets end at `boundaries`: those of the SDK are made for milliseconds. */
+/** Histogram with its own bucket boundaries; the SDK's are for milliseconds. */
 export function histogram(
   name: string,
   { boundaries, ...how }: Description & { boundaries: number[] },
@@ -30,10 +30,10 @@ export function histogram(
 /** `auth.sign_ins` belongs to the meter `auth`. */
 const meterOf = (name: string) => metrics.getMeter(name.slice(0, name.indexOf('.')))
 
-/** How something ended, as an attribute: the code of an expected failure, of which there are finitely many. */
+/** Result attribute of a failure: its code, of which there are finitely many. */
 export const resultOf = (error: unknown): string => (error instanceof ApiError ? error.code : 'unexpected_failure')
 
-/** Runs `work` and counts how it ended: `ok` or the code of its failure. */
+/** Runs `work` and counts its result: `ok` or the failure's code. */
 export async function counted<Result>(count: (result: string) => void, work: () => Promise<Result>): Promise<Result> {
   try {
     const result = await work()

@@ -4,32 +4,34 @@ import type { ApiError } from './errors.ts'
 import { isStorable, MAX_DEPTH } from './storable.ts'
 
 export interface JsonRefusals {
-  /** It is no JSON, or no UTF-8. */
+  /** Neither JSON nor UTF-8. */
   broken(cause: unknown): ApiError
-  /** It is JSON, but `message` says what it must not hold. */
+  /** JSON with forbidden content, named by `message`. */
   unacceptable(message: string): ApiError
 }
 
 type Done = (error: Error | null, json?: unknown) => void
 
-/** A content type parser for bodies of JSON in UTF-8 that PostgreSQL can store, and that name nothing of JavaScript's own. */
+/** Parses JSON in UTF-8 that PostgreSQL can store and that cannot pollute prototypes. */
 export function jsonParser(app: FastifyInstance, { broken, unacceptable }: JsonRefusals) {
   const parse = app.getDefaultJsonParser('error', 'error')
   return (request: FastifyRequest, body: Buffer, done: Done) => {
-    // Decoding would make U+FFFD of all that is broken, and with it one password of many. 50 ns (measured).
+    // Decoding would turn broken bytes into U+FFFD, and so many passwords into one. The check takes 50 ns (measured).
     if (!isUtf8(body)) return done(broken('not UTF-8'))
     const text = body.toString()
     parse(request, text, (error, json) => {
-      if (error && isJson(text)) return done(unacceptable('JSON must not name __proto__ or constructor.prototype'))
+      if (error && isJson(text)) return done(unacceptable('JSON must not contain __proto__ or constructor.prototype'))
       if (error) return done(broken(error))
       if (isSuspicious(text) && !isStorable(json))
-        return done(unacceptable('Text must not hold NUL or half characters, nor JSON be nested so deep'))
+        return done(
+          unacceptable(`Text must not contain NUL or half characters, nor JSON more than ${MAX_DEPTH} levels`),
+        )
       done(null, json)
     })
   }
 }
 
-/** Many clients write null for "not given"; no body at all is one without anything. */
+/** Drops null members, which many clients send for absent ones; an absent body becomes `{}`. */
 export function withoutNulls(body: unknown): unknown {
   if (body === null || body === undefined) return {}
   if (typeof body !== 'object' || Array.isArray(body)) return body
@@ -45,6 +47,6 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Cheap first look: NUL and half a surrogate pair can only arrive as escapes, depth only with that many brackets. */
+/** Cheap pre-check: NUL and lone surrogates arrive only as escapes, depth only with as many brackets. */
 const isSuspicious = (text: string) =>
   /\\u(0000|d[89a-f])/i.test(text) || (text.match(/[[{]/g)?.length ?? 0) > MAX_DEPTH

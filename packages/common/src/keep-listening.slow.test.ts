@@ -25,7 +25,7 @@ async function startServer() {
   return { url: server.url, query: async (text: string) => (await client.query(text)).rows, setReadOnly }
 }
 
-test('a server that becomes read-only under an open connection is left, and listened to once it takes writes', async () => {
+test('a connection to a server that becomes read-only is replaced until the server takes writes', async () => {
   const { url, query, setReadOnly } = await startServer()
   const heard: string[] = []
   const listener = await keepListening({

@@ -10,7 +10,7 @@ import { startWay } from './testing/way-to-server.ts'
 
 const log = createLogger({ name: 'test', level: 'fatal' })
 
-/** What a client says last, and what a server says last that goes down in that moment. */
+/** Terminate message of a client, and the error of a server that shuts down then. */
 const GOODBYE = Buffer.from([0x58, 0, 0, 0, 4])
 const LAST_WORDS = errorResponse({ S: 'FATAL', V: 'FATAL', C: '57P01', M: 'terminating connection' })
 
@@ -22,7 +22,7 @@ function errorResponse(fields: Record<string, string>): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** The server of the tests, but that it goes down whenever somebody says goodbye. */
+/** Proxy of the test server that shuts down whenever a client terminates. */
 async function startDyingServer(url: string) {
   const open = new Set<Socket>()
   const proxy = createServer((client) => {
@@ -80,7 +80,7 @@ async function connectTo(url: string): Promise<pg.Client> {
   return client
 }
 
-test('a queue that is stopped while its server goes down ends without an error that nobody hears', async () => {
+test('a queue that stops while its server shuts down raises no unhandled error', async () => {
   const server = await startDyingServer(await newDatabase())
   const names = { schema: 'jobs', applicationName: 'test', queues: [] }
   const queue = await openQueue({ url: server.url, ...names, log, migrate: true, supervise: false })
@@ -93,7 +93,7 @@ test('a queue that is stopped while its server goes down ends without an error t
   expect(unheard).toEqual([])
 })
 
-test('a connection that breaks is replaced, and says that it listens again', async () => {
+test('a broken connection is replaced and reports that it listens again', async () => {
   const server = await startDyingServer(await newDatabase())
   const heard = await startListening(server.url)
   const client = await connectTo(server.url)
@@ -103,7 +103,7 @@ test('a connection that breaks is replaced, and says that it listens again', asy
   await expect.poll(() => heard).toEqual(['listening', 'first', 'listening'])
 })
 
-test('a connection that falls silent without closing is replaced, and notifications arrive again', async () => {
+test('a silent connection is replaced, and notifications arrive again', async () => {
   const url = await newDatabase()
   const way = await startWay(url)
   onTestFinished(way.close)

@@ -3,19 +3,15 @@ import type { Logger } from 'pino'
 import { checkIdleConnections, takesWrites } from './idle-connections.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
-/**
- * A connection on which nothing comes may be dead without a word, or lead to a primary that was replaced: it is checked this
- * often, because each process learns from it that its other connections are to be checked, too.
- */
+/** Interval of checks: a quiet connection may be dead, or lead to a replaced primary. Its loss starts the checks of all others. */
 const CHECK_EVERY_MS = 2_000
 const ANSWER_WITHIN_MS = 3_000
 
 const CONNECT_WITHIN_MS = 5_000
 const RECONNECT_AFTER_MS = 500
-/** A new primary is listened to within three seconds. */
 const RECONNECT_AFTER_AT_MOST_MS = 2_000
 
-/** A server that is gone, or hangs, reads no goodbye. */
+/** Wait for a clean end; a dead server never answers. */
 const GOODBYE_WITHIN_MS = 1_000
 
 export interface ListenOptions {
@@ -24,14 +20,13 @@ export interface ListenOptions {
   channel: string
   log: Logger
   onNotification: (payload: string) => void
-  /** The connection listens, for the first time or again: what was notified in between is lost. */
+  /** Called at each start of listening; notifications before it are lost. */
   onListening: () => void
 }
 
 /**
- * LISTENs on a channel, on a connection of its own that is replaced when it breaks. Each connection has somebody who hears
- * its errors until it has ended: the last words of a server that goes down may come after our own goodbye, and an error
- * that nobody hears ends the process.
+ * LISTENs on a channel on its own connection, replaced when it breaks. Each connection keeps its error listener until it has
+ * ended: a server that shuts down may report it after our goodbye, and an unhandled error ends the process.
  */
 export async function keepListening(options: ListenOptions): Promise<{ close(): Promise<void> }> {
   const { log } = options
@@ -46,7 +41,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
     clearTimeout(timer)
     client.end().catch(() => {})
     const afterMs = Math.min(RECONNECT_AFTER_MS * 2 ** failuresInARow, RECONNECT_AFTER_AT_MOST_MS)
-    if (failuresInARow++ === 0) log.warn({ err }, 'the connection for notifications was lost, connecting again')
+    if (failuresInARow++ === 0) log.warn({ err }, 'notification connection lost, reconnecting')
     timer = setTimeout(connect, afterMs)
   }
 
@@ -89,7 +84,7 @@ export async function keepListening(options: ListenOptions): Promise<{ close(): 
       return lose(client, err)
     }
     if (client !== current || isClosed) return
-    if (failuresInARow > 0) log.info('notifications are heard again')
+    if (failuresInARow > 0) log.info('notification connection restored')
     failuresInARow = 0
     options.onListening()
     checkAgain(client)

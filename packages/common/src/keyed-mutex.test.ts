@@ -18,7 +18,7 @@ test('work of one key runs one at a time, also after a failure; other keys do no
   expect(log).toEqual(['b', 'a1', 'a2'])
 })
 
-test('a full queue of one key refuses work until it is shorter', async () => {
+test('a full queue of a key refuses work until it is shorter', async () => {
   const mutex = createKeyedMutex({ mostWaiting: 1, refuse: () => new Error('too long') })
   const gate = Promise.withResolvers<void>()
   const runs = [mutex.run('a', () => gate.promise), mutex.run('a', async () => {})]

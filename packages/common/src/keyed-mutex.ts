@@ -5,7 +5,7 @@ export interface KeyedMutex {
 
 const UNBOUNDED = { mostWaiting: Infinity, refuse: () => new Error('too many are waiting') }
 
-/** One at a time for each key, in order of arrival. With `mostWaiting` callers in front of it, work is refused with the error of `refuse`. */
+/** Runs one at a time per key, in order of arrival. Refuses work behind `mostWaiting` waiting callers of its key. */
 export function createKeyedMutex({
   mostWaiting,
   refuse,

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 import { createLogger } from './logger.ts'
 import { PATIENCE_MS } from './testing/patience.ts'
 
-test('a cause is logged as what it is: an error without the rows it quotes, a text as one text', async () => {
+test('a cause is logged without quoted rows, and a text as one text', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'logger-'))
   const file = join(directory, 'log')
   const log = createLogger({ name: 'test', level: 'info', file })
@@ -31,7 +31,7 @@ test('a cause is logged as what it is: an error without the rows it quotes, a te
 })
 
 // Linux has a device that is always full.
-test('a full disk ends no process, and keeps none from ending', { tags: 'linux' }, async () => {
+test('a full disk neither ends a process nor prevents its end', { tags: 'linux' }, async () => {
   const program = `
     import { createLogger } from ${JSON.stringify(new URL('./logger.ts', import.meta.url).href)}
     const log = createLogger({ name: 'test', level: 'info', file: '/dev/full' })
@@ -52,12 +52,12 @@ test('a full disk ends no process, and keeps none from ending', { tags: 'linux' 
   expect([code, told]).toEqual([0, 'log lines cannot be written (ENOSPC); serving goes on\n'])
 })
 
-test('a file that cannot be opened is a problem of the configuration, told before anything starts', () => {
+test('a file that cannot be opened is a configuration error at start', () => {
   const open = () => createLogger({ name: 'test', level: 'info', file: tmpdir() })
   expect(open).toThrow('TEST_LOG_FILE cannot be opened for writing (EISDIR)')
 })
 
-test('lines that were still waiting are written when the process ends', async () => {
+test('waiting lines are written at exit', async () => {
   const program = `
     import { createLogger } from ${JSON.stringify(new URL('./logger.ts', import.meta.url).href)}
     const log = createLogger({ name: 'test', level: 'info' })
@@ -69,7 +69,7 @@ test('lines that were still waiting are written when the process ends', async ()
   expect([code, lines.map((line) => JSON.parse(line).i)]).toEqual([3, [0, 1, 2]])
 })
 
-test('a line that comes while an earlier one is being written is not held back until a third comes', {
+test('a line logged during a write does not wait for a third line', {
   tags: 'linux',
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'log-pipe-'))

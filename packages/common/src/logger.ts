@@ -4,16 +4,15 @@ import { isSpanContextValid, trace } from '@opentelemetry/api'
 import { destination, type Logger, pino } from 'pino'
 import { ConfigError } from './config.ts'
 
-/** Levels of the specification; pino has no `panic`, which we treat as `fatal`. */
+/** Levels of the specification; `panic`, which pino lacks, is `fatal`. */
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type { Logger }
 
 /**
- * JSON lines to stdout (to stderr for commands, whose stdout is their result), or appended to `file`. Requests are logged
- * (`logRequests`) without headers, query and body: each can carry a token, a code or an address. Throws a ConfigError for a
- * file that cannot be opened.
+ * Writes JSON lines to stdout, to stderr for commands, or to `file`. Request headers, queries and bodies are never logged: each
+ * can carry a token, a code or an address. Throws a ConfigError for a file that cannot be opened.
  */
 export function createLogger(options: {
   name: string
@@ -37,30 +36,28 @@ export function createLogger(options: {
   )
 }
 
-/** Lines wait this long at most for others to be written with; a write per line is a good part of a short request. */
+/** Longest wait of a line for a shared write; a write per line is a large part of a short request. */
 const FLUSH_EVERY_MS = 100
 
-/** Kept for a disk with room again, in bytes; further lines are lost, or they would fill the memory. */
+/** Bytes kept while the disk is full; further lines are dropped to bound the memory. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
 /**
- * Lines that still wait when the process exits are written then (pino's exit hook); kill -9 loses those that the disk or pipe did
- * not take within a tenth of a second. A
- * log that cannot be written is no failure of the service: pino's writer would end it, and, asked to write out what is
- * waiting at its end, try for ever (sonic-boom 4.2, flushSync).
+ * Waiting lines are written at exit (pino's exit hook); kill -9 loses those of the last tenth of a second. An unwritable log does
+ * not stop the service: pino's writer would end it, or retry for ever at exit (sonic-boom 4.2, flushSync).
  */
 function openLines(fd: number) {
   const lines = destination({ dest: fd, sync: false, minLength: 4_096, maxLength: MAX_WAITING_BYTES })
   const flushSync = lines.flushSync.bind(lines)
   let isFailing = false
   lines.on('error', ({ code }: NodeJS.ErrnoException) => {
-    if (!isFailing) tellOnStderr(`log lines cannot be written (${code}); serving goes on\n`)
+    if (!isFailing) writeToStderr(`log lines cannot be written (${code}); serving goes on\n`)
     isFailing = true
   })
   lines.on('write', () => {
     isFailing = false
   })
-  // Flushing writes even when no line waits, so that an idle process would make a system call each time.
+  // A flush makes a system call even without lines, so an idle process must not flush.
   const write = lines.write.bind(lines)
   let unwritten = 0
   let isWaiting = false
@@ -72,7 +69,7 @@ function openLines(fd: number) {
   const flush = () => {
     isWaiting = false
     lines.flush()
-    // A flush does nothing while a write is under way (a slow disk, a full pipe) or after one that failed.
+    // A flush does nothing during a write (a slow disk, a full pipe) or after a failed one.
     if (unwritten > 0) flushSoon()
   }
   lines.on('write', (bytes) => {
@@ -94,14 +91,14 @@ function openLines(fd: number) {
   return lines
 }
 
-/** Past `process.stderr`, whose failure would be an error of its own: it may be on the same disk. */
-function tellOnStderr(text: string): void {
+/** Bypasses `process.stderr`, whose own failure would raise an error. */
+function writeToStderr(text: string): void {
   try {
     writeSync(2, text)
   } catch {}
 }
 
-/** At once, so that a wrong path is found before anything is served. */
+/** Opens the file at start, so that a wrong path stops the start. */
 function openFile(service: string, file: string): number {
   try {
     mkdirSync(dirname(file), { recursive: true })
@@ -112,10 +109,7 @@ function openFile(service: string, file: string): number {
   }
 }
 
-/**
- * PostgreSQL's errors quote the refused row, and with it addresses and hashes; those of a lost connection carry the whole
- * client and its cancel key. A cause may also be a mere text.
- */
+/** Drops what PostgreSQL's errors carry: the refused row, with addresses and hashes, or the client with its cancel key. */
 function withoutRows(cause: unknown) {
   if (typeof cause !== 'object' || cause === null) return cause
   const {

@@ -6,11 +6,10 @@ import type { Logger } from 'pino'
 import { type DatabaseOptions, openDatabase, tablePrefix, waitForDatabase } from './database.ts'
 
 /**
- * Migrations are SQL files, `0001-name.sql`, applied in order and never edited once merged; `{{prefix}}` stands for
- * the namespace's prefix. Kysely's Migrator runs all pending ones in one transaction under an advisory lock, so two
- * replicas starting at once are safe and a failing file leaves nothing behind. It offers no transaction per file: without the
- * one it has no lock either. So what a file locks is locked until the last one is done: `not valid` and a `validate` after it
- * save nobody the wait, unless they come with two versions. Nothing here may take long, nor run `concurrently`.
+ * Migrations are SQL files, `0001-name.sql`, applied in order and never edited once merged; `{{prefix}}` is the namespace's prefix.
+ * Kysely runs all pending ones in one transaction under an advisory lock: replicas may start at once, and a failure leaves
+ * nothing behind. Locks last until the last file is done, so `not valid` and `validate` help only in two versions. Nothing here
+ * may take long or run `concurrently`.
  */
 export interface MigrateOptions {
   // biome-ignore lint/suspicious/noExplicitAny: migrations run before the tables a type could describe exist
@@ -19,7 +18,7 @@ export interface MigrateOptions {
   namespace?: string | undefined
 }
 
-/** Runs `work` on connections of its own, on which statements may take their time; waits for a server that is starting. */
+/** Runs `work` on connections without a statement limit; waits for a server that is starting. */
 export async function onMigrationConnection(
   database: Omit<DatabaseOptions, 'maxPoolSize' | 'statementWithinMs'>,
   folder: string,
@@ -34,7 +33,7 @@ export async function onMigrationConnection(
   }
 }
 
-/** Applies what is pending and logs each file; throws the first failure, with nothing applied. */
+/** Applies pending migrations and logs each; throws the first failure, with nothing applied. */
 export async function migrate(options: MigrateOptions, log: Logger): Promise<void> {
   const { error, results = [] } = await migratorOf(options).migrateToLatest()
   for (const result of results) {
@@ -44,12 +43,12 @@ export async function migrate(options: MigrateOptions, log: Logger): Promise<voi
   if (error) throw error
 }
 
-/** Every migration with the time it was applied; `executedAt` is undefined for a pending one. */
+/** Lists every migration; `executedAt` is undefined for a pending one. */
 export async function migrationStatus(options: MigrateOptions): Promise<readonly MigrationInfo[]> {
   return migratorOf(options).getMigrations()
 }
 
-/** The SQL that `migrate` would run now, one text per pending file. */
+/** Reads the pending migrations. */
 export async function pendingSql(options: MigrateOptions): Promise<{ name: string; sql: string }[]> {
   const done = new Set(
     (await migrationStatus(options)).filter((migration) => migration.executedAt).map((migration) => migration.name),
@@ -77,10 +76,7 @@ function migratorOf(options: MigrateOptions): Migrator {
   })
 }
 
-/**
- * What a newer version applied, so that an older one can still start beside it or after a roll-back: Kysely refuses a
- * database with migrations it cannot find.
- */
+/** Migrations of a newer version: Kysely refuses a database with unknown ones, and an older version must start after a roll-back. */
 async function newerMigrations({ db }: MigrateOptions, table: string): Promise<Record<string, Migration>> {
   const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(db)
   if (!rows[0]?.exists) return {}

@@ -1,8 +1,8 @@
-/** The known name that takes the fewest changed letters to get to; undefined when there are none. */
+/** Finds the known name with the smallest edit distance; undefined when there are none. */
 export const nearest = (name: string, known: readonly string[]): string | undefined =>
   known.toSorted((a, b) => distance(a, name) - distance(b, name))[0]
 
-/** Levenshtein distance: how many letters must change to turn one name into the other. */
+/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { askedInTime } from './observe-service.ts'
 
-test('what never answers is asked once, and every export goes on without it', async () => {
+test('a question that never answers is asked once and delays no export', async () => {
   let asked = 0
   const ask = askedInTime(() => {
     asked++
@@ -11,7 +11,7 @@ test('what never answers is asked once, and every export goes on without it', as
   expect(asked).toBe(1)
 })
 
-test('what fails is undefined and asked anew, what answers is given on', async () => {
+test('a failure is undefined and asked again; an answer is passed on', async () => {
   const answers = [() => Promise.reject(new Error('away')), () => Promise.resolve(7)]
   const ask = askedInTime(() => (answers.shift() ?? (() => Promise.resolve(0)))(), 60_000)
   expect([await ask(), await ask()]).toEqual([undefined, 7])

@@ -1,19 +1,19 @@
-// What is read at each export of metrics, of either service: its process, its pool, its queues. The one rule: an export
-// never waits for a database or a disk that is away, and what it asks keeps no stopped service alive.
+// Metrics read at each export: process, pool and queues. The one rule: an export never waits for an unavailable database or disk,
+// and keeps no stopped service alive. Metrics that code counts itself: instruments.ts and metrics.ts of each service.
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BatchObservableResult, metrics, type Observable } from '@opentelemetry/api'
 import type pg from 'pg'
+import type { QueueFigures } from './pg-boss-tables.ts'
 import type { Queue } from './queue.ts'
-import type { QueueFigures } from './queue-figures.ts'
 
-/** Scrapers give up after ten seconds, and figures that are late are missing figures. */
+/** Scrapers give up after ten seconds. */
 const ANSWER_WITHIN_MS = 2_000
 
-/** How often the event loop is looked at: often enough to see a hash on the wrong thread, too seldom to be seen itself. */
-const LOOK_EVERY_MS = 20
+/** Sampling interval of the event loop: short enough to show a hash on the main thread, long enough to cost nothing. */
+const SAMPLE_EVERY_MS = 20
 
-/** Begins; the returned function ends it. To be called only where metrics are on. */
+/** Starts observing, until the returned function is called; call it only with metrics enabled. */
 export function observeService(
   service: string,
   { pool, queue }: { pool: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>; queue: Pick<Queue, 'figures'> },
@@ -24,7 +24,7 @@ export function observeService(
   }
 }
 
-/** Has `observe` called at each export, and its instruments forgotten at the end. */
+/** Calls `observe` at each export, until the returned function is called. */
 export function observeTogether(
   service: string,
   instruments: Observable[],
@@ -35,10 +35,7 @@ export function observeTogether(
   return () => meter.removeBatchObservableCallback(observe, instruments)
 }
 
-/**
- * Asks what may fail or hang, for an export: one question at a time however many exports there are, and undefined in
- * place of a failure or a late answer.
- */
+/** Bounds a question that may fail or hang: one at a time for all exports, and undefined for a failure or a late answer. */
 export function askedInTime<Answer>(
   ask: () => Promise<Answer>,
   withinMs: number = ANSWER_WITHIN_MS,
@@ -62,9 +59,11 @@ function observeProcess(service: string): () => void {
   const p50 = meter.createObservableGauge('nodejs.eventloop.delay.p50', { description: 'Median lag', unit: 's' })
   const p99 = meter.createObservableGauge('nodejs.eventloop.delay.p99', { description: '99th percentile', unit: 's' })
   const max = meter.createObservableGauge('nodejs.eventloop.delay.max', { description: 'Longest lag', unit: 's' })
-  const busy = meter.createObservableGauge('nodejs.eventloop.utilization', { description: 'Share of time', unit: '1' })
-  // Its timer does not keep the process.
-  const delays = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS })
+  const busy = meter.createObservableGauge('nodejs.eventloop.utilization', {
+    description: 'Busy fraction of time',
+    unit: '1',
+  })
+  const delays = monitorEventLoopDelay({ resolution: SAMPLE_EVERY_MS })
   delays.enable()
   let before = performance.eventLoopUtilization()
   const stop = observeTogether(service, [memory, heap, cpu, p50, p99, max, busy], (result) => {
@@ -74,8 +73,8 @@ function observeProcess(service: string): () => void {
     const { user, system } = process.cpuUsage()
     result.observe(cpu, user / 1e6, { 'cpu.mode': 'user' })
     result.observe(cpu, system / 1e6, { 'cpu.mode': 'system' })
-    // What is measured is the time from one look to the next; the lag is what is more than was asked for.
-    const lag = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - LOOK_EVERY_MS / 1000)
+    // The histogram holds the time between samples; the lag is its excess over the interval.
+    const lag = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - SAMPLE_EVERY_MS / 1000)
     const isSeen = delays.count > 0
     result.observe(p50, isSeen ? lag(delays.percentile(50)) : 0)
     result.observe(p99, isSeen ? lag(delays.percentile(99)) : 0)
@@ -109,12 +108,18 @@ function observePool(service: string, pool: Pick<pg.Pool, 'totalCount' | 'idleCo
   })
 }
 
-/** Every process tells the same of them, what stands in the database: take the largest, never the sum. */
+/** All processes report the same database figures: aggregate by maximum, never by sum. */
 function observeQueues(service: string, queue: Pick<Queue, 'figures'>): () => void {
   const meter = metrics.getMeter(service)
-  const jobs = meter.createObservableGauge(`${service}.queue.jobs`, { description: 'Jobs not over', unit: '{job}' })
-  const age = meter.createObservableGauge(`${service}.queue.oldest_age`, { description: 'Of a job', unit: 's' })
-  const dead = meter.createObservableGauge(`${service}.queue.dead`, { description: 'Jobs given up', unit: '{job}' })
+  const jobs = meter.createObservableGauge(`${service}.queue.jobs`, { description: 'Unfinished jobs', unit: '{job}' })
+  const age = meter.createObservableGauge(`${service}.queue.oldest_age`, {
+    description: 'Age of the oldest job',
+    unit: 's',
+  })
+  const dead = meter.createObservableGauge(`${service}.queue.dead`, {
+    description: 'Jobs in the dead-letter queue',
+    unit: '{job}',
+  })
   const ask = askedInTime(queue.figures)
   let last: QueueFigures[] = []
   return observeTogether(service, [jobs, age, dead], async (result) => {
@@ -131,7 +136,7 @@ function observeQueues(service: string, queue: Pick<Queue, 'figures'>): () => vo
   })
 }
 
-/** Said, because the SDK repeats for ever what was observed once and is not any more. */
+/** Observed explicitly: the SDK repeats the last value of an instrument for ever. */
 const unknownFigures = ({ queue }: QueueFigures): QueueFigures => ({
   queue,
   waiting: Number.NaN,

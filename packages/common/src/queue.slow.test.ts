@@ -4,7 +4,7 @@ import { openDatabase } from './database.ts'
 import { openQueue } from './queue.ts'
 import { cloneTemplate } from './testing/template-database.ts'
 
-test('a deletion of many finished jobs takes longer than other statements may, and is not cut off', async () => {
+test('deleting many finished jobs may exceed the time limit of other statements', async () => {
   const database = await cloneTemplate(inject('databaseServerUrl'), `${inject('testRunId')}_deletion`, async () => {})
   const lines: unknown[] = []
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line)) })

@@ -20,7 +20,7 @@ const queueOf = (name: string): QueueDefinition => ({
   heartbeatSeconds: 10,
 })
 
-/** Longer than a test: what happens all the same was not found by polling. */
+/** Poll interval longer than a test, so that only notifications start jobs. */
 const NEVER = 3_600
 
 let database: Awaited<ReturnType<typeof cloneTemplate>>
@@ -64,7 +64,7 @@ test('a job exists only if its transaction commits, and starts at once', async (
   await expect.poll(() => seen).toEqual(['kept'])
 })
 
-test('a failing job is tried again', async () => {
+test('a failed job is retried', async () => {
   const tries: number[] = []
   await queue.work('retried', { concurrency: 1, pollSeconds: 1 }, async ({ retryCount }) => {
     tries.push(retryCount)
@@ -74,7 +74,7 @@ test('a failing job is tried again', async () => {
   await expect.poll(() => tries).toEqual([0, 1])
 })
 
-test('a hopeless job goes to the dead letters after one try', async () => {
+test('a permanent failure goes to the dead-letter queue after one attempt', async () => {
   let tries = 0
   await queue.work('hopeless', { concurrency: 1 }, async () => {
     tries++
@@ -85,12 +85,12 @@ test('a hopeless job goes to the dead letters after one try', async () => {
   expect(tries).toBe(1)
 })
 
-test('depth counts what waits and runs', async () => {
+test('depth counts waiting and running jobs', async () => {
   for (let i = 0; i < 3; i++) await db.transaction().execute((trx) => queue.send(trx, 'held', {}))
   expect(await queue.depth('held')).toBe(3)
 })
 
-test('figures tell apart what waits, what is for later, what is tried again and what was given up', async () => {
+test('figures distinguish waiting, scheduled, retrying and dead jobs', async () => {
   const told = async () => (await queue.figures()).find((figures) => figures.queue === 'told')
   const none = { queue: 'told', waiting: 0, scheduled: 0, running: 0, retrying: 0, dead: 0 }
   expect(await told()).toEqual({ ...none, oldestWaitingSeconds: 0, oldestRetryingSeconds: 0 })
@@ -110,7 +110,7 @@ test('figures tell apart what waits, what is for later, what is tried again and 
   })
 })
 
-test('a job is found by what is in its data, as long as it is not done', async () => {
+test('an unfinished job is found by members of its data', async () => {
   const has = (name: string, data: object) => db.transaction().execute((trx) => queue.has(trx, name, data))
   await db.transaction().execute((trx) => queue.send(trx, 'sought', { id: 'one', more: 1 }))
   expect(await has('sought', { id: 'one' })).toBe(true)
@@ -120,7 +120,7 @@ test('a job is found by what is in its data, as long as it is not done', async (
   await expect.poll(() => has('sought', { id: 'one' })).toBe(false)
 })
 
-test('a backlog is worked off without pauses', async () => {
+test('a backlog is processed without pauses', async () => {
   await db.transaction().execute(async (trx) => {
     for (let i = 0; i < 20; i++) await queue.send(trx, 'backlog', { i })
   })
@@ -129,20 +129,20 @@ test('a backlog is worked off without pauses', async () => {
   await expect.poll(() => done).toBe(20)
 })
 
-test('shares take turns, however many jobs one of them has, and the one with many is not forgotten', async () => {
-  const send = (...shares: string[]) =>
+test('tenants take turns however many jobs each has, and the one with most is served too', async () => {
+  const send = (...tenants: string[]) =>
     db.transaction().execute(async (trx) => {
-      for (const share of shares) await queue.send(trx, 'shared', { share }, { share })
+      for (const tenant of tenants) await queue.send(trx, 'shared', { tenant }, { tenant })
     })
   await send(...Array(8).fill('many'))
   await send('few', 'few')
   expect([await queue.depth('shared'), await queue.depth('shared', 'few')]).toEqual([10, 2])
   const begun: string[] = []
-  await queue.work<{ share: string }>('shared', { concurrency: 1 }, async ({ data: { share } }) => {
-    begun.push(share)
+  await queue.work<{ tenant: string }>('shared', { concurrency: 1 }, async ({ data: { tenant } }) => {
+    begun.push(tenant)
     if (begun.length === 4) await send('late')
-    // One that always has a job, never more than one.
-    if (share === 'late' && begun.length < 9) await send('late')
+    // This tenant always has exactly one job.
+    if (tenant === 'late' && begun.length < 9) await send('late')
   })
   await expect.poll(() => begun.length).toBe(13)
   expect(begun).toEqual([
@@ -150,19 +150,19 @@ test('shares take turns, however many jobs one of them has, and the one with man
   ])
 })
 
-test('jobs of one share that are sent at once get turns of their own', async () => {
-  const send = () => db.transaction().execute((trx) => queue.send(trx, 'taken', {}, { share: 'one' }))
+test('concurrent jobs of one tenant get different turns', async () => {
+  const send = () => db.transaction().execute((trx) => queue.send(trx, 'taken', {}, { tenant: 'one' }))
   await Promise.all([send(), send(), send()])
   const { rows } = await pool.query(`select -priority as turn from jobs.job where name = 'taken' order by turn`)
   expect(rows).toEqual([{ turn: 0 }, { turn: 1 }, { turn: 2 }])
 })
 
-test('a waiting job comes forward to the turn of another share, counts as its, and never goes back', async () => {
+test('a waiting job advances to the turn of another tenant, belongs to it, and never moves back', async () => {
   const inTrx = (work: (trx: Transaction<unknown>) => Promise<void>) => db.transaction().execute(work)
-  for (let n = 0; n < 4; n++) await inTrx((trx) => queue.send(trx, 'advanced', { n }, { share: 'one' }))
+  for (let n = 0; n < 4; n++) await inTrx((trx) => queue.send(trx, 'advanced', { n }, { tenant: 'one' }))
   const turns = async () => {
-    const sql = `select (data ->> 'n')::int as n, group_id as share, -priority as turn from jobs.job where name = 'advanced' order by n`
-    return (await pool.query(sql)).rows.map(({ n, share, turn }) => [n, share, turn])
+    const sql = `select (data ->> 'n')::int as n, group_id as tenant, -priority as turn from jobs.job where name = 'advanced' order by n`
+    return (await pool.query(sql)).rows.map(({ n, tenant, turn }) => [n, tenant, turn])
   }
   await inTrx((trx) => queue.advance(trx, 'advanced', { n: 3 }, 'two'))
   await inTrx((trx) => queue.advance(trx, 'advanced', { n: 2 }, 'two'))
@@ -174,20 +174,20 @@ test('a waiting job comes forward to the turn of another share, counts as its, a
     [3, 'two', 0],
   ]
   expect(await turns()).toEqual(advanced)
-  // What is under way stays as it is.
+  // Running jobs do not change.
   await pool.query(`update jobs.job set state = 'active' where name = 'advanced'`)
   await inTrx((trx) => queue.advance(trx, 'advanced', { n: 1 }, 'three'))
   expect(await turns()).toEqual(advanced)
 })
 
-test('a job in place of another has its share and its turn', async () => {
+test('a job in place of another has its tenant and turn', async () => {
   const { rows } = await pool.query(
     `update jobs.job set state = 'active' where name = 'advanced' and data @> '{"n":2}' returning id`,
   )
   await db.transaction().execute(async (trx) => {
-    await queue.send(trx, 'advanced', { n: 9 }, { share: 'other', inPlaceOf: rows[0].id, afterSeconds: 60 })
-    // What it should stand for is gone: a turn of its share.
-    await queue.send(trx, 'advanced', { n: 10 }, { share: 'other', inPlaceOf: randomUUID() })
+    await queue.send(trx, 'advanced', { n: 9 }, { tenant: 'other', inPlaceOf: rows[0].id, afterSeconds: 60 })
+    // The other job is gone: the next turn of its tenant.
+    await queue.send(trx, 'advanced', { n: 10 }, { tenant: 'other', inPlaceOf: randomUUID() })
   })
   const sent = await pool.query(
     `select group_id, priority from jobs.job where name = 'advanced' and state = 'created' order by created_on, group_id desc`,
@@ -198,18 +198,22 @@ test('a job in place of another has its share and its turn', async () => {
   ])
 })
 
-test('a share that has more jobs than there are slots leaves one to the others', async () => {
-  const send = (share: string, jobs: number) =>
+test('a tenant with more jobs than slots leaves one to the others', async () => {
+  const send = (tenant: string, jobs: number) =>
     db.transaction().execute(async (trx) => {
-      for (let n = 0; n < jobs; n++) await queue.send(trx, 'reserved', { share }, { share })
+      for (let n = 0; n < jobs; n++) await queue.send(trx, 'reserved', { tenant }, { tenant })
     })
   const held: (() => void)[] = []
   const done: string[] = []
   await send('many', 6)
-  await queue.work<{ share: string }>('reserved', { concurrency: 3, mostPerShare: 2 }, async ({ data: { share } }) => {
-    if (share === 'many') await new Promise<void>((resolve) => held.push(resolve))
-    done.push(share)
-  })
+  await queue.work<{ tenant: string }>(
+    'reserved',
+    { concurrency: 3, mostPerTenant: 2 },
+    async ({ data: { tenant } }) => {
+      if (tenant === 'many') await new Promise<void>((resolve) => held.push(resolve))
+      done.push(tenant)
+    },
+  )
   await expect.poll(() => held.length).toBe(2)
   for (let n = 1; n <= 3; n++) {
     await send('few', 1)
@@ -223,7 +227,7 @@ test('a share that has more jobs than there are slots leaves one to the others',
   await expect.poll(() => done.length).toBe(9)
 })
 
-test('a queue whose connections all fall silent without closing takes jobs again, and hears of them', async () => {
+test('a queue whose connections all go silent reconnects and is notified of jobs again', async () => {
   const way = await startWay(database.url)
   onTestFinished(way.close)
   const names = { schema: 'jobs', applicationName: 'test', queues: [] }
@@ -244,7 +248,7 @@ test('a queue whose connections all fall silent without closing takes jobs again
   await expect.poll(() => seen).toEqual(['before', 'into silence', 'after'])
 })
 
-test('a job whose database took no writes when it ended is run again as the same try, once there is one that does', async () => {
+test('a job that ended on a read-only database runs again in the same attempt once the database is writable', async () => {
   const admin = await pool.connect()
   onTestFinished(() => admin.release())
   const setReadOnly = async (isReadOnly: boolean) => {

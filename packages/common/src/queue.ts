@@ -1,9 +1,8 @@
-// The outbox and job queue of a service: a job is written in the same transaction as the rows it belongs to and is delivered
-// by pg-boss workers with retries, back-off and a dead-letter queue. A crash between commit and delivery loses nothing, because
-// the job is a row. Settings of a queue: declare-queue.ts. Who is next where callers share one: queue-turns.ts.
+// The job queue of a service, on pg-boss: retries, back-off, dead-letter queues, turns between tenants. The one rule: a job is
+// written in the transaction of the rows it belongs to, so that a crash loses nothing. Settings of a queue: declare-queue.ts.
+// SQL that pg-boss does not offer: pg-boss-tables.ts. Tests: queue.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Span } from '@opentelemetry/api'
-import { sql } from 'kysely'
 import type pg from 'pg'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
@@ -11,8 +10,17 @@ import { openDatabase } from './database.ts'
 import { isDatabaseUnavailable, isInterrupted, sqlStateOf } from './database-errors.ts'
 import { declareQueue, type QueueDefinition } from './declare-queue.ts'
 import { keepListening } from './keep-listening.ts'
-import { countJobs, type QueueFigures, readFigures } from './queue-figures.ts'
-import { type AnyTransaction, giveTurn, nextTurn, sendOptions, turnOf } from './queue-turns.ts'
+import {
+  type AnyTransaction,
+  countJobs,
+  giveTurn,
+  hasJob,
+  nextTurn,
+  type QueueFigures,
+  readFigures,
+  sendOptions,
+  turnOf,
+} from './pg-boss-tables.ts'
 import { errorType, noteFailure, tracedJob, withoutTrace, withTrace } from './tracing.ts'
 import { waitAtMost } from './wait-at-most.ts'
 
@@ -27,36 +35,33 @@ export interface QueueJob<Data> {
 
 export interface WorkOptions {
   concurrency: number
-  /** Jobs of one share at once in this process; fewer than `concurrency`, so that one share never holds every slot. */
-  mostPerShare?: number
-  batchSize?: number
-  /** Time between two polls for jobs that are due or whose notification was lost. */
+  /** Jobs of one tenant at once in this process; below `concurrency`, so that no tenant takes every slot. */
+  mostPerTenant?: number
+  /** Interval of polls for jobs that are due or whose notification was lost. */
   pollSeconds?: number
 }
 
 export interface Queue {
   /**
-   * Writes a job inside the caller's transaction; it is gone when the transaction rolls back. Nobody begins it before
-   * `afterSeconds`. With `share` the jobs of one share take turns with those of the others, however many each has: the
-   * n-th job of a share comes after the n-th one of every other, so that a newcomer waits for what is under way and little
-   * else. A job without one comes next. On a queue of few thousand jobs, because the turn is counted out, one at a time: send
-   * it last in a transaction. The job runs in the trace it is sent in. A job `inPlaceOf` another (by id) has the share and the
-   * turn of that one, if it is still there.
+   * Writes a job in the caller's transaction and trace; it begins after `afterSeconds`. Tenants take turns: the n-th job of a
+   * tenant comes after the n-th job of every other, so a newcomer waits for little more than the running jobs. A job without a
+   * tenant comes next. A job `inPlaceOf` another (by id) takes its tenant and turn, if that one still exists. Finding a turn takes
+   * a lock and a count: send last in the transaction, on queues of a few thousand jobs.
    */
   send(
     trx: AnyTransaction,
     name: string,
     data: object,
-    how?: { afterSeconds?: number; share?: string; inPlaceOf?: string },
+    how?: { afterSeconds?: number; tenant?: string; inPlaceOf?: string },
   ): Promise<void>
   /**
-   * Gives the waiting job whose data holds these members the next turn of this share, and to this share, if that turn is
-   * earlier than its own. Last in a transaction, too.
+   * Moves the waiting job whose data contains `data` to the tenant and its next turn, if that is earlier than its own. Call it last
+   * in the transaction.
    */
-  advance(trx: AnyTransaction, name: string, data: object, share: string): Promise<void>
+  advance(trx: AnyTransaction, name: string, data: object, tenant: string): Promise<void>
   /**
-   * Runs `handle` for each job; a thrown error means a retry. A job that lost its database runs again, as the same try, once there
-   * is one that takes writes.
+   * Runs `handle` for each job; an error means a retry. A job that lost its database runs again, within the same attempt, once the
+   * database takes writes.
    */
   work<Data extends object>(
     name: string,
@@ -64,53 +69,52 @@ export interface Queue {
     handle: (job: QueueJob<Data>) => Promise<void>,
   ): Promise<void>
   /**
-   * Whether a job whose data holds these members waits, runs or is to be tried again. Inside the caller's transaction, so
-   * that under a lock two of them cannot both find none and send one each.
+   * Whether an unfinished job's data contains `data`. In the caller's transaction, so that under a lock two callers cannot both
+   * find none and send one each.
    */
   has(trx: AnyTransaction, name: string, data: object): Promise<boolean>
-  /** Jobs that no worker has begun, by queue name. */
+  /** Counts the jobs that no worker has begun. */
   waiting(name: string): Promise<number>
-  /** Jobs waiting or running, by queue name, of one share where one is named. */
-  depth(name: string, share?: string): Promise<number>
-  /** How all queues are at this moment, by one question to the database. */
+  /** Counts the unfinished jobs, all or those of a tenant. */
+  depth(name: string, tenant?: string): Promise<number>
+  /** Counts the jobs of all queues, in one statement. */
   figures(): Promise<QueueFigures[]>
-  /** Stops taking jobs, waits up to `graceMs` for running ones; what is unfinished then goes back to the queue. */
+  /** Stops taking jobs and waits up to `graceMs` for running ones; unfinished jobs return to the queue. */
   stop(graceMs: number): Promise<void>
 }
 
 export interface QueueOptions {
   url: string
-  /** PostgreSQL schema that holds the queue's tables: one per namespace. */
+  /** PostgreSQL schema of the queue's tables: one per namespace. */
   schema: string
   applicationName: string
   queues: readonly QueueDefinition[]
   log: Logger
-  /** Whether to create or update the queue's own tables; false where `migrate` does it. */
+  /** Whether to create or update the queue's own tables. */
   migrate: boolean
-  /** Whether this process looks after expired jobs and failed heartbeats: true where workers run. */
+  /** Whether this process supervises expired jobs and heartbeats: true where workers run. */
   supervise: boolean
 }
 
-/** Fetching and completing take milliseconds each, so that a second connection is only for the supervisor's turn. */
+/** Fetching and completing take milliseconds; the second connection is for the supervisor. */
 const CONNECTIONS = 2
 const CONNECT_WITHIN_MS = 10_000
-/** Bounds how long a silent connection holds a worker. */
+/** Longest time that a silent connection holds a worker. */
 const STATEMENT_WITHIN_MS = 10_000
 
 /**
- * The supervisor counts, expires and deletes the jobs of all queues in transactions that grow with the table: deleting a million
- * finished jobs took 2 s. One that is cut off deletes nothing and is not repeated for a day. Where its connection falls silent within
- * one, which usually takes milliseconds, this process supervises nothing for as long.
+ * Time limit of the supervisor's transactions, which grow with the table: deleting a million finished jobs took 2 s. An interrupted
+ * one deletes nothing and is not repeated for a day. A connection that goes silent within one stops the supervision this long.
  */
 const MAINTENANCE_WITHIN_MS = 600_000
 const isMaintenance = (text: string) => /^\s*BEGIN\b/.test(text)
 
-/** Looks for dead workers and expired jobs this often; with 10 s of heartbeat a killed worker's job starts again within 20 s. */
+/** Interval of supervision; with heartbeats of 10 s a killed worker's job restarts within 20 s. */
 const SUPERVISE_EVERY_SECONDS = 3
 
-/** Pause between two looks for a server that takes writes. The supervisor, which takes away jobs without heartbeats, seldom looks before. */
-const LOOK_FOR_SERVER_EVERY_MS = 250
-/** Losses of the database that a job survives in one try: one that meets them each time fails as any other does. */
+/** Interval of checks for a writable server: shorter than the supervisor's, which takes away jobs without heartbeats. */
+const CHECK_SERVER_EVERY_MS = 250
+/** Losses of the database that a job survives in one attempt; after more it fails as any other. */
 const MOST_LOSSES = 3
 
 export async function openQueue(options: QueueOptions): Promise<Queue> {
@@ -119,12 +123,12 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { pool, close } = openDatabase({
     ...{ url: options.url, applicationName, log },
     ...{ maxPoolSize: CONNECTIONS, connectWithinMs: CONNECT_WITHIN_MS },
-    // Each has a limit of its own. One that has none, such as a migration, is not cut off.
+    // Limits are set per statement; migrations have none.
     statementWithinMs: 0,
   })
   const limitOf = (text: string) => (isMaintenance(text) ? MAINTENANCE_WITHIN_MS : STATEMENT_WITHIN_MS)
   const boss = new PgBoss({
-    // pg-boss' own pool waits for ever for a server that is silent, and its listener leaves errors without a listener.
+    // pg-boss's own pool waits for ever for a silent server, and its listener leaves errors unhandled.
     db: {
       executeSql: (text, values) =>
         pool.query({ text, values, ...(!migrate && { query_timeout: limitOf(text) }) } as pg.QueryConfig),
@@ -151,36 +155,36 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   }
   const worked = new Set<string>()
   const stopping = new AbortController()
-  /** Waits until a job that failed by `err` can run again on a server that takes writes. False for another failure, or another owner. */
+  /** Waits until a job that failed with `err` can run again on a writable server. False for other failures, or when the job was lost. */
   const regain = async (job: Job, err: unknown): Promise<boolean> => {
     const signal = AbortSignal.any([job.signal, stopping.signal])
-    // A refused or broken connection may be one to another service: a mail server, a receiver.
+    // A broken connection may be one to an upstream; an SQLSTATE is certainly the database's.
     let hasLostDatabase = sqlStateOf(err) !== undefined
     while (!signal.aborted) {
       try {
-        // Also keeps the supervisor from giving the job, whose heartbeats were lost, to another worker.
+        // Renews the heartbeat, so that the supervisor does not give the job to another worker.
         const { affected }: { affected?: number } = await boss.touch(job.name, job)
         return hasLostDatabase && affected === 1
       } catch (error) {
         if (!isDatabaseUnavailable(error)) return false
         hasLostDatabase = true
       }
-      await sleep(LOOK_FOR_SERVER_EVERY_MS, undefined, { signal }).catch(() => {})
+      await sleep(CHECK_SERVER_EVERY_MS, undefined, { signal }).catch(() => {})
     }
     return false
   }
   return {
-    send: async (trx, name, data, { afterSeconds = 0, share, inPlaceOf } = {}) => {
+    send: async (trx, name, data, { afterSeconds = 0, tenant, inPlaceOf } = {}) => {
       const taken = inPlaceOf === undefined ? undefined : await turnOf(trx, { schema, name }, inPlaceOf)
-      const turn = taken ?? (share === undefined ? undefined : await nextTurn(trx, { schema, name }, share))
+      const turn = taken ?? (tenant === undefined ? undefined : await nextTurn(trx, { schema, name }, tenant))
       await boss.send(name, withTrace(data), {
         db: fromKysely(trx),
         startAfter: afterSeconds,
         ...(turn && sendOptions(turn)),
       })
     },
-    advance: async (trx, name, data, share) => {
-      const turn = await nextTurn(trx, { schema, name }, share)
+    advance: async (trx, name, data, tenant) => {
+      const turn = await nextTurn(trx, { schema, name }, tenant)
       await giveTurn(trx, { schema, name }, data, turn)
     },
     work: async <Data extends object>(
@@ -188,13 +192,12 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       work: WorkOptions,
       handle: (job: QueueJob<Data>) => Promise<void>,
     ) => {
-      const { concurrency, mostPerShare, batchSize = 1, pollSeconds } = work
+      const { concurrency, mostPerTenant, pollSeconds } = work
       const workOptions = {
         localConcurrency: concurrency,
-        ...(mostPerShare !== undefined && { localGroupConcurrency: mostPerShare }),
-        batchSize,
+        ...(mostPerTenant !== undefined && { localGroupConcurrency: mostPerTenant }),
         perJobResults: true,
-        // LISTEN wakes workers at once; polling covers lost notifications, and jobs that are to be tried again.
+        // LISTEN wakes workers at once; polling covers lost notifications and retries.
         pollingIntervalSeconds: pollSeconds ?? 2,
         notifyPollingIntervalSeconds: spread(pollSeconds ?? 5),
       } as const
@@ -211,28 +214,22 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
             ),
           ),
         )
-        // A slot that has done its job would sleep until the next notification, however many jobs are waiting. All are woken,
-        // because a handler does not learn which one it is.
+        // A free slot would sleep until the next notification, even with jobs waiting. All are woken, because a handler does not
+        // know its own slot.
         for (const slot of boss.getWipData()) if (slot.name === name) boss.notifyWorker(slot.id)
         return results
       })
     },
-    has: async (trx, name, data) => {
-      const job = sql.id(schema, 'job')
-      const { rows } = await sql<{ found: boolean }>`select exists (
-        select from ${job} where name = ${name} and state < 'completed' and data @> ${JSON.stringify(data)}::jsonb
-      ) as found`.execute(trx)
-      return rows[0]?.found === true
-    },
-    waiting: (name) => countJobs(boss, schema, { name, before: 'active' }),
-    depth: (name, share) => countJobs(boss, schema, { name, before: 'completed', share }),
+    has: (trx, name, data) => hasJob(trx, { schema, name }, data),
+    waiting: (name) => countJobs(boss, { schema, name }, 'active'),
+    depth: (name, tenant) => countJobs(boss, { schema, name }, 'completed', tenant),
     figures: () => {
       const names = options.queues.map(({ name }) => name)
       return readFigures(boss, schema, names)
     },
     stop: async (graceMs) => {
       stopping.abort()
-      // Not pg-boss' own waiting, which looks twice a second whether its workers are done.
+      // pg-boss's own wait polls its workers twice a second.
       await waitAtMost(graceMs, Promise.all([...worked].map((name) => boss.offWork(name))))
       await boss.stop({ graceful: false, close: false })
       await close()
@@ -240,10 +237,10 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   }
 }
 
-/** Longer by up to a half: in step, the same process would come first each time, also to jobs that only another one can do. */
+/** Adds up to a half: polling in step, the same process would come first each time, even to jobs that it cannot do. */
 const spread = (seconds: number) => seconds * (1 + Math.random() / 2)
 
-/** A job that no retry can save; it goes to the dead-letter queue at once. */
+/** Failure that no retry can fix: the job goes to the dead-letter queue at once. */
 export class PermanentFailure extends Error {
   override readonly name = 'PermanentFailure'
 }
@@ -263,7 +260,7 @@ async function settle<Data extends object>(
     await handle({ id, data: withoutTrace(data), retryCount, signal })
     return { id, status: 'completed' }
   } catch (err) {
-    // Its failure could not be written either: nobody would run it before its heartbeats are missed.
+    // The failure could not be stored either: the job would wait until its heartbeat expires.
     const isLoss = isDatabaseUnavailable(err) && !isInterrupted(err)
     if (isLoss && losses < MOST_LOSSES && (await regain(err))) {
       log.warn({ err }, 'job lost its database, runs again')
@@ -274,7 +271,7 @@ async function settle<Data extends object>(
       log.error({ err }, 'job failed for good')
       return { id, status: 'deadletter', output: { message: err.message } }
     }
-    log.warn({ err, retryCount }, 'job failed, will be retried unless its tries are used up')
+    log.warn({ err, retryCount }, 'job failed, will be retried unless attempts are exhausted')
     return { id, status: 'failed', output: { message: (err as Error).message } }
   }
 }

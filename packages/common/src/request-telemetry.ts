@@ -1,3 +1,5 @@
+// Spans and durations of requests. The one rule: an attribute of a metric has few values, and none holds a caller's own text.
+// Spans below a request's: tracing.ts. Tests: test/telemetry.slow.test.ts of each service.
 import {
   type Attributes,
   type Context,
@@ -16,19 +18,18 @@ import { errorType } from './tracing.ts'
 type FrameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void
 
 export interface RequestTelemetry {
-  /** Fastify's `frameworkErrors`, which answers before any hook, observed too. */
+  /** Observes Fastify's `frameworkErrors`, which answers before any hook. */
   observed(answer: FrameworkErrors): FrameworkErrors
-  /** Observes all requests; call it before other hooks, whose refusals are answers as well. */
+  /** Observes all requests; call it before hooks that may refuse them. */
   watch(app: FastifyInstance): void
 }
 
-/** Boundaries of the semantic conventions for HTTP; the SDK's own are made for milliseconds. */
+/** Boundaries of the semantic conventions for HTTP; the SDK's are for milliseconds. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /**
- * One server span and one duration measurement per request, by the semantic conventions for HTTP. The span is named by the route's
- * pattern (`GET /admin/users/:user_id` is written `GET /admin/users/{user_id}`) and has `http.route.params.<key>` attributes.
- * `externalUrl` is the service's, whose scheme its callers use.
+ * Records a server span and a duration per request, by the semantic conventions for HTTP. The span is named after the route
+ * (`GET /admin/users/{user_id}`) and has `http.route.params.<key>` attributes. `externalUrl` gives the callers' scheme.
  */
 export function openRequestTelemetry(
   service: string,
@@ -47,7 +48,7 @@ export function openRequestTelemetry(
 
   const begin = (request: FastifyRequest, reply: FastifyReply): Context => {
     const startedAt = performance.now()
-    // Part of the caller's trace, where its headers name one (W3C Trace Context).
+    // Continues the caller's trace, if its headers name one (W3C Trace Context).
     const caller = propagation.extract(ROOT_CONTEXT, request.headers)
     const measured = measuredAttributes(request, scheme)
     const attributes = tracing ? { ...measured, ...describe(request) } : measured
@@ -58,7 +59,7 @@ export function openRequestTelemetry(
       const seconds = (performance.now() - startedAt) / 1000
       durations.record(seconds, { ...measured, ...resultOf(reply) })
     })
-    // Fastify's `onResponse` is not called where a client disconnects early.
+    // Fastify does not call `onResponse` when a client disconnects early.
     for (const event of ['finish', 'close']) {
       reply.raw.once(event, () => {
         const observed = underWay.get(request)
@@ -74,7 +75,7 @@ export function openRequestTelemetry(
     },
     watch(app) {
       app.addHook('onRequest', (request, reply, done) => context.with(begin(request, reply), done))
-      // A body arrives by events of its connection, which know nothing of the request.
+      // The body's events belong to the connection and carry no request context.
       app.addHook('preValidation', (request, _reply, done) => {
         context.with(underWay.get(request)?.within ?? context.active(), done)
       })
@@ -88,8 +89,8 @@ export function openRequestTelemetry(
 }
 
 /**
- * Ends a request's span. An expected refusal of a caller (4xx) is no failure of ours. The exception has its type alone: messages,
- * with which stacks begin, quote values. Both are in the log.
+ * Ends a request's span. A 4xx is no failure. The exception event has the type alone, because messages and stacks quote values;
+ * the log has both.
  */
 function end(span: Span, result: Attributes, error: Error | undefined): void {
   span.setAttributes(result)
@@ -108,7 +109,7 @@ function resultOf({ raw, statusCode }: FastifyReply): Attributes {
   }
 }
 
-/** Pattern of the request's route. Preflights and unknown addresses have none: `*` stands for any text of a stranger. */
+/** Pattern of the request's route; none for preflights and unknown paths, where `*` is any text of the caller. */
 function routeOf({ is404, routeOptions }: FastifyRequest): string | undefined {
   const { url } = routeOptions
   return is404 || url === undefined || url === '*' ? undefined : url.replaceAll(/:([A-Za-z_]+)/g, '{$1}')
@@ -119,7 +120,7 @@ function nameOf(request: FastifyRequest): string {
   return route === undefined ? request.method : `${request.method} ${route}`
 }
 
-/** Attributes of metrics too: each has few values, whatever strangers send. */
+/** Attributes of spans and metrics; each has few values, whatever callers send. */
 function measuredAttributes(request: FastifyRequest, scheme: string): Attributes {
   const route = routeOf(request)
   return {
@@ -130,10 +131,10 @@ function measuredAttributes(request: FastifyRequest, scheme: string): Attributes
   }
 }
 
-/** Longest text of a caller in an attribute. */
+/** Longest attribute of a caller's text. */
 const LONGEST_TEXT = 255
 
-/** Attributes of spans alone: no client address, no query. A parameter is what the caller wrote in its place: an id, or any text. */
+/** Attributes of spans alone: no client address, no query. A route parameter may hold any text of the caller. */
 function describe(request: FastifyRequest): Attributes {
   const { hostname, port, headers } = request
   const route = routeOf(request)
@@ -148,7 +149,7 @@ function describe(request: FastifyRequest): Attributes {
   return attributes
 }
 
-/** Path that the caller asked for, where no part of it is the caller's own text. */
+/** Requested path, if it has no part that the caller may choose. */
 function pathOf({ originalUrl }: FastifyRequest, route: string | undefined): string {
   if (route === undefined || /[{*]/.test(route)) return 'REDACTED'
   const [path = ''] = originalUrl.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)

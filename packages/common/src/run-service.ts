@@ -1,9 +1,9 @@
+import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
-import { runProcesses } from './cluster.ts'
 import { stopOnSignal } from './shutdown.ts'
 import { explainStartFailure, failureCode } from './start-failure.ts'
 
-/** The body of every main.ts: serves from as many processes as the settings say, until a signal; or says why it cannot. */
+/** The body of every main.ts: serves from the configured number of processes until a signal, or logs why it cannot start. */
 export async function runService<Config extends { server: { processes: number } }>(
   { config, log }: { config: Config; log: Logger },
   serve: (config: Config, log: Logger) => Promise<{ stop(): Promise<void> }>,
@@ -20,4 +20,51 @@ export async function runService<Config extends { server: { processes: number } 
       return false
     }
   })
+}
+
+const SERVING = 'serving'
+
+/** Wait before a dead process is replaced; each replacement that does not come to serve doubles it. */
+const RESTART_AFTER_MS = 1_000
+const RESTART_AFTER_AT_MOST_MS = 30_000
+
+/**
+ * Runs `start` here, or in `count` processes that share the port. Signals go to all of them; the first process waits for the
+ * others and then exits. A dead process is replaced. If none ever served, a restart would fail the same way: all end with its
+ * exit code. Once one has served, an unavailable database must not end the healthy ones. `start` resolves to whether it serves.
+ */
+export async function runProcesses(count: number, log: Logger, start: () => Promise<boolean>): Promise<void> {
+  if (count <= 1 || cluster.isWorker) {
+    if (await start()) process.send?.(SERVING)
+    return
+  }
+  const serving = new Set<Worker>()
+  let hasServed = false
+  let failedInARow = 0
+  let stopping = false
+  const stopAll = () => {
+    stopping = true
+    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGTERM')
+  }
+  for (let i = 0; i < count; i++) cluster.fork()
+  cluster.on('message', (worker, message) => {
+    if (message !== SERVING) return
+    hasServed = true
+    failedInARow = 0
+    serving.add(worker)
+  })
+  cluster.on('exit', (worker, code) => {
+    if (stopping) return
+    if (!hasServed) {
+      process.exitCode = code || 1
+      return stopAll()
+    }
+    if (!serving.delete(worker)) failedInARow++
+    const afterMs = Math.min(RESTART_AFTER_MS * 2 ** failedInARow, RESTART_AFTER_AT_MOST_MS)
+    log.error({ died: worker.process.pid, code, afterMs }, 'process died, restarting')
+    setTimeout(() => {
+      if (!stopping) cluster.fork()
+    }, afterMs)
+  })
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stopAll)
 }

@@ -4,14 +4,14 @@ import { seal, unseal } from './sealed.ts'
 
 const key = generateKeySync('aes', { length: 256 })
 
-test('a sealed value opens with its key as it was', () => {
+test('a sealed value is restored by its key', () => {
   expect(unseal(key, seal(key, { link: 'https://app.example/#1', tries: [1, null] }))).toEqual({
     link: 'https://app.example/#1',
     tries: [1, null],
   })
 })
 
-test('one of another key, one that was changed in any byte, and one that was cut off anywhere are refused', () => {
+test('another key, any changed byte and any truncation are refused', () => {
   const sealed = seal(key, 'secret')
   expect(() => unseal(generateKeySync('aes', { length: 256 }), sealed)).toThrow('authenticate')
   const bytes = Buffer.from(sealed, 'base64')

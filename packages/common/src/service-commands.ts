@@ -1,3 +1,5 @@
+// Commands that every service has: serve, worker, migrate, config, version. The one rule: all differences between services are
+// members of `ServiceParts`. The command line itself: cli.ts. Tests: test/cli.test.ts of each service.
 import { type Command, CommandFailure, command, printResult } from './cli.ts'
 import { type Variables, variablesTable } from './config.ts'
 import type { Logger } from './logger.ts'
@@ -13,28 +15,27 @@ interface Settings {
 
 interface ServiceParts<Config extends Settings> {
   name: string
-  /** Of its variables, as in `AUTH_`. */
+  /** Prefix of its variables, such as `AUTH_`. */
   prefix: string
   version: string
   variables: Variables
-  /** What `worker` does, in the list of commands. */
+  /** Summary of `worker` in the list of commands. */
   workerSummary: string
   startUp(how?: { toStderr?: boolean }): { config: Config; log: Logger }
-  /** Which setting changes a port that is taken. */
+  /** Variables that set its ports, by port. */
   portVariables(config: Config): Record<number, string>
-  /** Runs main.ts, which is what starts several processes with. */
+  /** Runs main.ts, which may start several processes. */
   serve(): Promise<unknown>
-  /** Checks beyond what reading the settings finds; resolves to what else is worth knowing, a sentence each. */
+  /** Checks more than the settings themselves; resolves to notes, a sentence each. */
   checkConfig?(config: Config): Promise<readonly string[]>
-  /** Complete settings that an operator should look at all the same, one line each. */
+  /** Lists valid settings that an operator should review, one line each. */
   review?(config: Config): string[]
   migrateAll(config: Config, log: Logger): Promise<void>
   withMigrations(config: Config, log: Logger, work: (migrations: MigrateOptions) => Promise<void>): Promise<void>
-  /** Works whatever the settings say of workers inside the service; answers what stops it, in order. */
+  /** Starts the worker, even where the service runs workers itself; resolves to its stop steps, in order. */
   startWorker(config: Config, log: Logger): Promise<(() => unknown)[]>
 }
 
-/** The commands that every service has. */
 export function serviceCommands<Config extends Settings>(service: ServiceParts<Config>): Command[] {
   return [
     command({ name: 'serve', summary: 'run the service', run: service.serve }),
@@ -81,7 +82,7 @@ async function runWorker(service: Service) {
   const { config, log } = service.startUp()
   const { name, version } = service
   const stopTelemetry = await startTelemetry({ service: name, version, ...config.telemetry, log }).catch((error) => {
-    // The service on the same machine has the port of its own metrics.
+    // The service on the same machine may hold the metrics port.
     const explained = explainStartFailure(error, service.portVariables(config))
     throw explained ? new CommandFailure(explained) : error
   })
@@ -94,7 +95,7 @@ async function runWorker(service: Service) {
 async function runMigrate(service: Service, json: boolean) {
   const { config, log } = service.startUp({ toStderr: true })
   const applied = (await readMigrations(service, config, log, pendingSql)).map(({ name }) => name)
-  // Also with nothing pending: the queue's own tables may be.
+  // Runs with nothing pending too: the queue's tables may need an update.
   await service.migrateAll(config, log)
   printResult(json, { applied }, applied.map((name) => `applied ${name}`).join('\n') || 'nothing to apply')
 }

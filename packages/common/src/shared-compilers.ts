@@ -3,8 +3,8 @@ import serializerSelector from '@fastify/fast-json-stringify-compiler'
 import type { FastifyServerOptions } from 'fastify'
 
 /**
- * For Fastify's `schemaController`: compiles each schema once in a process, however many routes and apps have it. Every
- * route documents the same errors, and a function for each of those cost an idle service megabytes.
+ * Fastify's `schemaController` that compiles each distinct schema once per process. Every route documents the same errors, and
+ * separate functions for them cost an idle service megabytes.
  */
 export const sharedCompilers: FastifyServerOptions['schemaController'] = {
   compilersFactory: {
@@ -13,7 +13,7 @@ export const sharedCompilers: FastifyServerOptions['schemaController'] = {
   },
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: Fastify's two kinds of selectors have nothing in common but this form
+// biome-ignore lint/suspicious/noExplicitAny: Fastify's two kinds of selectors share this form alone
 type Selector = (schemas: any, options?: any) => (route: any) => unknown
 
 function compilingOnce<Select extends Selector>(select: Select): Select {

@@ -3,15 +3,12 @@ import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 import { waitAtMost } from './wait-at-most.ts'
 
-/** Longest time a stop may take before the process ends regardless: shorter than Kubernetes' default of 30 s. */
+/** Time limit of a stop: shorter than Kubernetes' default of 30 s. */
 const STOP_WITHIN_MS = 25_000
 
-/**
- * Runs `stop` once on SIGTERM, SIGINT or an uncaught error, then exits: 0 after a signal, 1 after an error. A second
- * signal exits at once.
- */
+/** Runs `stop` once on SIGTERM, SIGINT or an uncaught error, then exits with 0 or 1. A second signal exits at once. */
 export function stopOnSignal(log: Logger, stop: () => Promise<void>): void {
-  // Ctrl-C reaches the whole group; of several processes the first one passes it on, as SIGTERM.
+  // Ctrl-C reaches the whole process group; the primary process forwards it as SIGTERM.
   if (cluster.isWorker) process.on('SIGINT', () => {})
   const skip: 'SIGINT'[] = cluster.isWorker ? ['SIGINT'] : []
   closeWithGrace({ delay: STOP_WITHIN_MS, logger: false, skip }, async ({ signal, err }) => {
@@ -22,20 +19,17 @@ export function stopOnSignal(log: Logger, stop: () => Promise<void>): void {
   })
 }
 
-/** Requests and jobs under way are waited for a little shorter. Two steps that hang leave time for the third. */
+/** Time limit of a step, longer than the draining of requests and jobs; two hanging steps leave time for a third. */
 const STEP_WITHIN_MS = 10_000
 
-/**
- * Runs each step after the one before, also when that failed or hangs: a database that is gone, or does not answer any more,
- * must not keep the rest open.
- */
+/** Runs the steps one by one; a step that fails or hangs does not keep the others from running. */
 export async function inOrder(log: Logger, steps: (() => unknown)[]): Promise<void> {
   for (const step of steps) {
     try {
       const how = await waitAtMost(STEP_WITHIN_MS, step())
-      if (how === 'late') log.warn('a step of the stop hangs and is left alone')
+      if (how === 'late') log.warn('stop step timed out, continuing')
     } catch (err) {
-      log.warn({ err }, 'a step of the stop failed')
+      log.warn({ err }, 'stop step failed, continuing')
     }
   }
 }

@@ -3,7 +3,7 @@ import { createSlots, type SlotLimits } from './slots.ts'
 
 const open = (limits: SlotLimits) => createSlots(limits, (isShare) => new Error(isShare ? 'its share is full' : 'busy'))
 
-test('so many at once, the others in order, and too many are refused', async () => {
+test('tasks beyond the limit wait in order, and those beyond the queue are refused', async () => {
   const slots = open({ atOnce: 2, waiting: 2, waitMs: 60_000 })
   const started: number[] = []
   const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>())
@@ -25,7 +25,7 @@ test('so many at once, the others in order, and too many are refused', async () 
   expect(await slots.run(async () => 6)).toBe(6)
 })
 
-test('one key has its share of the slots and of the queue, and no more', async () => {
+test('a key takes no more than its limits of slots and queue', async () => {
   const slots = open({ atOnce: 3, waiting: 4, waitMs: 60_000, perKey: { atOnce: 2, waiting: 1 } })
   const started: string[] = []
   const gate = Promise.withResolvers<void>()
@@ -48,7 +48,7 @@ test('one key has its share of the slots and of the queue, and no more', async (
   expect(started).toEqual(['a1', 'a2', 'b1', 'a3', 'b2'])
 })
 
-test('a wait ends as busy, or with whoever waited; neither takes a slot', async () => {
+test('a wait that times out or is aborted takes no slot', async () => {
   const slots = open({ atOnce: 1, waiting: 2, waitMs: 20 })
   const gate = Promise.withResolvers<void>()
   const first = slots.run(() => gate.promise)
@@ -63,7 +63,7 @@ test('a wait ends as busy, or with whoever waited; neither takes a slot', async 
   expect(await slots.run(async () => 'at once')).toBe('at once')
 })
 
-test('a wait without a limit ends with its turn alone', async () => {
+test('a wait without a limit ends only with a slot', async () => {
   const slots = open({ atOnce: 1, waiting: Infinity, waitMs: Infinity })
   const gate = Promise.withResolvers<void>()
   const runs = [slots.run(() => gate.promise), slots.run(async () => {})]

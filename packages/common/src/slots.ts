@@ -1,13 +1,13 @@
-/** Runs at most so many at once, in order of arrival. */
+/** Runs a bounded number of tasks at once, in order of arrival. */
 export interface Slots {
   /**
-   * `key` names the share that the work takes. Throws the refusal when too many wait already or the wait was too long, and
-   * the reason of `signal` when that ends the wait.
+   * Runs `work` in a slot of its `key`. Throws the refusal when the queue is full or the wait too long, and the reason of `signal`
+   * when it aborts the wait.
    */
   run<T>(work: () => Promise<T>, whose?: { key?: string; signal?: AbortSignal }): Promise<T>
-  /** Throws what `run` would throw at once, for a caller with something to do before. */
+  /** Throws the refusal that `run` would throw at once. */
   refuseWhenFull(key: string): void
-  /** How many work at this moment, and how many wait to. */
+  /** Counts of running and waiting tasks. */
   taken(): { used: number; waiting: number }
 }
 
@@ -15,12 +15,12 @@ export interface SlotLimits {
   atOnce: number
   waiting: number
   waitMs: number
-  /** Share of one key in both, so that no caller holds everything. */
+  /** Limits of one key, so that no caller takes all capacity. */
   perKey?: { atOnce: number; waiting: number }
 }
 
-/** `isShare`: the key has used up its share, while others may still come in. */
-type Refusal = (isShare: boolean) => Error
+/** `isKeyFull`: the key has reached its own limit, while others may have capacity. */
+type Refusal = (isKeyFull: boolean) => Error
 
 interface Waiting {
   key: string
@@ -32,11 +32,11 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits, ref
   const running = new Map<string, number>()
   let total = 0
 
-  const isShareTaken = (key: string) => (running.get(key) ?? 0) >= (perKey?.atOnce ?? atOnce)
-  const isFree = (key: string) => total < atOnce && !isShareTaken(key)
+  const isKeyFull = (key: string) => (running.get(key) ?? 0) >= (perKey?.atOnce ?? atOnce)
+  const isFree = (key: string) => total < atOnce && !isKeyFull(key)
   const isQueueFull = (key: string) =>
     queue.length >= waiting || queue.filter((other) => other.key === key).length >= (perKey?.waiting ?? waiting)
-  const refusal = (key: string) => refuse(perKey !== undefined && isShareTaken(key))
+  const refusal = (key: string) => refuse(perKey !== undefined && isKeyFull(key))
   const refuseWhenFull = (key: string) => {
     if (!isFree(key) && isQueueFull(key)) throw refusal(key)
   }
@@ -51,7 +51,7 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits, ref
     else running.delete(key)
     const next = queue.find((other) => isFree(other.key))
     if (!next) return
-    // Handed on at once, never free in between.
+    // The slot passes directly, so that no newcomer takes it.
     queue.splice(queue.indexOf(next), 1)
     occupy(next.key)
     next.start()
@@ -59,9 +59,9 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits, ref
 
   const waitInQueue = async (key: string, signal: AbortSignal | undefined) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const place = { key, start: resolve }
+    const entry = { key, start: resolve }
     const leave = (reason: unknown) => {
-      const index = queue.indexOf(place)
+      const index = queue.indexOf(entry)
       if (index < 0) return
       queue.splice(index, 1)
       reject(reason)
@@ -69,7 +69,7 @@ export function createSlots({ atOnce, waiting, waitMs, perKey }: SlotLimits, ref
     const onAbort = () => leave(signal?.reason)
     const timer = waitMs < Infinity ? setTimeout(() => leave(refusal(key)), waitMs) : undefined
     signal?.addEventListener('abort', onAbort)
-    queue.push(place)
+    queue.push(entry)
     try {
       await promise
     } finally {

@@ -10,7 +10,7 @@ test.each([
   ['unable to verify the first certificate', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ['certificate has expired', 'CERT_HAS_EXPIRED'],
   ["Hostname/IP does not match certificate's altnames", 'ERR_TLS_CERT_ALTNAME_INVALID'],
-])('of a certificate that is not trusted (%s) the remedy is named', (message, code) => {
+])('an untrusted certificate (%s) is explained with its remedy', (message, code) => {
   const explained = failure(message, { code })
   expect(explained).toContain(message)
   expect(explained).toContain('sslrootcert=')
@@ -21,11 +21,11 @@ test.each([
   ["EROFS: read-only file system, mkdir '/data/blobs'", { code: 'EROFS', syscall: 'mkdir', path: '/data/blobs' }],
   ["EACCES: permission denied, open '.env'", { code: 'EACCES', syscall: 'open', path: '.env' }],
   ['EISDIR: illegal operation on a directory, read', { code: 'EISDIR', syscall: 'read' }],
-])('a place on the disk that cannot be used (%s) is named', (message, facts) => {
-  expect(failure(message, facts)).toBe(`A file or folder that is needed cannot be used: ${message}`)
+])('an unusable path (%s) is named', (message, facts) => {
+  expect(failure(message, facts)).toBe(`A required file or folder cannot be used: ${message}`)
 })
 
-test('what an operator cannot mend is not explained away', () => {
+test('a failure that the operator cannot fix has no explanation', () => {
   expect(failure('boom', {})).toBeUndefined()
   expect(failure('read ECONNRESET', { code: 'ECONNRESET', syscall: 'read' })).toBeUndefined()
 })

@@ -6,8 +6,8 @@ interface LoggedConfig {
 }
 
 /**
- * What every entry point does first: reads the settings and logs their warnings, or lists all that is wrong with them and
- * ends the process with code 78 (EX_CONFIG of sysexits.h). Commands log `toStderr`: their stdout is their result.
+ * Reads the settings and logs their warnings; prints all problems and exits with 78 (EX_CONFIG of sysexits.h) if there are any.
+ * Commands log `toStderr`, because their stdout is their result.
  */
 export function readSettings<Config extends LoggedConfig>(
   name: string,

@@ -1,7 +1,7 @@
-/** JSON.stringify and jsonb give up at some thousand levels; nobody's data has a hundred. */
+/** Deepest nesting: JSON.stringify and jsonb fail at a few thousand levels. */
 export const MAX_DEPTH = 100
 
-/** Whether PostgreSQL can store it: no NUL, no half a surrogate pair, not too deep. */
+/** Whether PostgreSQL can store the value: no NUL, no lone surrogate, not too deep. */
 export function isStorable(json: unknown): boolean {
   const open = [{ value: json, depth: 0 }]
   for (let next = open.pop(); next; next = open.pop()) {

@@ -1,4 +1,4 @@
-import { OperationNodeTransformer, type SchemableIdentifierNode } from 'kysely'
+import { type KyselyPlugin, OperationNodeTransformer, type SchemableIdentifierNode } from 'kysely'
 
 class TablePrefixTransformer extends OperationNodeTransformer {
   readonly prefix: string
@@ -14,17 +14,11 @@ class TablePrefixTransformer extends OperationNodeTransformer {
   }
 }
 
-/** Puts a literal prefix before the names of these tables, in what Kysely builds. */
-export class TablePrefixPlugin {
-  readonly transformer: TablePrefixTransformer
-  constructor(prefix: string, tables: readonly string[]) {
-    this.transformer = new TablePrefixTransformer(prefix, tables)
-  }
-  transformQuery(args: { node: Parameters<TablePrefixTransformer['transformNode']>[0] & object }) {
-    // biome-ignore lint/suspicious/noExplicitAny: Kysely's plugin type names the union of all root nodes
-    return this.transformer.transformNode(args.node) as any
-  }
-  async transformResult<Result>(args: { result: Result }) {
-    return args.result
+/** Prefixes the names of these tables in every query that Kysely builds. */
+export function tablePrefixPlugin(prefix: string, tables: readonly string[]): KyselyPlugin {
+  const transformer = new TablePrefixTransformer(prefix, tables)
+  return {
+    transformQuery: ({ node }) => transformer.transformNode(node),
+    transformResult: async ({ result }) => result,
   }
 }

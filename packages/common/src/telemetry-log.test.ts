@@ -10,7 +10,7 @@ function openLog() {
   return { sdk, lines, wait: (more: number) => (ms += more) }
 }
 
-test('failures of exports are one warning a minute, which says how many came in between', () => {
+test('failed exports are one warning a minute, with the number of unreported ones', () => {
   const { sdk, lines, wait } = openLog()
   const failure = JSON.stringify({ name: 'Error', code: 'ECONNREFUSED', message: 'connect', stack: 'Error\n at x' })
   for (let i = 0; i < 10; i++) {
@@ -27,7 +27,7 @@ test('failures of exports are one warning a minute, which says how many came in 
   ])
 })
 
-test('detail is a line without the batches that the SDK prints along with it', () => {
+test('a detail is logged without the batches that the SDK attaches', () => {
   const { sdk, lines } = openLog()
   sdk.debug('@opentelemetry/exporter', 'items to be sent', [{ attributes: { secret: 'a' } }])
   expect(lines.map(({ fields }) => fields)).toEqual([{ detail: '@opentelemetry/exporter items to be sent' }])

@@ -1,14 +1,14 @@
 import type { DiagLogger } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 
-/** A collector that is away fails an export every few seconds, of traces and of metrics. */
+/** Interval of warnings: an unavailable collector fails an export every few seconds. */
 const WARN_EVERY_MS = 60_000
 
 const LONGEST_TEXT = 300
 
 /**
- * Writes what the telemetry SDK reports as lines of our log: failures as one `warn` a minute at most, detail as `info`. Objects
- * are left out: the SDK's hold whole batches of spans. `now` in milliseconds, by any clock.
+ * Logs the SDK's reports: failures as at most one `warn` a minute, details as `info`. Objects are left out, because they hold whole
+ * batches of spans. `now` in milliseconds, by any clock.
  */
 export function telemetryLog(log: Logger, now: () => number = () => performance.now()): DiagLogger {
   let warnedAt = Number.NEGATIVE_INFINITY
@@ -31,7 +31,7 @@ function textOf(report: unknown[]): string {
   return texts.join(' ').slice(0, LONGEST_TEXT)
 }
 
-/** The SDK writes an error as JSON of all its properties. */
+/** The SDK reports an error as JSON with its stack. */
 function withoutStack(text: string): string {
   if (!text.startsWith('{')) return text
   try {

@@ -1,6 +1,6 @@
 import { boolean, oneOf, parsed, port, text, type Values, type Variables } from './config.ts'
 
-/** What each service declares of metrics; `TRACING_ENABLED` is its own. `prometheusPort` is the default, of one service alone. */
+/** Variables of metrics; each service declares `TRACING_ENABLED` itself, and has its own default of `prometheusPort`. */
 export const metricsVariables = (prometheusPort: string) =>
   ({
     METRICS_ENABLED: boolean('Export metrics.', { default: 'false' }),
@@ -13,7 +13,7 @@ export const metricsVariables = (prometheusPort: string) =>
       'boolean',
       'More detail from the telemetry SDK.',
       { default: 'false' },
-      // DEBUG is also the switch of other libraries, which put names in it: only true is ours.
+      // Other libraries read names from DEBUG; only true is ours.
       (value) => /^(true|1)$/i.test(value),
     ),
   }) satisfies Variables

@@ -66,7 +66,7 @@ test('Prometheus reads request durations by route on its own port; traces name r
     forgetTelemetry()
     collector.close()
   })
-  const port = await findFreePort('127.0.0.1')
+  const port = await findFreePort()
   const stop = await startTelemetry({
     service: 'auth',
     version: '9.8.7',
@@ -98,7 +98,7 @@ test('Prometheus reads request durations by route on its own port; traces name r
   for (const id of Object.values(caller)) expect(traces).toContain(Buffer.from(id, 'hex').toString('latin1'))
 })
 
-test('OTEL_LOG_LEVEL counts at every start in a process, and writes nothing to the console', async () => {
+test('OTEL_LOG_LEVEL applies at every start in a process, and nothing goes to the console', async () => {
   onTestFinished(forgetTelemetry)
   vi.stubEnv('OTEL_LOG_LEVEL', 'debug')
   vi.stubEnv('OTEL_TRACES_EXPORTER', 'none')

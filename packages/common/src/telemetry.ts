@@ -4,23 +4,21 @@ import { DiagLogLevel, diag } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 import { telemetryLog } from './telemetry-log.ts'
 
-/**
- * OpenTelemetry. Code records through `@opentelemetry/api` only; the SDK is loaded here, and only when a switch asks
- * for it, because it costs tens of megabytes.
- */
+// Start of the OpenTelemetry SDK. The one rule: code records through `@opentelemetry/api` alone; the SDK costs tens of megabytes
+// and is loaded only when enabled. Tests: telemetry.test.ts. Spans: tracing.ts, request-telemetry.ts; metrics: observe-service.ts.
 export interface TelemetryOptions {
-  /** `auth` or `media`: names the service and the resource attribute `<service>.version`. */
+  /** `auth` or `media`: name of the service and prefix of the attribute `<service>.version`. */
   service: string
   version: string
   tracing: boolean
   metrics: false | 'opentelemetry' | 'prometheus'
   prometheus: { host: string; port: number }
-  /** More detail from the SDK itself (`DEBUG=true`). */
+  /** Whether the SDK logs details (`DEBUG=true`). */
   debug: boolean
   log: Logger
 }
 
-/** Starts what is switched on; the returned function flushes and stops. Standard `OTEL_*` variables reach the SDK itself. */
+/** Starts the enabled exports; the returned function flushes and stops. The SDK reads the standard `OTEL_*` variables. */
 export async function startTelemetry(options: TelemetryOptions): Promise<() => Promise<void>> {
   if (!options.tracing && !options.metrics) return async () => {}
   const { NodeSDK } = await import('@opentelemetry/sdk-node')
@@ -28,23 +26,22 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
   const { OTEL_LOG_LEVEL: asked } = env
   diag.setLogger(telemetryLog(options.log), { logLevel: detailOf(options, asked) })
   const { service, version } = options
-  // Unset exporters make the SDK pick OTLP by itself, so what is switched off must be said.
+  // The SDK defaults to OTLP, so disabled exporters must be set to none.
   env.OTEL_TRACES_EXPORTER = options.tracing ? (env.OTEL_TRACES_EXPORTER ?? 'otlp') : 'none'
   env.OTEL_METRICS_EXPORTER = options.metrics === 'opentelemetry' ? (env.OTEL_METRICS_EXPORTER ?? 'otlp') : 'none'
   env.OTEL_LOGS_EXPORTER ??= 'none'
-  // Without this every scrape shows the command line and the host.
+  // The default detectors would export the command line and the host.
   env.OTEL_NODE_RESOURCE_DETECTORS = withEnvironment(env.OTEL_NODE_RESOURCE_DETECTORS ?? 'serviceinstance')
-  // Wins over a name in OTEL_RESOURCE_ATTRIBUTES, so that it is set only where there is none.
+  // OTEL_SERVICE_NAME overrides a name in OTEL_RESOURCE_ATTRIBUTES, so it is set only without one.
   if (!names('service.name', env.OTEL_RESOURCE_ATTRIBUTES ?? '')) env.OTEL_SERVICE_NAME ??= service
   const given = env.OTEL_RESOURCE_ATTRIBUTES ?? ''
-  // A version that is given stands, as the name does.
   const versions = [
     `${service}.version=${version}`,
     ...(names('service.version', given) ? [] : [`service.version=${version}`]),
   ]
   env.OTEL_RESOURCE_ATTRIBUTES = [given, ...versions].filter(Boolean).join(',')
   const prometheus = options.metrics === 'prometheus' ? await openPrometheus(options.prometheus) : undefined
-  // With a level the SDK would write to the console, between the lines of the log.
+  // The SDK writes to the console if a level is set.
   delete env.OTEL_LOG_LEVEL
   const sdk = new NodeSDK(prometheus ? { metricReaders: [prometheus.exporter] } : {})
   if (asked !== undefined) env.OTEL_LOG_LEVEL = asked
@@ -55,25 +52,25 @@ export async function startTelemetry(options: TelemetryOptions): Promise<() => P
   }
 }
 
-/** Whether this list of attributes, as in `OTEL_RESOURCE_ATTRIBUTES`, has one of this name. */
+/** Whether a list such as `OTEL_RESOURCE_ATTRIBUTES` names the attribute. */
 const names = (attribute: string, list: string) =>
   list.split(',').some((part) => part.split('=')[0]?.trim() === attribute)
 
-/** How much the SDK reports: failures, unless a setting asks for more or for less. */
+/** Log level of the SDK: failures, unless a setting says otherwise. */
 function detailOf({ debug }: Pick<TelemetryOptions, 'debug'>, asked: string | undefined): DiagLogLevel {
   if (debug) return DiagLogLevel.DEBUG
   const level = Object.entries(DiagLogLevel).find(([name]) => name === asked?.toUpperCase())?.[1]
   return typeof level === 'number' ? level : DiagLogLevel.WARN
 }
 
-/** The detectors of this list, and the one that reads what we say of the resource: without it the version would be lost. */
+/** Adds the `env` detector, which reads our version attribute. */
 function withEnvironment(list: string): string {
   const detectors = list.split(',').map((name) => name.trim())
   if (detectors.includes('all') || detectors.includes('env')) return list
   return ['env', ...detectors.filter((name) => name !== '' && name !== 'none')].join(',')
 }
 
-/** Serves the figures at `/` (specification) and at `/metrics`, where scrapers look by default. */
+/** Serves metrics at `/` (specification) and at `/metrics`, the default of scrapers. */
 async function openPrometheus({ host, port }: { host: string; port: number }) {
   const { PrometheusExporter } = await import('@opentelemetry/exporter-prometheus')
   const exporter = new PrometheusExporter({ preventServerStart: true })

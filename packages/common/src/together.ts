@@ -1,55 +1,54 @@
 import { type Context, context } from '@opentelemetry/api'
 import { outsideTrace } from './tracing.ts'
 
-interface Asker<Key, Result> {
+interface Request<Key, Result> {
   key: Key
-  /** Holds the trace of the request that asks. */
+  /** Trace of the request. */
   within: Context
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
 
 /**
- * Has what is asked for in one turn of the event loop loaded by one call of `load`, of at most `most` keys, whose results come
- * in the order of the keys: many rows cost a database little more than one. Who asks alone waits for nobody.
+ * Batches the keys requested in one turn of the event loop into calls of `load`, of at most `most` keys each; its results are in
+ * the order of the keys. Many rows cost a database little more than one.
  *
- * `load` runs for the request that asked first, and ends with it. Nobody fails for somebody else's key or end: what was asked
- * for together and failed is asked for again one by one. So `load` must bear being called twice. A call for several requests is in
- * the trace of none.
+ * `load` runs in the context of the first request and ends with its deadline. After a failed batch each key is loaded alone, so
+ * that no request fails because of another: `load` must tolerate two calls. A batch of several requests belongs to no trace.
  */
 export function together<Key, Result>(
   load: (keys: readonly Key[]) => Promise<readonly Result[]>,
   most: number,
 ): (key: Key) => Promise<Result> {
-  let waiting: Asker<Key, Result>[] = []
+  let waiting: Request<Key, Result>[] = []
 
   const loadWaiting = async () => {
-    const askers = waiting.slice(0, most)
+    const batch = waiting.slice(0, most)
     waiting = waiting.slice(most)
     if (waiting.length > 0) setImmediate(loadWaiting)
     try {
-      const results = await inTraceOf(askers, () => load(askers.map(({ key }) => key)))
-      for (const [index, { resolve }] of askers.entries()) resolve(results[index] as Result)
+      const results = await inTraceOf(batch, () => load(batch.map(({ key }) => key)))
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result)
     } catch (error) {
-      for (const { reject } of askers) reject(askers.length === 1 ? error : FAILED_TOGETHER)
+      for (const { reject } of batch) reject(batch.length === 1 ? error : FAILED_TOGETHER)
     }
   }
 
-  const ask = (key: Key) =>
+  const request = (key: Key) =>
     new Promise<Result>((resolve, reject) => {
       waiting.push({ key, within: context.active(), resolve, reject })
       if (waiting.length === 1) setImmediate(loadWaiting)
     })
 
   return (key) =>
-    ask(key).catch(async (error) => {
+    request(key).catch(async (error) => {
       if (error !== FAILED_TOGETHER) throw error
       return (await load([key]))[0] as Result
     })
 }
 
-function inTraceOf<Result>(askers: readonly { within: Context }[], work: () => Result): Result {
-  const [first, ...others] = askers
+function inTraceOf<Result>(batch: readonly { within: Context }[], work: () => Result): Result {
+  const [first, ...others] = batch
   return first && others.length === 0 ? context.with(first.within, work) : outsideTrace(work)
 }
 

@@ -1,7 +1,7 @@
 import { type Attributes, SpanKind } from '@opentelemetry/api'
 import { traced } from './tracing.ts'
 
-/** Server and database of a pool, as attributes of its statements' spans. */
+/** Attributes of a pool's spans: server and database. */
 export function databaseAttributes(url = ''): Attributes {
   const { hostname, port, pathname } = URL.parse(url) ?? { hostname: '', port: '', pathname: '' }
   return {
@@ -11,10 +11,7 @@ export function databaseAttributes(url = ''): Attributes {
   }
 }
 
-/**
- * Runs a statement in a client span named after what it does and to which tables (`SELECT users`). The text is left out: it has
- * no values where it is built by Kysely, but nothing keeps a raw one from having some.
- */
+/** Runs a statement in a client span named after its operations and tables (`SELECT users`). Its text may hold values. */
 export function tracedStatement<Result>(
   text: string,
   database: Attributes,
@@ -44,10 +41,10 @@ function summaryOf(text: string): string {
   return summary
 }
 
-/** Longest `db.query.summary` of the semantic conventions. */
+/** Longest `db.query.summary`, by the semantic conventions. */
 const LONGEST_SUMMARY = 255
 
-/** Operations and their tables in order, as `INSERT users SELECT sessions`; never a part of a literal. */
+/** Summarizes operations and tables in order, such as `INSERT users SELECT sessions`, without literals. */
 export function summarize(text: string): string {
   const bare = text.replaceAll(LITERAL, (found) => (found.startsWith('"') ? found : ' '))
   const words: string[] = []
@@ -61,12 +58,12 @@ export function summarize(text: string): string {
   return (words.join(' ') || first.toUpperCase()).slice(0, LONGEST_SUMMARY)
 }
 
-/** Literals of each kind and comments; names in quotes, which may hold any of their signs, are no literals. */
+/** Literals, comments, and quoted names, which may contain the delimiters of the others. */
 const LITERAL = /"[^"]*"|\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|(\$(?:[a-z_]\w*)?\$).*?\1|--[^\n]*|\/\*.*?\*\//gis
 
 /**
- * `for update`, `do update` and `distinct from` are no operations of their own, nor is the `from` of `extract` and `trim`; a source
- * with a parenthesis is a function.
+ * Skips `for update`, `do update`, `distinct from` and the `from` of `extract` and `trim`; a source with a parenthesis is a
+ * function.
  */
 const PART =
   /\b(?:(select)\b|(?<!\b(?:for|key|do|distinct)\s+|\b(?:extract|substring|trim|overlay)\s*\([^()]*)(insert\s+into|update|delete\s+from|from|join)\s+(?:only\s+)?((?:"[^"]+"|(?!only\b|lateral\b)[a-z_]\w*)(?:\.(?:"[^"]+"|[a-z_]\w*))?)(\s*\()?)/gi

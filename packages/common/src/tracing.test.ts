@@ -74,7 +74,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Asks a service that does `work` for GET /tasks, by a real socket. */
+/** Requests a service that runs `work`, through a real socket. */
 async function request(work: () => Promise<unknown>, headers: Record<string, string> = {}) {
   const app = Fastify()
   openRequestTelemetry('test', 'https://test.example/base', { tracing: true, metrics: false }).watch(app)
@@ -83,14 +83,14 @@ async function request(work: () => Promise<unknown>, headers: Record<string, str
     return {}
   })
   const base = await app.listen({ host: '127.0.0.1', port: 0 })
-  // With a body, which arrives by events that know nothing of the request.
+  // The body's events carry no request context.
   const init = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json', ...headers } }
   const { status } = await fetch(`${base}/tasks/7?code=secret`, init)
   await app.close()
   return status
 }
 
-test('one trace leads from a request with a body to its SQL, its job, and what the job asks an upstream', async () => {
+test("one trace leads from a request with a body to its SQL, its job and the job's upstream", async () => {
   asked = []
   const seen: object[] = []
   await queue.work<{ to: string }>('letters', { concurrency: 1 }, async ({ data }) => {
@@ -142,7 +142,7 @@ test.each([
   ['http://stranger/tasks?code=secret', '/tasks'],
   ['/tasks/secret-text', 'REDACTED'],
   ['/none/secret-text', 'REDACTED'],
-])('the path of %s is held as %s', async (asked, held) => {
+])('the path of %s is recorded as %s', async (asked, held) => {
   const app = Fastify({ rewriteUrl: ({ url = '/' }) => url.replace(/^\/base/, '') })
   openRequestTelemetry('test', 'https://test.example/base', { tracing: true, metrics: false }).watch(app)
   for (const path of ['/tasks', '/tasks/:id']) app.get(path, async () => ({}))
@@ -154,7 +154,7 @@ test.each([
   await app.close()
 })
 
-test('a trace goes on where its caller does not sample it, and no upstream gets what the caller sent beside it', async () => {
+test('an unsampled trace continues, and no upstream gets its baggage', async () => {
   for (const flags of ['00', '01'] as const) {
     asked = []
     const ask = (isTold: boolean) => tracedFetch(upstreamUrl, {}, { isTold })
@@ -166,7 +166,7 @@ test('a trace goes on where its caller does not sample it, and no upstream gets 
   }
 })
 
-test('a job that fails is marked by its kind of failure; one without a trace, as of an older version, runs all the same', async () => {
+test('a failed job has its error type; a job of an older version, without a trace, runs', async () => {
   const attempts: number[] = []
   await queue.work('bills', { concurrency: 1, pollSeconds: 1 }, async ({ retryCount }) => {
     attempts.push(retryCount)
@@ -185,7 +185,7 @@ test('a job that fails is marked by its kind of failure; one without a trace, as
   expect(collector.bodies.join('')).not.toContain('stranger words')
 })
 
-test('a refused statement names its SQLSTATE, and what no request asked for has no span', async () => {
+test('a refused statement has its SQLSTATE, and a statement outside requests has no span', async () => {
   await sql`select 1 as silent`.execute(opened.db)
   const before = collector.spans().filter(({ scope }) => scope === 'database').length
   const status = await request(() => opened.pool.query('select $1::int', ['no number']))
@@ -201,7 +201,7 @@ test('a refused statement names its SQLSTATE, and what no request asked for has 
   expect(collector.spans().filter(({ scope }) => scope === 'database')).toHaveLength(before + 1)
 })
 
-test('an upstream that cannot be reached is named by what failed, not by the class of fetch', async () => {
+test('an unreachable upstream has the code of the failure, not the class of fetch', async () => {
   const closed = createServer()
   await once(closed.listen(0, '127.0.0.1'), 'listening')
   const { port } = closed.address() as AddressInfo
@@ -211,7 +211,7 @@ test('an upstream that cannot be reached is named by what failed, not by the cla
   expect(find('GET')?.attributes['error.type']).toBe('ECONNREFUSED')
 })
 
-test('a statement that several requests share is in the trace of none; one that a request has to itself is in its own', async () => {
+test('a statement of several requests belongs to no trace; one of a single request to its own', async () => {
   const shared: number[] = []
   const double = together(async (keys: readonly number[]) => {
     shared.push(keys.length)

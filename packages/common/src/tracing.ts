@@ -1,6 +1,6 @@
-// Spans below those of requests (request-telemetry.ts): upstreams, programs, SQL and jobs. The one rule: a span says what kind of
-// work it was and how it ended, and holds no value: no parameter, path, query, argument or message. Without a span of a request or
-// job there is none below it, so that nothing is done while tracing is off.
+// Spans below those of requests (request-telemetry.ts): upstreams, programs, SQL and jobs. The one rule: a span names the kind of work
+// and its result, and holds no value: no parameter, path, query, argument or message. Without a parent span there is none, so that
+// disabled tracing costs nothing. Tests: tracing.test.ts.
 import {
   type Attributes,
   type Context,
@@ -16,24 +16,24 @@ import {
 } from '@opentelemetry/api'
 import { ApiError } from './errors.ts'
 
-/** Whether work done now is in a span that will be exported. */
+/** Whether the current span will be exported. */
 export const isTraced = (): boolean => trace.getActiveSpan()?.isRecording() === true
 
-/** Whether there is a trace to go on with: not that of a request that has been answered, but one that is not sampled, too. */
+/** Whether there is a trace to continue: an unsampled one counts, that of an answered request does not. */
 function hasTrace(): boolean {
   const span = trace.getActiveSpan()
   return span !== undefined && (span.isRecording() || (span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0)
 }
 
 export interface SpanOptions {
-  /** Part of the code it belongs to: `database`, `smtp`. */
+  /** Part of the code: `database`, `smtp`. */
   scope: string
   name: string
   kind: SpanKind
   attributes?: Attributes
 }
 
-/** Runs `work` in a span below the current one. Where none is, `work` gets none. */
+/** Runs `work` in a span below the current one, or without a span if there is none. */
 export async function traced<Result>(
   options: SpanOptions,
   work: (span: Span | undefined) => Promise<Result>,
@@ -57,26 +57,26 @@ async function inSpan<Result>(
   }
 }
 
-/** Runs `work`, which is done for another request, outside of the trace of this one. */
+/** Runs `work` outside the current trace. */
 export const outsideTrace = <Result>(work: () => Result): Result => context.with(ROOT_CONTEXT, work)
 
-/** Marks the span as failed. Why it failed is in the log, whose lines name the trace. */
+/** Marks the span as failed; the cause is in the log, whose lines name the trace. */
 export function noteFailure(span: Span | undefined, type: string): void {
   span?.setAttribute('error.type', type)
   span?.setStatus({ code: SpanStatusCode.ERROR })
 }
 
-/** Code of a failure or of its cause where it has one (SQLSTATE, errno, ours), else its class. */
+/** Code of an error or its cause (SQLSTATE, errno, ours), else its class. */
 export function errorType(error: unknown): string {
   if (error instanceof ApiError) return error.code
   const { name, code, cause } = (error ?? {}) as { name?: unknown; code?: unknown; cause?: { code?: unknown } }
-  // `fetch` throws a TypeError whatever happened, and puts what it was into the cause.
+  // `fetch` throws a TypeError for every failure and puts the reason into its cause.
   const known = [code, cause?.code].find((text) => typeof text === 'string' && /^\w{1,60}$/.test(text))
   if (typeof known === 'string') return known
   return typeof name === 'string' ? name : 'Error'
 }
 
-/** Leaves out what a caller may have sent along with its trace: any text, which upstreams have no use for. */
+/** Drops baggage and tracestate, which may hold any text of the caller. */
 const onlyTheTrace: TextMapSetter<Record<string, string>> = {
   set: (carrier, key, value) => {
     if (key !== 'baggage' && key !== 'tracestate') carrier[key] = value
@@ -93,18 +93,15 @@ export interface UpstreamRequest {
   url: string | URL
   method: string
   /**
-   * Whether the upstream learns the ids of the trace, which its caller may have chosen: only one that the operator chose to do
-   * this request's work. One that a stranger or tenant chose, or that must not relate two requests, does not.
+   * Whether to send the trace ids, which the caller may have chosen. True only for upstreams that the operator chose; false where a
+   * user chose them, or where they must not relate two requests.
    */
   isTold: boolean
 }
 
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
-/**
- * Asks an upstream in a client span. `ask` sends the headers it gets. No `url.full`: keys of gateways and webhooks stand in
- * paths, codes and tokens in queries.
- */
+/** Requests an upstream in a client span. No `url.full`: paths hold keys of gateways and webhooks, queries hold tokens. */
 export async function tracedRequest<Answer>(
   { url, method, isTold }: UpstreamRequest,
   ask: (headers: Readonly<Record<string, string>>) => Promise<Answer>,
@@ -146,21 +143,21 @@ function joined(given: RequestInit['headers'], added: Readonly<Record<string, st
   return headers
 }
 
-/** Member of a job's data that holds the trace of the request it was written by. */
+/** A job's data with the trace of the request that sent it. */
 interface TracedData {
   trace?: unknown
 }
 
-/** Data of a job with the trace it is written in, if any. */
+/** Adds the current trace, if any, to a job's data. */
 export const withTrace = (data: object): object => (hasTrace() ? { ...data, trace: traceHeaders() } : data)
 
-/** Data of a job as it was given, without its trace. */
+/** Removes the trace from a job's data. */
 export function withoutTrace<Data extends object>(data: Data): Data {
   const { trace: _trace, ...given } = data as Data & TracedData
   return given as unknown as Data
 }
 
-/** Runs a job in a consumer span, which belongs to the trace of the request that wrote the job. */
+/** Runs a job in a consumer span of the trace in its data. */
 export function tracedJob<Result>(
   queue: string,
   { id, data }: { id: string; data: object },

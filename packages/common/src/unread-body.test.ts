@@ -15,7 +15,7 @@ const answers: ErrorAnswers = {
   form: ({ code }) => ({ body: { code } }),
 }
 
-/** Refuses each POST before its body is read, and answers the rest. */
+/** Starts a server that refuses POST before reading its body. */
 async function refusingServer(bounds: Partial<UnreadBodyBounds> = {}): Promise<{ app: FastifyInstance; port: number }> {
   const unreadBodies = openUnreadBodies(bounds)
   const app = Fastify({ clientErrorHandler: answerClientErrors(answers, unreadBodies), bodyLimit: 1_000_000 })
@@ -46,7 +46,7 @@ async function read(socket: Socket): Promise<string> {
 
 const LARGE = Buffer.alloc(24_000_000)
 
-/** How each client has its connection end with the answer. */
+/** Clients whose connection ends with the answer. */
 const ways = [
   ['of HTTP/1.0', 'POST /refused HTTP/1.0\r\n'],
   [
@@ -57,7 +57,7 @@ const ways = [
 ] as const
 
 describe.each(ways)('a client %s', (_, line) => {
-  test('gets the refusal of a large body whole, and may send that body to its end', async () => {
+  test('gets the whole refusal of a large body and may send the body to its end', async () => {
     const { port } = await refusingServer()
     const head = `${line}Content-Length: ${LARGE.length}\r\n\r\n`
     const { text, failures } = await sayAllThenListen(port, head, LARGE)
@@ -66,7 +66,7 @@ describe.each(ways)('a client %s', (_, line) => {
   })
 })
 
-test('a body that is refused for its length costs nobody the answer', async () => {
+test('a body refused for its length does not cost the client the answer', async () => {
   const { port } = await refusingServer()
   const head = `POST /read HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${LARGE.length}\r\n\r\n`
   const { text, failures } = await sayAllThenListen(port, head, LARGE)
@@ -74,14 +74,14 @@ test('a body that is refused for its length costs nobody the answer', async () =
   expect(text).toMatch(/^HTTP\/1\.1 400 [\s\S]*{"code":"body_too_large"}$/)
 })
 
-test('bytes that are no HTTP are answered, however many follow', async () => {
+test('bytes that are no HTTP are answered, however many follow them', async () => {
   const { port } = await refusingServer()
   const { text, failures } = await sayAllThenListen(port, 'what is this\r\n\r\n', LARGE)
   expect(failures).toEqual([])
   expect(text).toMatch(/^HTTP\/1\.1 400 [\s\S]*{"code":"invalid_request"}$/)
 })
 
-test('a connection that is kept goes on after the body that was refused', async () => {
+test('a kept connection serves requests after a refused body', async () => {
   const { port } = await refusingServer()
   const socket = connect(port, '127.0.0.1')
   socket.write(`POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: ${LARGE.length}\r\n\r\n`)
@@ -91,9 +91,9 @@ test('a connection that is kept goes on after the body that was refused', async 
   expect(await read(socket)).toMatch(/^HTTP\/1\.1 200 [\s\S]*read$/)
 })
 
-test('a request sent ahead behind a refusal that ended the connection is not worked on', async () => {
+test('a pipelined request after a refusal that ends the connection is not handled', async () => {
   const { port } = await refusingServer()
-  // Its length ends the connection, not its client's word.
+  // Its length ends the connection, not a header of the client.
   const head = 'POST /read HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2000000\r\n\r\n'
   const socket = connect(port, '127.0.0.1')
   socket.write(head)
@@ -103,7 +103,7 @@ test('a request sent ahead behind a refusal that ended the connection is not wor
   expect(await read(socket)).toBe('')
 })
 
-describe('a client that never ends its body, nor its side of the connection, is cut off', () => {
+describe('a client that ends neither its body nor its connection is disconnected', () => {
   const ENDLESS = 'POST /refused HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n'
   const piece = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536), Buffer.from('\r\n')])
 
@@ -147,19 +147,19 @@ describe('a client that never ends its body, nor its side of the connection, is 
     await expect.poll(countOpen(app), { timeout: PATIENCE_MS }).toBe(0)
   })
 
-  test('when too many others are read on, the oldest first', async () => {
+  test('when too many connections are read, the oldest first', async () => {
     const { app, port } = await refusingServer({ ms: 3_600_000, connections: 3 })
     const clients: Socket[] = []
     for (let n = 0; n < 5; n++) clients.push(await openEndless(port))
     await expect.poll(countOpen(app), { timeout: PATIENCE_MS }).toBe(3)
-    // A connection that is gone refuses what is sent on it.
+    // A closed connection refuses writes.
     for (const socket of clients.slice(0, 2)) {
       while (!socket.destroyed) await new Promise((resolve) => socket.write(piece, resolve))
     }
     expect(await countOpen(app)()).toBe(3)
   })
 
-  test('however many come in the same moment', async () => {
+  test('however many arrive in the same moment', async () => {
     const arrived: Socket[] = []
     const server = createServer((socket) => arrived.push(socket.on('error', () => {})))
     onTestFinished(() => void server.close())

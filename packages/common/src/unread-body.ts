@@ -1,49 +1,49 @@
-// Requests answered before their body has arrived: a refused token, a body that is too large. The one rule: closing a connection
-// with unread bytes in it resets it, and the reset may cost the client the answer (RFC 9112, 9.6), so the rest is read first.
+// Requests answered before their body has arrived: a refused token, a body that is too large. The one rule: the rest is read before
+// the connection closes, because unread bytes cause a reset that may cost the client the answer (RFC 9112, 9.6).
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { hasBody } from './http-shell.ts'
 
 /** Bounds on reading a body after its answer. */
 export interface UnreadBodyBounds {
-  /** From the answer to the end of the connection; nginx lingers as long. */
+  /** Time from the answer to the end of the connection; nginx lingers as long. */
   ms: number
-  /** Largest body that is read to its end; more than the largest upload by default. */
+  /** Bytes read after the answer; by default more than the largest upload. */
   bytes: number
-  /** Connections that are read on at once; one more ends the oldest of them. */
+  /** Connections read at once; one more closes the oldest. */
   connections: number
 }
 
 const BOUNDS: UnreadBodyBounds = { ms: 30_000, bytes: 256 * 1024 ** 2, connections: 256 }
 
-/** The same while the service stops, which answered clients must not hold up. */
+/** Time limit while the service stops. */
 const MS_WHILE_STOPPING = 1_000
 
 export interface UnreadBodies {
   /**
-   * Reads on, within bounds, what comes of a body after the answer and throws it away. A connection that ends with the answer is
-   * closed for writing at once and for reading after the body: HTTP/1.0 and `Connection: close` get their answers too.
+   * Reads and discards the rest of a body after the answer, within bounds. A connection that ends with the answer (HTTP/1.0,
+   * `Connection: close`) is closed for writing at once and for reading after the body.
    */
   watch(app: FastifyInstance): void
-  /** Says the last words on a connection whose bytes are no HTTP, and reads on as after any other answer. */
+  /** Writes the last answer to a connection whose bytes are no HTTP, and discards the rest. */
   endUnreadable(socket: Socket, answer: string): void
-  /** True once a connection is only read to its end: there is nothing to be said on it any more. */
+  /** Whether a connection is only read to its end and gets no further answer. */
   isReadToItsEnd(socket: Socket): boolean
 }
 
-/** Watches one server. */
 export function openUnreadBodies(bounds: Partial<UnreadBodyBounds> = {}): UnreadBodies {
   const limits = { ...BOUNDS, ...bounds }
-  /** Oldest answer first. */
+  /** Connections being read, oldest answer first. */
   const readOn = new Set<Socket>()
 
   function readRest(request: IncomingMessage): void {
     const { socket } = request
     const { destroySoon } = socket
-    // Node calls this next where the answer ends the connection.
+    // Node calls this next when the answer ends the connection.
     socket.destroySoon = () => void socket.end()
-    // A form's parser that stopped reading must not go on buffering.
+    // A form parser that stopped reading would go on buffering.
     request.unpipe()
     const stop = discard(request, socket)
     request.once('end', () => {
@@ -54,14 +54,14 @@ export function openUnreadBodies(bounds: Partial<UnreadBodyBounds> = {}): Unread
   }
 
   /**
-   * Takes what comes until it is too much, or too late. The returned function ends the watch. `source` is the request where there
-   * is one: Node does not read on from a socket that its parser paused and others listen to.
+   * Discards bytes up to the limits; the returned function stops. `source` is the request if there is one, because Node does not
+   * resume a socket that its parser paused.
    */
   function discard(source: Readable, socket: Socket): () => void {
     const [oldest] = readOn
     if (oldest && readOn.size >= limits.connections) {
       oldest.destroy()
-      // It ends a moment later, and others may come in that.
+      // Its `close` event comes later, and others may arrive before.
       readOn.delete(oldest)
     }
     const before = socket.bytesRead
@@ -86,14 +86,13 @@ export function openUnreadBodies(bounds: Partial<UnreadBodyBounds> = {}): Unread
   return {
     watch(app) {
       app.server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-        const { headers } = request
-        if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
-        // Ahead of Node's own listener, which closes the connection.
+        if (!hasBody(request.headers)) return
+        // Runs before Node's listener, which closes the connection.
         response.prependOnceListener('finish', () => {
           if (!request.complete && !request.destroyed) readRest(request)
         })
       })
-      // Clients may send requests ahead. After `Connection: close` none is answered, so none may be worked on either.
+      // A pipelined request after `Connection: close` gets no answer, so it must not be worked on.
       app.addHook('onRequest', ({ raw: { socket } }, _reply, done) => {
         if (socket.writableEnded) socket.destroy()
         else done()
@@ -109,7 +108,7 @@ export function openUnreadBodies(bounds: Partial<UnreadBodyBounds> = {}): Unread
     },
     endUnreadable(socket, answer) {
       socket.end(answer)
-      // The parser would complain about each piece.
+      // The parser would report an error for each chunk.
       socket.removeAllListeners('data')
       discard(socket, socket)
     },

@@ -1,12 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-
-/** What the work comes to, or `late` after `ms`: it goes on then, and nobody hears of it any more. */
+/** Resolves to the result of `work`, or to `late` after `ms`; late work goes on, and its result is dropped. */
 export async function waitAtMost<Result>(ms: number, work: Result | Promise<Result>): Promise<Result | 'late'> {
-  const over = new AbortController()
-  const late = sleep(ms, 'late' as const, { signal: over.signal }).catch(() => 'late' as const)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    over.abort()
-  }
+  const { promise: late, resolve } = Promise.withResolvers<'late'>()
+  const timer = setTimeout(resolve, ms, 'late')
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

@@ -128,7 +128,7 @@ async function useMail(base: string, mailbox: Mailbox, isCounted: (reading: stri
 }
 
 test('Prometheus scrapes every metric of the README, and no other, at / of its own port', async () => {
-  const port = await findFreePort('127.0.0.1')
+  const port = await findFreePort()
   const mailbox = await startMailbox()
   const { base, stop, output } = await serve({
     AUTH_SMTP_PORT: String(mailbox.port),
@@ -271,7 +271,7 @@ test('an OTLP collector gets spans named by route, the metrics, and the version 
 })
 
 test('while telemetry is off nothing is sent and no port is opened', async () => {
-  const port = await findFreePort('127.0.0.1')
+  const port = await findFreePort()
   const { base, stop } = await serve({ AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: String(port) })
   await useEverything(base)
   await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()

@@ -99,10 +99,10 @@ export async function admissions({ report }: Measured, url: string): Promise<voi
   let next = 0
   const client = async () => {
     while (next++ < ADMITTED) {
-      const share = `token ${next % ADMITTED_AT_ONCE}`
+      const tenant = `token ${next % ADMITTED_AT_ONCE}`
       await db
         .transaction()
-        .execute((trx) => queue.send(trx, TRANSCODE_QUEUE.name, { sourceId: randomUUID() }, { share }))
+        .execute((trx) => queue.send(trx, TRANSCODE_QUEUE.name, { sourceId: randomUUID() }, { tenant }))
     }
   }
   const startedAt = performance.now()

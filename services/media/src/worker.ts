@@ -36,7 +36,7 @@ export async function startWorker(deps: Deps): Promise<() => Promise<void>> {
     return work.finally(() => running.delete(work))
   }
   const { concurrency } = deps.config.worker
-  const slots = { concurrency: concurrency + RESERVE_SLOTS, mostPerShare: concurrency }
+  const slots = { concurrency: concurrency + RESERVE_SLOTS, mostPerTenant: concurrency }
   await deps.queue.work<TranscodeJob>(TRANSCODE_QUEUE.name, slots, (job) => tracked(transcodeSource(deps, job)))
   await deps.queue.work<TranscodeJob>(DEAD_TRANSCODE_QUEUE, { concurrency: 1 }, (job) => failDeadSource(deps, job))
   if (deps.config.worker.extras) {

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Linux counts in hundredths of a second, whatever the kernel does inside (USER_HZ). */
+/** USER_HZ: Linux reports hundredths of a second, whatever its own tick. */
 const TICKS_PER_SECOND = 100
 
-/** CPU seconds of a process and of all its children that have ended, and theirs. */
+/** CPU seconds of a process and its ended descendants. */
 export function cpuSeconds(pid: number | 'self'): number {
   const ticks = statFields(pid)
     .slice(11, 15)
@@ -11,12 +11,12 @@ export function cpuSeconds(pid: number | 'self'): number {
   return ticks / TICKS_PER_SECOND
 }
 
-/** The same with the children that still run: of a server with a process per connection, of a service with several. */
+/** CPU seconds of a process and all its descendants, such as a server with a process per connection. */
 export function cpuSecondsOfAll(pid: number): number {
   return familyOf(pid).reduce((total, member) => total + (whileItRuns(() => cpuSeconds(member)) ?? 0), 0)
 }
 
-/** Resident bytes of a process and all it started, what they share counted once for each. */
+/** Resident bytes of a process and its descendants; shared memory counts once for each. */
 export function residentBytesOfAll(pid: number): number {
   const bytes = (member: number) =>
     whileItRuns(() => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${member}/status`, 'utf8'))?.[1]) * 1024)
@@ -35,7 +35,7 @@ function familyOf(pid: number): number[] {
   return family
 }
 
-/** From the state on; the name before it may hold anything. */
+/** Fields from the state on; the name before it may contain anything. */
 function statFields(pid: number | 'self'): string[] {
   return readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')

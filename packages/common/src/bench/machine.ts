@@ -2,15 +2,14 @@ import { execFile } from 'node:child_process'
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { promisify } from 'node:util'
 
-/** What a result is worth depends on it. */
 export interface Machine {
   date: string
-  /** With `+` when files differed from it. */
+  /** Short id, with `+` for uncommitted changes. */
   commit: string
   cores: number
   processor: string
   memoryGib: number
-  /** Of processes that wanted to run when the benchmark began: above 0.5 somebody else was at work. */
+  /** Load average at the start; above 0.5 other programs took part of the machine. */
   loadBefore: number
   node: string
   postgres?: string
@@ -32,13 +31,8 @@ export async function describeMachine(): Promise<Machine> {
 
 async function commit(): Promise<string> {
   const { stdout: id } = await run('git', ['rev-parse', '--short', 'HEAD'])
-  // Results of the run before are no difference.
-  const { stdout: changes } = await run('git', [
-    'status',
-    '--porcelain',
-    '--',
-    ':/',
-    ':(top,exclude)services/*/bench/results',
-  ])
+  // Results of an earlier run are no change.
+  const changed = ['status', '--porcelain', '--', ':/', ':(top,exclude)services/*/bench/results']
+  const { stdout: changes } = await run('git', changed)
   return id.trim() + (changes ? '+' : '')
 }

@@ -1,4 +1,3 @@
-/** The middle one; of an even number the mean of the two. */
 export function median(values: number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1

@@ -2,7 +2,7 @@ import pg from 'pg'
 
 export type BenchDatabase = ReturnType<typeof lookInto>
 
-/** What PostgreSQL tells of itself, on a connection of its own. */
+/** Reads PostgreSQL's statistics on a connection of its own. */
 export function lookInto(url: string) {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   const one = async (text: string, values: unknown[] = []): Promise<unknown[]> =>
@@ -11,7 +11,7 @@ export function lookInto(url: string) {
     pool,
     version: async () => String((await one('show server_version'))[0]).split(' ')[0] as string,
     databaseBytes: async () => Number((await one('select pg_database_size(current_database())'))[0]),
-    /** With indexes and TOAST; after a look by `analyze`, which empties nothing. */
+    /** Size with indexes and TOAST. */
     tableBytes: async (table: string) => {
       const [all, indexes] = await one('select pg_total_relation_size($1::regclass), pg_indexes_size($1::regclass)', [
         table,
@@ -19,9 +19,9 @@ export function lookInto(url: string) {
       return { all: Number(all), indexes: Number(indexes) }
     },
     rowCount: async (table: string) => Number((await one(`select count(*) from ${table}`))[0]),
-    /** Bytes of the write-ahead log since the server was made. */
+    /** Bytes of write-ahead log since initdb. */
     walBytes: async () => Number((await one("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))[0]),
-    /** Transactions that wrote or read, and rows written; of backends that have told, which takes them up to a second. */
+    /** Counts transactions and written rows; backends report them with up to a second's delay. */
     activity: async () => {
       await new Promise((resolve) => setTimeout(resolve, 1_500))
       const [commits, rows] = await one(

@@ -5,15 +5,15 @@ const WIDTH = 960
 const MARGIN = 24
 const LINE = 26
 
-/** Where the goal's line stands, and how wide what reaches it is. */
+/** Start of the bars, and the width of a bar that equals its goal. */
 const BARS_AT = 470
 const GOAL_WIDTH = 170
-/** Beyond this many times the goal a bar is cut off; the number beside it is not. */
+/** Longest bar, in multiples of the goal. */
 const LONGEST = 1.4
 
 const CHART = { columns: 3, width: 288, height: 150, gap: 24 }
 
-/** In a page of either colour; by an image's own settings, because nothing of the page reaches into it. */
+/** Light and dark colours, set in the image because a page's styles do not reach it. */
 const STYLE = `
   svg { font: 13px system-ui, sans-serif; --paper: #fff; --ink: #1c2530; --dim: #5b6673; --faint: #d9dee5; --met: #1f6fb5; --missed: #c2560c }
   @media (prefers-color-scheme: dark) {
@@ -23,7 +23,7 @@ const STYLE = `
   .met { fill: var(--met) } .missed { fill: var(--missed) } .rule { stroke: var(--faint) } .goal { stroke: var(--ink); stroke-width: 2 }
   .line { fill: none; stroke: var(--met); stroke-width: 2 } .end { text-anchor: end } .middle { text-anchor: middle }`
 
-/** The results to look at: a bar for each goal, a small chart for each figure that was measured at several loads. */
+/** Draws the results: a bar for each goal, a small chart for each figure at several loads. */
 export function pictureOf({ service, machine, rows, growth }: BenchResults): string {
   const parts: string[] = []
   let y = MARGIN + 16
@@ -35,13 +35,13 @@ export function pictureOf({ service, machine, rows, growth }: BenchResults): str
   const isReached = ({ goal }: BenchRow) => goal.atLeast !== undefined && goal.atMost === undefined
   const withGoal = rows.filter(({ goal }) => goalText(goal) !== '–')
   const note = `${machine.cores} cores, Node ${machine.node}, PostgreSQL ${machine.postgres}, ${machine.date} UTC, ${machine.commit}`
-  title(`${service}: stays left of the line`, note)
+  title(`${service}: at most the goal`, note)
   y = bars(
     parts,
     y,
     withGoal.filter((row) => !isReached(row)),
   )
-  title(`${service}: reaches the line`)
+  title(`${service}: at least the goal`)
   y = bars(parts, y, withGoal.filter(isReached))
   for (const one of Object.values(growth)) {
     title(one.title)
@@ -75,7 +75,7 @@ function bars(parts: string[], top: number, rows: BenchRow[]): number {
   return bottom + 40
 }
 
-/** 1 is the goal; of a range it is its border, and its middle 0. */
+/** Result as a fraction of the goal; for a range, 0 is its middle and 1 its border. */
 function shareOfGoal(row: BenchRow): number {
   const { atLeast, atMost } = row.goal
   const result = resultOf(row)
@@ -94,7 +94,7 @@ function charts(parts: string[], top: number, { axis, lines, points }: BenchGrow
   return top + Math.ceil(names.length / CHART.columns) * (CHART.height + CHART.gap) + 24
 }
 
-/** From 0 up, the loads at equal distances: each is a multiple of the one before. */
+/** Draws values from 0 up, with the loads at equal distances: each is a multiple of the previous. */
 function chart(label: string, axis: string, points: { at: number; value: number }[]): string {
   const { width, height } = CHART
   const [floor, ceiling, side] = [height - 24, 44, 22]

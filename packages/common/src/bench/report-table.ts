@@ -1,13 +1,15 @@
 import { figureText } from './figure-text.ts'
 import { type BenchResults, goalText, isMet, resultText } from './results.ts'
 
-/** The results to read, in Markdown. */
+/** Renders the results in Markdown. */
 export function tableOf({ service, machine, shortenedBy, rows, growth, figures }: BenchResults): string {
   const short = Object.entries(shortenedBy).map(([name, value]) => `\`${name}=${value}\``)
   return [
     `# ${service}: what was measured`,
     `Written by \`npx -y pnpm@12 -C services/${service} bench\`; every figure is in [latest.json](latest.json) too.`,
-    ...(short.length > 0 ? [`**A changed run**, by ${short.join(', ')}: to prove that it works, not to compare.`] : []),
+    ...(short.length > 0
+      ? [`**A changed run**, by ${short.join(', ')}: a proof that it works, not a comparison.`]
+      : []),
     table(
       ['Machine', ''],
       [

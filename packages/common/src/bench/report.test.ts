@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(directory, { recursive: true }))
 
-test('everything that was measured is in the file that others read, by its name', () => {
+test('latest.json holds every measurement by its id', () => {
   const { rows, growth, figures, machine } = JSON.parse(results.json)
   expect(rows.map(({ id, ours, theirs }: Record<string, unknown>) => [id, ours, theirs])).toEqual([
     ['fast', 1234, 1000],
@@ -49,7 +49,7 @@ test('everything that was measured is in the file that others read, by its name'
   expect(machine).toMatchObject({ node: process.version, postgres: '18.4', cores: expect.any(Number) })
 })
 
-test('the table tells both sides, and which goal was missed; a goal is not missed by what is not shown', () => {
+test('the table shows both sides and missed goals, and compares rounded figures', () => {
   expect(results.md).toContain('| orders & <carts> | bare | 1,234 a second | 1,000 a second | 1.23 | ≥ 0.9 | yes |')
   expect(results.md).toContain('| refunds | bare | 496 a second | 1,000 a second | 0.50 | ≥ 0.5 | yes |')
   expect(results.md).toContain('| invoices | bare | 130 a second | 100 a second | 1.30 | 0.95 to 1.05 | **no** |')
@@ -57,12 +57,12 @@ test('the table tells both sides, and which goal was missed; a goal is not misse
   expect(results.md).toContain('| an order | 1,024 bytes |')
 })
 
-test('a run that was changed by a variable says so', () => {
+test('a run changed by a variable names it', () => {
   expect(results.md).toContain('**A changed run**, by `BENCH_SHOP_USERS=20`:')
   expect(JSON.parse(results.json).shortenedBy).toEqual({ BENCH_SHOP_USERS: '20' })
 })
 
-test('the picture is well-formed and says in words what it shows', () => {
+test('the picture is well-formed and labels its bars and lines', () => {
   const open: string[] = []
   for (const [, closing, name, empty] of results.svg.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) {
     if (closing) expect(open.pop()).toBe(name)
@@ -73,7 +73,7 @@ test('the picture is well-formed and says in words what it shows', () => {
   expect(results.svg).toContain('>orders &amp; &lt;carts&gt; | bare</text>')
   expect(results.svg).toContain('>1.30, goal 0.95 to 1.05, missed</text>')
   expect(results.svg).toContain('>70.3</text>')
-  // A goal for nobody is no bar.
+  // A row without a goal has no bar.
   expect(results.svg).not.toContain('gifts')
 })
 

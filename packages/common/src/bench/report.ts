@@ -1,6 +1,6 @@
-// What a benchmark found: rows against a goal, figures over a growing load, and single figures that sizes are calculated
-// from. The one rule: it is printed as it comes and written whole at the end, to `results/`: latest.json, .md and .svg.
-// The table is made in report-table.ts, the picture in report-picture.ts.
+// Results of a benchmark: rows against a goal, figures over a growing load, and single figures for the scaling sheet. The one
+// rule: each is printed when it is measured, and all are written at the end to `results/`: latest.json, .md and .svg.
+// Shapes: results.ts. Table and picture: report-table.ts, report-picture.ts. Tests: report.test.ts.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { figureText } from './figure-text.ts'
 import { describeMachine } from './machine.ts'
@@ -16,7 +16,7 @@ import {
   resultText,
 } from './results.ts'
 
-/** `settings`: the variables that change a run. */
+/** `settings` names the variables that change a run. */
 export function startReport(service: string, settings: readonly string[]) {
   const given = settings.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))
   const results: Omit<BenchResults, 'machine'> = {
@@ -47,7 +47,7 @@ export function startReport(service: string, settings: readonly string[]) {
       results.figures[id] = figure
       console.log(`${figure.what}: ${figureText(figure.value)} ${figure.unit}`)
     },
-    /** The table of rows, also of a run that failed. */
+    /** Prints the rows as a table, of a failed run too. */
     print: () => {
       const shown = results.rows.map((row) => [
         `${row.what} | ${row.against}`,

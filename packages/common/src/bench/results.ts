@@ -1,14 +1,14 @@
 import { figureText } from './figure-text.ts'
 import type { Machine } from './machine.ts'
 
-/** Both: the result is to be between them. None: shown, and never missed. */
+/** Bounds of a result; a goal without bounds is never missed. */
 export interface Goal {
   atLeast?: number
   atMost?: number
 }
 
 export interface BenchRow {
-  /** By this name others find the row in latest.json; no dots. */
+  /** Key of the row in latest.json; no dots. */
   id: string
   what: string
   against: string
@@ -21,9 +21,9 @@ export interface BenchRow {
 
 export interface BenchGrowth {
   title: string
-  /** What grows. */
+  /** Quantity that grows. */
   axis: string
-  /** Each figure with the words and unit it is shown by. */
+  /** Label of each figure, with its unit. */
   lines: Record<string, string>
   points: { at: number; values: Record<string, number> }[]
 }
@@ -37,7 +37,7 @@ export interface BenchFigure {
 export interface BenchResults {
   service: string
   machine: Machine
-  /** Variables that made the run another one than `pnpm bench` alone. */
+  /** Variables that changed the run. */
   shortenedBy: Record<string, string>
   rows: BenchRow[]
   growth: Record<string, BenchGrowth>
@@ -48,7 +48,7 @@ export const resultOf = ({ ours, theirs, compared }: BenchRow) => (compared === 
 
 export function isMet(row: BenchRow): boolean {
   const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = row.goal
-  // As it is printed: 0.496 is shown as 0.50, and a goal is not missed by what nobody sees.
+  // Compares the printed figure: 0.496 is shown as 0.50 and must meet a goal of 0.50.
   const result = Number(resultText(row).replaceAll(',', ''))
   return result >= atLeast && result <= atMost
 }

@@ -1,4 +1,4 @@
-/** Milliseconds to ready of `count` starts, one after the other; each service is stopped before the next one begins. */
+/** Measures the milliseconds to ready of `count` starts; each service stops before the next starts. */
 export async function startTimes(
   count: number,
   start: () => Promise<{ readyMs: number; stop(): Promise<unknown> }>,

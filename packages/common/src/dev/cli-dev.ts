@@ -1,23 +1,23 @@
-// The script `cli:dev`: the command line of the service in whose folder it is called, with the settings of what `dev` runs there.
+// The script `cli:dev`: the command line of the service in whose folder it is called, with the settings of its running `dev`.
 import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { dataRoot } from './dev-settings.ts'
 import { findRunning } from './running.ts'
 
-/** EX_CONFIG of sysexits.h, as for settings that are wrong. */
+/** EX_CONFIG of sysexits.h. */
 const NOT_CONFIGURED = 78
 
 const service = basename(process.cwd())
 const folder = join(dataRoot(process.env), service)
 const settings = join(folder, 'dev.env')
 if (existsSync(settings)) {
-  if (!(await findRunning(folder))) say('dev does not run: commands that need its database fail.')
-  // Variables of the terminal win.
+  if (!(await findRunning(folder))) say('dev is not running: commands that need its database fail.')
+  // The terminal's variables take precedence.
   process.loadEnvFile(settings)
   await import(pathToFileURL(resolve('src/cli.ts')).href)
 } else {
-  say(`There is no ${settings}: dev has not run here yet.`)
+  say(`${settings} is missing: dev has not run here yet.`)
   process.exitCode = NOT_CONFIGURED
 }
 

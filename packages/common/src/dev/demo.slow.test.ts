@@ -58,13 +58,13 @@ test('the demo walks through both services that dev has started', async () => {
   expect(code).toBe(0)
 })
 
-test('the demo finds what runs by its data alone, and says what to do where nothing runs', async () => {
+test('the demo finds running services by their data alone, and explains what to start', async () => {
   const found = await demo({ AUTH_PORT: '', MEDIA_PORT: '', INBOX_WEB_PORT: '', MEDIA_TOKEN: 'mh_no-such-token' })
   expect(found.output).toContain(`auth  http://127.0.0.1:${env.AUTH_PORT}`)
   expect(found.output).toContain(`media  http://127.0.0.1:${env.MEDIA_PORT}`)
   const nothing = await demo({ DEV_DATA_DIR: join(dataDir, 'elsewhere') })
   expect(nothing.output).toBe(
-    `  ✗ Nothing runs on the data in ${join(dataDir, 'elsewhere')}: start it with npx -y pnpm@12 dev in another terminal.\n`,
+    `  ✗ No service runs on the data in ${join(dataDir, 'elsewhere')}: start it with npx -y pnpm@12 dev in another terminal.\n`,
   )
   expect(nothing.code).toBe(1)
 })
@@ -73,7 +73,7 @@ test('dev prints its banner and no log line that a new user can do nothing about
   expect(output.trim()).toMatch(/^─+\nauth\n[\s\S]+Ctrl-C stops everything\.\n─+$/)
 })
 
-test('a step that fails is said and makes the exit code 1', async () => {
+test('a failed step is printed and makes the exit code 1', async () => {
   const { output, code } = await demo({ MEDIA_TOKEN: 'mh_no-such-token' })
   expect(output).toContain('✗')
   expect(output).not.toContain('Everything worked.')

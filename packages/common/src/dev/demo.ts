@@ -1,5 +1,5 @@
-// What the root's `pnpm demo` runs against the running dev services: the things a user does, with real input.
-// The one rule: every step checks what it got; the first surprise ends it with exit code 1 and both sides printed.
+// The root's `pnpm demo`: a user's requests against the running dev services, with real input. The one rule: every step checks its
+// answer, and the first surprise prints both sides and exits with 1.
 // The steps: demo/demo-auth.ts and demo/demo-media.ts.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ try {
 type Need = { name: string; url: string }
 type Walk = { title: string; needs: Need[]; walk: () => Promise<void> }
 
-/** Walks through the services that run: `dev` inside a service starts that one alone. */
+/** Chooses the walks of the running services: `dev` inside a service starts that one alone. */
 async function chooseWalks(): Promise<Walk[]> {
   const [auth, media] = await Promise.all([findAddresses('auth'), findAddresses('media')])
   const walks: Walk[] = []
@@ -50,13 +50,12 @@ async function chooseWalks(): Promise<Walk[]> {
       walk: async () => walkThroughMedia({ root: REPOSITORY, mediaUrl, token: await readMediaToken(), report }),
     })
   }
-  if (auth && !auth.inboxUrl)
-    print('auth is left out: its mail goes to the server of AUTH_SMTP_HOST, which the demo cannot read.')
-  if (walks.length === 0) throw new Error(`Nothing runs on the data in ${data}: ${START}.`)
+  if (auth && !auth.inboxUrl) print('auth is left out: AUTH_SMTP_HOST receives its mail, which the demo cannot read.')
+  if (walks.length === 0) throw new Error(`No service runs on the data in ${data}: ${START}.`)
   return walks
 }
 
-/** Addresses that dev has published. */
+/** Reads the addresses that dev has published. */
 async function findAddresses(name: string): Promise<Addresses | undefined> {
   const running = await findRunning(join(data, name))
   if (running && !running.addresses)
@@ -68,7 +67,7 @@ async function requireAnswers(needs: Need[]): Promise<void> {
   for (const { name, url } of needs) {
     const answer = await fetch(url, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
     await answer?.body?.cancel()
-    if (!answer) throw new Error(`${name} does not answer at ${url}: stop what runs, and ${START}.`)
+    if (!answer) throw new Error(`${name} does not answer at ${url}: stop it, and ${START}.`)
   }
 }
 

@@ -50,7 +50,7 @@ test('one banner when all are ready, prefixed output, and a clean end on Ctrl-C'
   expect(await run.hasProcessesLeft()).toBe(false)
 })
 
-test('a deleted service is not missed', async () => {
+test('a deleted service is left out', async () => {
   await writeService('media')
   const run = startDevAll()
   await run.says('Ctrl-C stops everything')
@@ -75,7 +75,7 @@ test.each([
   )
   const run = startDevAll()
   expect(await run.exitCode).toBe(1)
-  expect(run.output()).toContain('media ended by itself: exit code 3. Stopping the rest.')
+  expect(run.output()).toContain('media ended unexpectedly: exit code 3. Stopping the rest.')
   expect(run.output()).toContain('auth  | asked to stop')
   expect(await run.hasProcessesLeft()).toBe(false)
 })
@@ -113,7 +113,7 @@ test('a mail server of the environment means no inbox', async () => {
   expect(await run.exitCode).toBe(0)
 })
 
-test("a mail server and a port in the service's own .env count as in the environment", async () => {
+test("a service's own .env sets the mail server and the port as the environment does", async () => {
   const { AUTH_PORT, ...others } = env
   env = others
   await writeService('auth', `console.log('mail goes to', process.env.AUTH_SMTP_HOST)`)
@@ -132,7 +132,7 @@ test("a mail server and a port in the service's own .env count as in the environ
   taken.close()
 })
 
-test('services end when dev-all is killed without a word', async () => {
+test('services end when dev-all is killed by SIGKILL', async () => {
   await writeService('auth')
   const run = startDevAll()
   await run.says('Ctrl-C stops everything')
@@ -167,7 +167,7 @@ test.each([
   expect(await run.exitCode).toBe(0)
 })
 
-test('mails of the inbox are there after a restart', async () => {
+test('the inbox keeps its mails over a restart', async () => {
   await writeService('auth')
   const run = startDevAll()
   await run.says('Ctrl-C stops everything')

@@ -1,10 +1,10 @@
-// What the root's `pnpm dev` runs: the inbox, then every service there is, then one banner; Ctrl-C stops all of it.
-// The one rule: services are found by their folder, so that one can be deleted from the repository.
-// One service's process: dev-service.ts. What a service says when it is ready: dev-child.ts.
+// The root's `pnpm dev`: every service, the inbox and one banner; Ctrl-C stops all. The one rule: services are found by their
+// folder, so that one can be deleted from the repository. A service's process: dev-service.ts; its ready message: dev-child.ts.
+// Tests: dev-all.slow.test.ts.
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readEnvFile } from '../config.ts'
-import { type BannerSection, formatBanner } from './banner.ts'
+import { type BannerSection, formatBanner } from './dev-child.ts'
 import { findTakenPorts, portInUseMessage, suggestPorts } from './dev-ports.ts'
 import { type DevService, startDevService } from './dev-service.ts'
 import {
@@ -31,7 +31,7 @@ const root = resolve(folder ?? REPOSITORY)
 const data = dataRoot(process.env, root)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
-/** The terminal may be gone before we are; what we had to say then is lost, the shutdown is not. */
+/** A closed terminal must not interrupt the shutdown. */
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 if (wantsHelp(process.argv)) print(describeDev())
@@ -64,7 +64,7 @@ async function runAll(): Promise<number> {
       const prefix = `${name.padEnd(5)} | `
       services.push(startDevService(name, join(root, 'services', name), env, (line) => print(prefix + line)))
     }
-    // Loaded while the services start, which have nothing to send yet.
+    // Loaded while the services start; they send no mail yet.
     if (wantsInbox) inbox = await openInbox()
     return await superviseUntilEnd(services, interrupted, inbox)
   } catch (error) {
@@ -106,17 +106,17 @@ async function openInbox(): Promise<Inbox> {
   })
 }
 
-/** Returns the exit code: 0 when everything was stopped on request and went quietly. */
+/** Returns the exit code: 0 for a clean stop on request. */
 async function superviseUntilEnd(services: DevService[], interrupted: Promise<void>, inbox?: Inbox): Promise<number> {
   let isStopping = false
   Promise.all(services.map((service) => service.ready)).then(
     (lines) => isStopping || print(formatBanner(describeAll(services, lines, inbox))),
-    () => {}, // `failed` says it
+    () => {}, // `failed` reports it
   )
   const failed = Promise.race(services.map(async (service) => ({ service, how: (await service.ended).how })))
   const failure = await Promise.race([interrupted, failed])
   isStopping = true
-  print(failure ? `${failure.service.name} ended by itself: ${failure.how}. Stopping the rest.` : 'Stopping.')
+  print(failure ? `${failure.service.name} ended unexpectedly: ${failure.how}. Stopping the rest.` : 'Stopping.')
   await Promise.all(services.map((service) => service.stop()))
   const allClean = await reportEnds(services.filter((service) => service !== failure?.service))
   return allClean && !failure ? 0 : 1
@@ -142,24 +142,24 @@ function describeAll(services: DevService[], lines: string[][], inbox: Inbox | u
   ]
 }
 
-/** The first of the signals. Later ones change nothing: pnpm repeats the terminal's Ctrl-C, and stopping has an end. */
+/** Resolves at the first signal. Later ones have no effect: pnpm repeats the terminal's Ctrl-C. */
 function waitForSignal(): Promise<void> {
   const { promise, resolve: settle } = Promise.withResolvers<void>()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => settle())
   return promise
 }
 
-/** Environment of a service, and what its own `.env` adds. */
+/** Environment of a service with its own `.env`. */
 function settingsOf(name: string): NodeJS.ProcessEnv {
   return { ...readEnvFile(join(root, 'services', name, '.env')), ...process.env }
 }
 
-/** One folder for all, whatever a service's own `.env` says; services run in folders where a relative path leads elsewhere. */
+/** Absolute data folder: services run in other folders, and a service's own `.env` must not change it. */
 function dataSettings(): Record<string, string> {
   return process.env.DEV_DATA_DIR ? { DEV_DATA_DIR: data } : {}
 }
 
-/** Settings of auth: the mail server, and the address where people read its mail. */
+/** Settings of auth: its mail server and the URL of the inbox. */
 function inboxSettings(wantsInbox: boolean): Record<string, string> {
   if (!wantsInbox) return {}
   return {

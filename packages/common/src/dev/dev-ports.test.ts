@@ -13,7 +13,7 @@ function firstDynamicPort(): number {
   }
 }
 
-test('a free port is none that the system gives to a connection meanwhile, and is given once', async () => {
+test('a free port is outside the ephemeral range and given once', async () => {
   const ports = await Promise.all(Array.from({ length: 200 }, () => findFreePort()))
   expect(new Set(ports).size).toBe(200)
   expect(Math.max(...ports)).toBeLessThan(firstDynamicPort())

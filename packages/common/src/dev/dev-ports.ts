@@ -2,70 +2,63 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** A port somebody is about to listen on, and the variable that moves it elsewhere (absent: no variable does). */
+/** A port to listen on, and the variable that changes it, if there is one. */
 export type WantedPort = { port: number; variable?: string }
 
-/** One sentence for the person at the terminal, with the way out. */
 export function portInUseMessage({ port, variable }: WantedPort): string {
   return variable ? `Port ${port} is in use. Set ${variable} to another one.` : `Port ${port} is in use.`
 }
 
-/** Throws one error that names every port of the list that somebody already listens on. */
-export async function requireFreePorts(wanted: WantedPort[], host = '127.0.0.1'): Promise<void> {
-  const taken = await findTakenPorts(wanted, host)
+/** Throws one error that names every port in use. */
+export async function requireFreePorts(wanted: WantedPort[]): Promise<void> {
+  const taken = await findTakenPorts(wanted)
   if (taken.length > 0) throw new Error(taken.map(portInUseMessage).join('\n'))
 }
 
-export async function findTakenPorts<Wanted extends WantedPort>(
-  wanted: Wanted[],
-  host = '127.0.0.1',
-): Promise<Wanted[]> {
+export async function findTakenPorts<Wanted extends WantedPort>(wanted: Wanted[]): Promise<Wanted[]> {
   const taken: Wanted[] = []
   for (const one of wanted) {
-    if (!(await isPortFree(one.port, host))) taken.push(one)
+    if (!(await isPortFree(one.port))) taken.push(one)
   }
   return taken
 }
 
-/** `AUTH_PORT=8083 MEDIA_PORT=8084`: for each of them the next port above it that is free and that none of `others` has. */
+/** Suggests settings such as `AUTH_PORT=8083 MEDIA_PORT=8084`: the next free port above each, different from `others`. */
 export async function suggestPorts(instead: Required<WantedPort>[], others: WantedPort[] = []): Promise<string> {
   const avoided = new Set([...instead, ...others].map(({ port }) => port))
   const settings: string[] = []
   for (const { port, variable } of instead) {
     let next = port
     do next = next === 65_535 ? 1_025 : next + 1
-    while (avoided.has(next) || !(await isPortFree(next, '127.0.0.1')))
+    while (avoided.has(next) || !(await isPortFree(next)))
     avoided.add(next)
     settings.push(`${variable}=${next}`)
   }
   return settings.join(' ')
 }
 
-/** Below the ports that systems give to connections and to listeners of port 0: from 32768 on Linux, from 49152 elsewhere. */
+/** Range below the ephemeral ports: those begin at 32768 on Linux, at 49152 elsewhere. */
 const CHOSEN_PORTS = { from: 15_000, below: 32_768 }
 
-/** Processes that run at once mostly have numbers close to each other; each takes its ports from a part of its own. */
+/** Parts of the range: concurrent processes mostly have neighbouring pids, and each takes ports of its own part. */
 const PARTS = 32
 
 const givenOut = new Set<number>()
 
-/**
- * A port that no connection takes by chance before it is listened on, nor while its server restarts, that this process was not
- * given before and that a process started shortly before or after it is not given.
- */
-export async function findFreePort(host = '127.0.0.1'): Promise<number> {
+/** Finds a free port that no connection, no later call and no neighbouring process takes, even while its server restarts. */
+export async function findFreePort(): Promise<number> {
   const size = Math.floor((CHOSEN_PORTS.below - CHOSEN_PORTS.from) / PARTS)
   const first = CHOSEN_PORTS.from + (process.pid % PARTS) * size
   while (true) {
     const port = randomInt(first, first + size)
     if (givenOut.has(port)) continue
     givenOut.add(port)
-    if (await isPortFree(port, host)) return port
+    if (await isPortFree(port)) return port
   }
 }
 
-async function isPortFree(port: number, host: string): Promise<boolean> {
-  const server = createServer().listen(port, host)
+async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1')
   try {
     await once(server, 'listening')
   } catch (error) {

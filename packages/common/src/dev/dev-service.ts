@@ -6,20 +6,20 @@ import { isReadyMessage } from './dev-child.ts'
 
 export type DevService = {
   name: string
-  /** The banner lines of the service. Rejects when it ends before it is ready. */
+  /** Resolves to the banner lines; rejects when the service ends before it is ready. */
   ready: Promise<string[]>
-  /** Why it ended, in words, and whether that is all right (exit code 0). Never rejects. */
+  /** Resolves to the reason of the end and whether it was clean (exit code 0). Never rejects. */
   ended: Promise<{ isClean: boolean; how: string }>
-  /** Asks it to stop, insists after STOP_PATIENCE_MS, and returns when nothing of it runs any more. */
+  /** Sends SIGTERM, kills after STOP_PATIENCE_MS, and resolves when no process of it runs. */
   stop(): Promise<void>
 }
 
-/** A service finishes requests and gives its jobs back on SIGTERM; one that takes longer than this is stuck. */
+/** Time limit of a stop, in which a service finishes requests and returns its jobs. */
 const STOP_PATIENCE_MS = 15_000
 
 /**
- * Runs `src/dev.ts` of a service. In its own process group, so that the terminal's Ctrl-C does not reach it beside our
- * own signal: a second one would cut its shutdown short.
+ * Runs `src/dev.ts` of a service in its own process group: the terminal's Ctrl-C would reach it as a second signal and cut its
+ * shutdown short.
  */
 export function startDevService(
   name: string,
@@ -46,7 +46,7 @@ function waitForReady(child: ChildProcess, ended: DevService['ended']): Promise<
     if (isReadyMessage(message)) resolve(message.banner)
   })
   void ended.then(({ how }) => reject(new Error(`ended before it was ready: ${how}`)))
-  promise.catch(() => {}) // `ended` says it, also to callers that do not look here yet
+  promise.catch(() => {}) // `ended` reports it
   return promise
 }
 
@@ -54,7 +54,7 @@ async function waitForEnd(child: ChildProcess): DevService['ended'] {
   try {
     const lastWords = once(child, 'close')
     const [code, signal] = await once(child, 'exit')
-    await Promise.race([lastWords, sleep(500)]) // a forgotten grandchild may hold the pipes open for ever
+    await Promise.race([lastWords, sleep(500)]) // a grandchild may hold the pipes open
     return { isClean: code === 0, how: signal ? `killed by ${signal}` : `exit code ${code}` }
   } catch (error) {
     return { isClean: false, how: error instanceof Error ? error.message : String(error) }
@@ -66,7 +66,7 @@ async function stop(child: ChildProcess, ended: DevService['ended']): Promise<vo
   const impatience = setTimeout(() => killGroup(child), STOP_PATIENCE_MS)
   await ended
   clearTimeout(impatience)
-  killGroup(child) // what it started and forgot
+  killGroup(child) // its remaining children
 }
 
 function killGroup(child: ChildProcess): void {

@@ -1,12 +1,11 @@
 import { join, resolve } from 'node:path'
 
-/** The repository: this file is packages/common/src/dev/dev-settings.ts of it. */
 export const REPOSITORY = join(import.meta.dirname, '../../../..')
 
-/** Compile cache that `pnpm start` shares. Without it, compiling takes half of a start. */
+/** Compile cache, shared with `pnpm start`: compiling takes half of a start. */
 export const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/node')
 
-/** Each port of `dev`, with the variable that moves it. */
+/** Ports of `dev`, with the variables that change them. */
 export const PORTS = {
   auth: { variable: 'AUTH_PORT', usual: 8081, meaning: 'auth' },
   media: { variable: 'MEDIA_PORT', usual: 8082, meaning: 'media' },
@@ -14,27 +13,26 @@ export const PORTS = {
   inboxSmtp: { variable: 'INBOX_SMTP_PORT', usual: 1025, meaning: "the inbox's mail server" },
 }
 
-/** Throws a sentence for what is no port number. */
 export function readPort({ variable, usual }: { variable: string; usual: number }, env: NodeJS.ProcessEnv): number {
   const port = Number(env[variable] || usual)
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${variable} is not a port number.`)
   return port
 }
 
-/** Folder of everything that is kept between two starts. */
+/** Folder of all data kept between two starts. */
 export const dataRoot = (env: NodeJS.ProcessEnv, root = REPOSITORY): string =>
   resolve(root, env.DEV_DATA_DIR || '.data')
 
-/** A word of a command that is printed for a shell. */
+/** Quotes a word for a shell. */
 export const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
-/** `DEV_DATA_DIR=…` in front of commands that are to find this data; nothing where it is in its usual place. */
+/** `DEV_DATA_DIR=…` before commands that must find this data; empty for the usual folder. */
 export const dataPrefix = (env: NodeJS.ProcessEnv): string =>
   env.DEV_DATA_DIR ? `DEV_DATA_DIR=${quoted(dataRoot(env))} ` : ''
 
 export const wantsHelp = (args: string[]): boolean => args.some((arg) => arg === '--help' || arg === '-h')
 
-/** Describes `dev` for `--help`, at the root and inside a service alike. */
+/** Renders `dev --help`, at the root and inside a service. */
 export function describeDev(): string {
   const ports = Object.values(PORTS).map(({ variable, usual, meaning }) => row(variable, `${usual}   ${meaning}`))
   return `npx -y pnpm@12 dev starts auth, media, a PostgreSQL for each and a mail inbox; inside services/auth or

@@ -43,7 +43,7 @@ test('stopping and starting again on the same port works at once', async () => {
   expect(second.url).toBe(first.url)
 })
 
-test('data meant to last is written through', async () => {
+test('durable data is written with fsync', async () => {
   const server = await startEmbeddedPostgres({ dataDir })
   expect(await query(server.url, 'show fsync')).toEqual([{ fsync: 'on' }])
   expect(await query(server.url, 'show synchronous_commit')).toEqual([{ synchronous_commit: 'on' }])
@@ -53,7 +53,7 @@ test('data meant to last is written through', async () => {
 test.each([
   { whose: 'of a process that is gone', pid: () => 4_000_000 },
   { whose: 'carried by a stranger by now', pid: () => process.pid },
-])('a postmaster.pid $whose does not keep it from starting', async ({ pid }) => {
+])('a postmaster.pid $whose does not prevent a start', async ({ pid }) => {
   await writeFile(join(dataDir, 'postmaster.pid'), `${pid()}\n${dataDir}\n`)
   const server = await startEmbeddedPostgres({ dataDir, durable: false })
   expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }])
@@ -93,7 +93,7 @@ test('a folder with other files in it is refused untouched', async () => {
   expect(await readdir(other)).toEqual(['beach.jpg'])
 })
 
-test('a port in use is said by number, with the variable that changes it', async () => {
+test('an error for a port in use names the port and its variable', async () => {
   const port = await findFreePort()
   const occupant = createServer().listen(port, '127.0.0.1')
   await once(occupant, 'listening')
@@ -103,7 +103,7 @@ test('a port in use is said by number, with the variable that changes it', async
   occupant.close()
 })
 
-test('data that a running PostgreSQL uses is not touched', async () => {
+test('data of a running PostgreSQL is refused', async () => {
   const running = await startEmbeddedPostgres({ dataDir, durable: false })
   await expect(startEmbeddedPostgres({ dataDir, durable: false })).rejects.toThrow(`kill -INT ${running.pid}`)
   expect(await query(running.url, 'select 1 as one')).toEqual([{ one: 1 }])
@@ -126,7 +126,7 @@ describe('as root, in a folder that only root may enter', { tags: 'root' }, () =
 
   afterEach(() => vi.unstubAllEnvs())
 
-  test('it starts, and another start has the data', async () => {
+  test('a second start finds the data', async () => {
     const first = await startEmbeddedPostgres({ ...place, durable: false })
     await query(first.url, 'create table kept as select 42 as answer')
     await first.stop()
@@ -142,7 +142,7 @@ describe('as root, in a folder that only root may enter', { tags: 'root' }, () =
       script: 'echo setpriv: set process securebits failed >&2; exit 1',
       why: 'securebits',
     },
-  ])('one sentence says what to do where setpriv $where', async ({ script, why }) => {
+  ])('an error explains the remedy where setpriv $where', async ({ script, why }) => {
     const programs = await mkdtemp(join(folder, 'programs-'))
     await symlink(await whereIs('id'), join(programs, 'id'))
     if (script) await writeFile(join(programs, 'setpriv'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
@@ -153,7 +153,7 @@ describe('as root, in a folder that only root may enter', { tags: 'root' }, () =
   })
 })
 
-test('a first start that fails says so in one sentence with the reason', async () => {
+test('a failed first start reports the reason in one sentence', async () => {
   const initdb = join(folder, 'initdb')
   await writeFile(
     initdb,
@@ -202,7 +202,7 @@ async function startInChildProcess(dataDir: string) {
   return { parent, url, pid }
 }
 
-/** A process that ended but that nobody reaped (no init in the container) does not run. */
+/** Whether a process runs; a zombie, in a container without init, does not. */
 async function isRunning(pid: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<string>()
   const ps = spawn('ps', ['-o', 'stat=', '-p', String(pid)])

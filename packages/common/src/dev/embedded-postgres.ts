@@ -1,6 +1,6 @@
-// A real PostgreSQL out of a package, for development and tests: no installation, no container.
-// The one rule: nothing is left behind. However this process ends, its PostgreSQL ends too.
-// First start and locks: postgres/postgres-data-dir.ts. Starting, ending: postgres-process.ts. As whom: postgres-user.ts.
+// PostgreSQL from a package, for development and tests, without installation or container. The one rule: however this process
+// ends, its PostgreSQL ends too. First start and locks: postgres/postgres-data-dir.ts; processes: postgres-process.ts; system
+// user: postgres-user.ts. Tests: embedded-postgres.slow.test.ts.
 import type { ChildProcess } from 'node:child_process'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,23 +18,23 @@ import {
 import { choosePostgresUser } from './postgres/postgres-user.ts'
 
 export type EmbeddedPostgresOptions = {
-  /** Filled by the first start, kept by the next ones. May be missing or empty; its parent must be writable. */
+  /** Data folder, missing or empty before the first start; its parent must be writable. */
   dataDir: string
-  /** A free one when absent. */
+  /** Port; a free one by default. */
   port?: number
-  /** The variable to name when `port` is taken. */
+  /** Variable that an error for a port in use names. */
   portVariable?: string
-  /** Created when missing; the URL leads to it. */
+  /** Database of the URL, created if missing. */
   database?: string
-  /** `false` gives up surviving a power cut for speed: for tests. */
+  /** `false` trades durability for speed, for tests. */
   durable?: boolean
-  /** The URL leads through a socket in `dataDir` where its path can carry one: quicker, and of use to this machine's pg clients alone. */
+  /** Whether the URL uses a socket in `dataDir`, if its path is short enough: faster, for pg clients on this machine alone. */
   viaSocket?: boolean
-  /** Gets each line of PostgreSQL's own log. */
+  /** Receives each line of PostgreSQL's log. */
   log?: (line: string) => void
-  /** Programs of another PostgreSQL; those of the package when absent. */
+  /** Programs of another PostgreSQL than the package's. */
   binaries?: PostgresBinaries
-  /** Called when PostgreSQL ends without `stop` having been called. */
+  /** Called when PostgreSQL ends without `stop`. */
   onUnexpectedExit?: (message: string) => void
 }
 
@@ -42,13 +42,13 @@ export type EmbeddedPostgres = {
   url: string
   port: number
   pid: number
-  /** Ends all connections and returns when PostgreSQL has stopped. Calling it again is harmless. */
+  /** Ends all connections and resolves when PostgreSQL has stopped; may be called again. */
   stop(): Promise<void>
 }
 
 const START_PATIENCE_MS = 60_000
 
-/** The setting separates folders by commas, and the system takes paths of 107 bytes, with `/.s.PGSQL.` and the port. */
+/** Paths for the socket: the setting is a comma-separated list, and a socket's path has at most 107 bytes. */
 const FIT_FOR_SOCKET = /^[\w./-]{1,85}$/
 
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
@@ -78,7 +78,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
   let stopping: Promise<void> | undefined
   child.once('exit', (code, signal) => {
-    if (!stopping) options.onUnexpectedExit?.(`PostgreSQL (process ${pid}) ended by itself: ${signal ?? code}`)
+    if (!stopping) options.onUnexpectedExit?.(`PostgreSQL (process ${pid}) ended unexpectedly: ${signal ?? code}`)
   })
   const stop = () => {
     stopping ??= stopPostgres(child)
@@ -93,13 +93,13 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   return { url: urlOf(database), port, pid, stop }
 }
 
-/** initdb calls the server through a shell, in double quotes. */
+/** Refuses paths that initdb's shell would interpret in double quotes. */
 function refuseUnfitPath(program: string): void {
   if (!/["$`\\]/.test(program)) return
-  throw new Error(`PostgreSQL does not work in a folder whose path has one of " $ \` \\: ${program}`)
+  throw new Error(`PostgreSQL does not run from a folder whose path contains one of " $ \` \\: ${program}`)
 }
 
-/** Two refusals pass by themselves: a port lost to somebody else, and children of a killed predecessor still leaving. */
+/** Retries two refusals: a port taken meanwhile, and shared memory of a killed predecessor's children. */
 async function startServer(
   place: PostgresPlace,
   wantedPort: number | undefined,
@@ -116,9 +116,9 @@ async function startServer(
     ])
     const refusal = await waitUntilReady(child, log)
     if (refusal === undefined) return { child, port }
-    const passes =
+    const isTemporary =
       refusal.includes('shared memory block') || (wantedPort === undefined && refusal.includes('could not bind'))
-    if (!passes || Date.now() > deadline) {
+    if (!isTemporary || Date.now() > deadline) {
       throw new Error(`PostgreSQL did not start on ${place.dataDir}: ${describeRefusal(refusal.split('\n'))}`)
     }
     await sleep(200)
@@ -136,16 +136,15 @@ function serverSettings(durable: boolean): string[] {
   return durable ? always : [...always, 'fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
 }
 
-/** Returns undefined once connections are accepted, or what PostgreSQL said before it gave up. */
+/** Resolves to undefined once PostgreSQL accepts connections, or to its last lines when it ends. */
 async function waitUntilReady(child: ChildProcess, log: (line: string) => void): Promise<string | undefined> {
   const { promise: ready, resolve: settle, reject } = Promise.withResolvers<string | undefined>()
   const lastLines = collectLastLines(child, (line) => {
     log(line)
-    // A standby takes read-only connections.
     if (/database system is ready to accept (read-only )?connections/.test(line)) settle(undefined)
   })
   child.once('error', reject)
-  child.once('close', () => settle(lastLines.join('\n') || 'no word from it'))
+  child.once('close', () => settle(lastLines.join('\n') || 'no output'))
   const timer = setTimeout(() => child.kill('SIGQUIT'), START_PATIENCE_MS)
   return ready.finally(() => clearTimeout(timer))
 }

@@ -1,5 +1,5 @@
-// Whatever a new user types first works, and leaves a clone in which everything else works. Each command has a clone of its own
-// and the Node of the machine; packages come from the store from which this one was installed.
+// Any command may be a new user's first, and leaves a clone in which all others work. Each test has its own clone and the machine's
+// Node; packages come from the local store.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { findFreePort } from './dev-ports.ts'
 
 const repository = resolve(import.meta.dirname, '../../../..')
-/** Installing 360 packages on a busy machine, and starting two services. */
+/** Time to install 360 packages and start two services on a busy machine. */
 const PATIENCE_MS = 240_000
 const LACKS_SETTINGS = /^The configuration has \d+ problem\(s\):$/m
 
@@ -27,7 +27,7 @@ test(
     expect(clone.has('node_modules/vitest')).toBe(false)
     expect(clone.has('infra/node_modules')).toBe(false)
 
-    // Then the first test brings the rest, and the next start takes nothing of it away.
+    // The first test installs the rest, and the next start removes nothing.
     expect(await clone.run(clone.root, '-C', 'services/media', 'test', '--help')).toMatchObject({ code: 0 })
     expect(clone.has('infra/node_modules/yaml')).toBe(true)
     expect(await clone.run(clone.root, '-C', 'services/auth', 'cli', 'version')).toMatchObject({ code: 0 })
@@ -57,7 +57,7 @@ test(
     expect(await media('blobs', 'chekc')).toMatchObject({ code: 64, stdout: '' })
     const check = await media('config', 'check')
     expect(check).toMatchObject({ code: 78, stdout: '' })
-    // Nothing of the installation any more, and nothing of pnpm after the sentence.
+    // No output of the installation, and none of pnpm after the sentence.
     expect(check.stderr).toMatch(/^The configuration has \d+ problem\(s\):\n( {2}- MEDIA_.*\n)+$/)
   },
   PATIENCE_MS,
@@ -140,7 +140,7 @@ async function newUser(): Promise<Record<string, string>> {
   return { PATH: path.join(delimiter), HOME: process.env.HOME ?? '', TMPDIR: tmpdir(), ...Object.fromEntries(ports) }
 }
 
-/** Runs pnpm: the one that runs these tests, which saves npx a look at the registry. */
+/** Runs the pnpm of these tests, which needs no registry. */
 function follow(cwd: string, env: Record<string, string>, words: string[]) {
   const [program, ...first] = process.env.npm_execpath ? [process.env.npm_execpath] : ['npx', '-y', 'pnpm@12']
   const child = spawn(program ?? 'npx', [...first, ...words], {

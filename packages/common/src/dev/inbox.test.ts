@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 afterEach(() => inbox.close())
 
-test('page and JSON are served on the address it gives', async () => {
+test('page and JSON are served at the published URL', async () => {
   const page = await fetch(inbox.webUrl)
   expect(await page.text()).toContain('No mail yet')
   expect(await (await fetch(`${inbox.webUrl}/api/messages`)).json()).toEqual({ messages: [] })
@@ -31,7 +31,7 @@ test('page and JSON are served on the address it gives', async () => {
 test.each([
   { name: 'SMTP', options: (port: number) => ({ smtpPort: port, webPort: 0 }), variable: 'INBOX_SMTP_PORT' },
   { name: 'web', options: (port: number) => ({ smtpPort: 0, webPort: port }), variable: 'INBOX_WEB_PORT' },
-])('a taken $name port is said by number, with the variable that changes it', async ({ options, variable }) => {
+])('an error for a taken $name port names the port and its variable', async ({ options, variable }) => {
   const port = await findFreePort()
   const occupant = createServer().listen(port, '127.0.0.1')
   await once(occupant, 'listening')
@@ -39,7 +39,7 @@ test.each([
   occupant.close()
 })
 
-test('nothing a mail holds becomes markup of the page', async () => {
+test('no content of a mail becomes markup of the page', async () => {
   const app = await webWith([
     {
       to: `"${HOSTILE}"@example.com`,
@@ -103,7 +103,7 @@ describe('mails kept over a restart', () => {
     return { keeper, messages: createMessages(keeper.loaded, keeper.save) }
   }
 
-  test('are the same, newest first, and later ones have later numbers', async () => {
+  test('are the same, newest first, and later ones get higher ids', async () => {
     const first = await open()
     for (const subject of ['one', 'two']) await first.messages.add(Buffer.from(`Subject: ${subject}\r\n\r\nx`), TO_ADA)
     const before = first.messages.list()
@@ -145,7 +145,7 @@ describe('mails kept over a restart', () => {
   })
 })
 
-test('of many mails the newest 500 are kept, of large ones 16 MiB, of one larger than that itself', async () => {
+test('the newest 500 mails or 16 MiB are kept, and always the newest mail', async () => {
   const messages = createMessages()
   const add = (bytes: number) => messages.add(Buffer.from(`Subject: x\r\n\r\n${'x'.repeat(bytes)}`), TO_ADA)
   for (let n = 0; n < 502; n++) await add(1)
@@ -156,7 +156,7 @@ test('of many mails the newest 500 are kept, of large ones 16 MiB, of one larger
   expect(messages.list().map(({ id }) => id)).toEqual([506])
 })
 
-test('a web page that points its own name at this machine reads nothing', async () => {
+test('DNS rebinding: a page under another host name reads nothing', async () => {
   const app = await webWith([{ source: 'Subject: secret link\r\n\r\nx' }])
   const answer = await app.inject({ url: '/api/messages', headers: { host: 'evil.example:8025' } })
   expect(answer.statusCode).toBe(403)

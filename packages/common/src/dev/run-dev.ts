@@ -8,35 +8,35 @@ import { announceReady, stopWithParent } from './dev-child.ts'
 import { COMPILE_CACHE, dataPrefix, dataRoot, describeDev, PORTS, wantsHelp } from './dev-settings.ts'
 import { type Addresses, announceStop, claimDataDir, publishAddresses, releaseDataDir } from './running.ts'
 
-/** What the dev.ts of a service works with. */
+/** Context of a service's dev.ts. */
 export interface Dev {
   /** Environment and `.env`. */
   env: Environment
-  /** A setting under its prefixed or its bare name; empty means unset. */
+  /** Reads a setting by its prefixed or bare name; empty means unset. */
   given(name: string): string | undefined
   port: string
-  /** What this service keeps between two starts: `.data/<name>` of the repository, or `<name>` in DEV_DATA_DIR. */
+  /** Data folder: `.data/<name>` of the repository, or `<name>` in DEV_DATA_DIR. */
   dataDir: string
   /** Run in reverse order at the end. */
   stops: (() => Promise<void>)[]
-  /** Ends at once, in one sentence. Without its database nothing could be finished or given back in good order. */
+  /** Exits at once with one sentence: without its database a service cannot stop in order. */
   leave(because: string): void
-  /** Reads the settings; what is given wins over these defaults. Kept for the command line too. */
+  /** Reads the settings, which override `defaults`, and stores them for `cli:dev`. */
   settle<Config extends { log: { level: LogLevel; file?: string | undefined } }>(
     readConfig: (environment: Environment, file: Environment) => { config: Config; warnings: string[] },
     portVariables: (config: Config) => Record<number, string>,
     defaults: Environment,
   ): { config: Config; log: Logger }
-  /** What to type, at the root of the repository, for the command line with the settings of this very service. */
+  /** Command, at the root of the repository, for the command line with this service's settings. */
   commandLine: string
 }
 
-/** Description of a service that is ready; `lines` are for people. */
+/** Addresses of a ready service and the lines of its banner. */
 type Started = Addresses & { lines: string[] }
 
 /**
- * The body of every dev.ts: starts the service with embedded defaults, prints the lines that `start` answers, and stops
- * everything on a signal, when the parent is gone or when the start fails.
+ * The body of every dev.ts: starts the service with embedded defaults, prints its banner, and stops everything on a signal, at the
+ * parent's end or after a failed start.
  */
 export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promise<Started>): Promise<void> {
   if (wantsHelp(process.argv)) return void process.stdout.write(describeDev())
@@ -89,14 +89,14 @@ export async function runDev(name: 'auth' | 'media', start: (dev: Dev) => Promis
   }
 }
 
-/** A sentence; a mistake in our code, which Node tells by such an error, is found by its stack. */
+/** Describes a failure by its message, and a bug of ours by its stack. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const isMistake = [TypeError, ReferenceError, SyntaxError, RangeError].some((kind) => error instanceof kind)
-  return (isMistake && error.stack) || error.message
+  const isBug = [TypeError, ReferenceError, SyntaxError, RangeError].some((kind) => error instanceof kind)
+  return (isBug && error.stack) || error.message
 }
 
-/** For the script `cli:dev`; what is set in its terminal wins. */
+/** Writes the settings for the script `cli:dev`; its terminal's variables take precedence. */
 function writeSettings(path: string, prefix: string, settings: Environment): void {
   const lines = Object.entries(settings).flatMap(([variable, value = '']) => {
     const quote = ["'", '"', '`'].find((each) => !value.includes(each))

@@ -34,7 +34,7 @@ test.for([
   expect(await readdir(folder)).toEqual([])
 })
 
-test('a folder whose dev is stopping is not refused: the next one has it once that is gone', async () => {
+test('a second dev waits for one that is stopping', async () => {
   await claim()
   await expect(claim()).rejects.toThrow('auth already runs here')
   await announceStop(folder)
@@ -44,7 +44,7 @@ test('a folder whose dev is stopping is not refused: the next one has it once th
   await next
 })
 
-test('a folder that another process has claimed meanwhile is not released', async () => {
+test('a process does not release a folder that another has claimed', async () => {
   await claim()
   await writeFile(join(folder, 'running.json'), `{"pid": ${process.ppid}, "birth": "1"}`)
   await releaseDataDir(folder)

@@ -1,18 +1,18 @@
-// Which dev uses a data folder: `running.json` in it, read by a second dev, which refuses, and by the demo, which goes there.
-// The one rule: the file of a process that is gone means nothing, even if another process has its number now.
+// The dev that uses a data folder, in its `running.json`: a second dev refuses it, and the demo reads its addresses. The one rule:
+// the file of an ended process is void, even if another process has its pid. Tests: running.test.ts.
 import { createHash, randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { processBirth } from '../process-birth.ts'
+import { isAlive, processBirth } from '../process-birth.ts'
 
 export type Addresses = { url: string; inboxUrl?: string | undefined }
 
 export type Running = {
   pid: number
-  /** Tells the process from a later one with the same number. */
+  /** Start time, which distinguishes the process from a later one with its pid. */
   birth: string
-  /** It was told to stop, and has not ended yet. */
+  /** Set between the signal to stop and the end. */
   isStopping?: boolean
   /** Absent until it serves. */
   addresses?: Addresses
@@ -20,7 +20,7 @@ export type Running = {
 
 const fileIn = (dataDir: string) => join(dataDir, 'running.json')
 
-/** The dev that uses this folder now, if any. */
+/** Finds the dev that uses this folder. */
 export async function findRunning(dataDir: string): Promise<Running | undefined> {
   const running = parseRunning(await readFile(fileIn(dataDir), 'utf8').catch(() => ''))
   return running && (await isThere(running)) ? running : undefined
@@ -31,10 +31,10 @@ async function isThere({ pid, birth }: Running): Promise<boolean> {
   return now !== undefined && now === birth
 }
 
-/** Takes the folder for this process. Throws a sentence when another dev uses it. */
+/** Claims the folder for this process. Throws a sentence when another dev uses it. */
 export async function claimDataDir(dataDir: string, name: string, portVariable: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
-  // Written whole before it has its name: a file that is still empty would pass for one of a process that is gone.
+  // Written before it gets its name: an empty file would look like that of an ended process.
   const own = `${fileIn(dataDir)}.${randomUUID()}`
   await writeFile(own, await describeThisProcess())
   try {
@@ -53,7 +53,7 @@ export async function claimDataDir(dataDir: string, name: string, portVariable: 
   }
 }
 
-/** Gives the file its second name; false where another file has it. */
+/** Links the file under a second name; false if the name is taken. */
 async function isLinked(file: string, name: string): Promise<boolean> {
   try {
     await link(file, name)
@@ -65,8 +65,8 @@ async function isLinked(file: string, name: string): Promise<boolean> {
 }
 
 /**
- * Puts the claim in the place of a stale file; false where another process was quicker.
- * One process at a time may: it holds the link named after what it replaces. A link whose process is gone is replaced in the same way.
+ * Replaces a stale file by the claim; false if another process was quicker. One process at a time may replace it: the holder of the
+ * link named after the stale content. The link of an ended process is itself replaced this way.
  */
 async function isPutFor(own: string, path: string): Promise<boolean> {
   const stale = await readFile(path, 'utf8').catch(() => undefined)
@@ -75,19 +75,19 @@ async function isPutFor(own: string, path: string): Promise<boolean> {
   if (running && (await isThere(running))) return false
   const right = join(dirname(path), `running.json.${createHash('sha256').update(stale).digest('hex')}`)
   if (!(await isLinked(own, right)) && !(await isPutFor(own, right))) return false
-  // The file may have been replaced since it was read: the right is then to one that is gone.
+  // The file may have been replaced since; the link then refers to an old one.
   const isStillThere = (await readFile(path, 'utf8').catch(() => undefined)) === stale
   await (isStillThere ? rename(right, path) : rm(right))
   return isStillThere
 }
 
-/** Says that this process is about to leave: a terminal has its prompt back before, and the next dev waits instead of refusing. */
+/** Marks this process as stopping, so that the next dev waits instead of refusing. */
 export async function announceStop(dataDir: string): Promise<void> {
   const running = parseRunning(await readFile(fileIn(dataDir), 'utf8').catch(() => ''))
   if (running?.pid === process.pid) await replaceFile(dataDir, { ...running, isStopping: true })
 }
 
-/** Waits for a dev that is stopping; undefined once it is gone. */
+/** Waits for a dev that is stopping; resolves to undefined once it has ended. */
 export async function untilStopped(running: Running): Promise<Running | undefined> {
   while (running.isStopping && (await isThere(running))) await sleep(STOP_POLL_MS)
   return running.isStopping ? undefined : running
@@ -95,7 +95,6 @@ export async function untilStopped(running: Running): Promise<Running | undefine
 
 const STOP_POLL_MS = 50
 
-/** Says where this process serves. */
 export async function publishAddresses(dataDir: string, addresses: Addresses): Promise<void> {
   await replaceFile(dataDir, JSON.parse(await describeThisProcess(addresses)))
 }
@@ -106,13 +105,13 @@ async function replaceFile(dataDir: string, running: Running): Promise<void> {
   await rename(next, fileIn(dataDir))
 }
 
-/** Leaves the folder, unless another process has it by now. */
+/** Releases the folder, unless another process has claimed it. */
 export async function releaseDataDir(dataDir: string): Promise<void> {
   const running = parseRunning(await readFile(fileIn(dataDir), 'utf8').catch(() => ''))
   if (running?.pid === process.pid) await rm(fileIn(dataDir), { force: true })
 }
 
-/** ", at http://… and http://…" as far as they serve yet. */
+/** Formats " at http://… and http://…", or the pids before they serve. */
 export function describePlace(running: Running[]): string {
   const urls = running.flatMap(({ addresses }) => addresses?.url ?? [])
   return urls.length > 0 ? ` at ${urls.join(' and ')}` : ` (process ${running.map(({ pid }) => pid).join(', ')})`
@@ -132,16 +131,8 @@ function parseRunning(text: string): Running | undefined {
   }
 }
 
-/** Undefined for a process that is gone. Without /proc (macOS) all that is known is that the number is in use. */
+/** Start time of a process, undefined once it has ended; `unknown` without /proc (macOS). */
 async function birthOf(pid: number): Promise<string | undefined> {
   if (process.platform !== 'linux') return isAlive(pid) ? 'unknown' : undefined
   return processBirth(pid)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }

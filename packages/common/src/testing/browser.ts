@@ -11,5 +11,5 @@ const QUIET = [
   '--disable-sync',
 ]
 
-/** Tests with a browser carry the tag `chromium`, which skips them where there is none. */
+/** Launches Chromium; tests that need it have the tag `chromium`. */
 export const launchBrowser = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: QUIET })

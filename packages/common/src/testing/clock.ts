@@ -1,11 +1,11 @@
-/** A clock the test holds: starts at the real time, moves only by `advance`. */
+/** Clock that starts at the real time and moves only by `advance`. */
 export interface TestClock {
   now(): Date
   advance(by: { seconds: number }): void
 }
 
-export function createTestClock(start = new Date()): TestClock {
-  let current = start.getTime()
+export function createTestClock(): TestClock {
+  let current = Date.now()
   return {
     now: () => new Date(current),
     advance: ({ seconds }) => {

@@ -1,4 +1,4 @@
-/** An OpenAPI document with the things themselves in place of references to them. Nothing in ours contains itself. */
+/** Replaces the references of an OpenAPI document by their targets; ours has no recursive schema. */
 export function dereferenced<Document>(document: Document): Document {
   const inPlace = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(inPlace)

@@ -1,9 +1,9 @@
 import { afterAll, expect } from 'vitest'
 
-/** What a fault cost, in numbers: what was asked, how it was answered, what was lost of what had been acknowledged. */
+/** Cost of a fault: requests, answers, and acknowledged data that was lost. */
 export type FaultRow = Record<string, number | string>
 
-/** Collects a row per fault of a test file and prints them as one table, also when a test failed. */
+/** Collects a row per fault of a test file and prints one table, even after a failure. */
 export function openFaultReport(): (fault: string, row: FaultRow) => void {
   const rows = new Map<string, FaultRow>()
   afterAll(() => {

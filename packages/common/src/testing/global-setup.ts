@@ -11,14 +11,14 @@ import { processBirth } from '../process-birth.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     databaseServerUrl: string
-    /** Names this run's databases, so that runs sharing TEST_DATABASE_URL do not meet and leave nothing behind. */
+    /** Prefix of this run's databases, which separates runs that share TEST_DATABASE_URL. */
     testRunId: string
   }
 }
 
 /**
- * One PostgreSQL for all test files: the server of TEST_DATABASE_URL, else an embedded one. Every temporary folder of the
- * run is inside one of its own, and gone afterwards.
+ * Provides one PostgreSQL for all test files: the server of TEST_DATABASE_URL, else an embedded one. All temporary folders of the run
+ * are in one folder, removed afterwards.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const testRunId = `t${randomBytes(4).toString('hex')}`
@@ -26,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await sweep(tmpdir(), SHARED_MEMORY)
   const folder = await makeFolder(tmpdir(), 'test-run')
   process.env.TMPDIR = folder
-  // As `pnpm start` has it: half of each process a test starts would be spent on compiling.
+  // `pnpm start` sets it too: compiling takes half of each process that a test starts.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../../node_modules/.cache/node', import.meta.url))
   const server = await provideServer(project)
   return async () => {
@@ -42,7 +42,7 @@ async function provideServer(project: TestProject) {
     return { end: (testRunId: string) => dropRunDatabases(given, testRunId) }
   }
   const folder = await makeFolder(await fastestFolder(), 'test-postgres')
-  // PostgreSQL runs as a user of its own when the tests run as root.
+  // PostgreSQL runs as another user when the tests run as root.
   await chmod(folder, 0o755)
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), durable: false, viaSocket: true })
   project.provide('databaseServerUrl', server.url)
@@ -54,11 +54,11 @@ async function provideServer(project: TestProject) {
   }
 }
 
-/** Its name tells the process it belongs to, on this machine. */
+/** Makes a folder whose name identifies this machine and process. */
 const makeFolder = async (root: string, kind: string) =>
   mkdtemp(join(root, `${kind}-${hostname()}-${process.pid}-${await processBirth('self')}-`))
 
-/** Removes what interrupted runs have left: their teardown never ran. */
+/** Removes the folders of interrupted runs. */
 async function sweep(...roots: string[]): Promise<void> {
   for (const root of roots) {
     for (const name of await readdir(root).catch(() => [])) {
@@ -72,7 +72,7 @@ async function sweep(...roots: string[]): Promise<void> {
 const SHARED_MEMORY = '/dev/shm'
 const SPACE_NEEDED_BYTES = 2 * 1024 ** 3
 
-/** A clone of the template costs 10 ms in shared memory and 80 ms on a disk; a container may have little of the former. */
+/** Chooses shared memory, where a clone of the template takes 10 ms instead of 80 ms, if the container has enough of it. */
 async function fastestFolder(): Promise<string> {
   const space = await statfs(SHARED_MEMORY).catch(() => undefined)
   return space && space.bavail * space.bsize > SPACE_NEEDED_BYTES ? SHARED_MEMORY : tmpdir()

@@ -41,7 +41,7 @@ const answer = (status: number, body: unknown, headers: Record<string, string> =
   text: body === undefined ? '' : JSON.stringify(body),
 })
 
-test('an answer as documented passes, and so does one at an address that is not documented', async () => {
+test('a documented answer passes, and so does one at an undocumented path', async () => {
   const holdAnswer = await hold()
   holdAnswer('GET', '/notes/1?x=1', answer(200, { id: 1, text: null }, { ...JSON_TYPE, location: '/' }))
   holdAnswer('GET', '/notes/1', answer(204, undefined, {}))
@@ -56,8 +56,8 @@ test.each([
   ['header that is missing', answer(200, { id: 1 }), 'the header Location is missing'],
   ['header more', answer(204, undefined, { etag: '"1"' }), 'the header ETag is not documented'],
   ['body where none is', answer(204, { id: 1 }), 'no body is documented'],
-  ['body of another shape', answer(404, { code: 1 }), 'the body is otherwise (/code must be string)'],
-])('another %s than documented fails the test that saw it', async (_what, given, problem) => {
+  ['body of another shape', answer(404, { code: 1 }), 'the body differs (/code must be string)'],
+])('an undocumented %s fails the test', async (_what, given, problem) => {
   const holdAnswer = await hold()
   expect(() => holdAnswer('GET', '/notes/1', given)).toThrow(`GET /notes/{id} answered ${given.status}, and ${problem}`)
 })
@@ -67,7 +67,7 @@ test("an answer to HEAD is held to GET's", async () => {
   expect(() => holdAnswer('HEAD', '/notes/1', answer(201, undefined))).toThrow('the status is not documented')
 })
 
-test('routes without a word in the document are found, but for HEAD beside GET', async () => {
+test('undocumented routes are found, except HEAD beside GET', async () => {
   const app = await openNotes()
   const notes = { schema: { hide: true } }
   app.put('/notes/:id', notes, async () => '')

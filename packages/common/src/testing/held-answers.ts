@@ -1,5 +1,5 @@
-// Holds what a service answers to the document it serves. The one rule: an answer that is not documented fails the test
-// that saw it.
+// Compares a service's answers with the OpenAPI document it serves. The one rule: an undocumented answer fails the test that got
+// it. The document: ../api-document.ts. Tests: held-answers.test.ts.
 import ajvCompiler from '@fastify/ajv-compiler'
 import type { FastifyInstance } from 'fastify'
 
@@ -14,18 +14,18 @@ interface Document {
 
 interface Answer {
   status: number
-  /** By its name in lower case. */
+  /** Reads a header by its name in lower case. */
   header(name: string): string | undefined
   text: string
 }
 
 /**
- * Throws for an answer that is not documented. An answer to HEAD is held to GET's where HEAD is not documented. Operations
- * that are not documented are passed over: `undocumentedRoutes` finds them.
+ * Throws for an undocumented answer. HEAD is compared with GET unless it is documented itself. Undocumented operations are skipped:
+ * `undocumentedRoutes` finds them.
  */
 export type HoldAnswer = (method: string, url: string, answer: Answer) => void
 
-/** `mayHaveBody`: answers whose usual form has no body, as `POST /tus 201`. */
+/** `mayHaveBody` lists answers documented without a body that may have one, such as `POST /tus 201`. */
 export async function answerHolder(
   app: FastifyInstance,
   { mayHaveBody = [] }: { mayHaveBody?: string[] } = {},
@@ -60,15 +60,15 @@ export async function answerHolder(
     return type.endsWith('json') ? validators.problemOf(media.schema, JSON.parse(text)) : undefined
   }
 
-  /** Of good answers no header is missing in the document that it has a name for. */
+  /** Finds a required header that is missing, and in a success one that the operation does not document. */
   function headerProblem({ headers = {} }: Response, status: number, header: Answer['header']): string | undefined {
     for (const name of Object.keys(headers)) {
       const isMissing = components.headers[name]?.required && header(name.toLowerCase()) === undefined
       if (isMissing) return `the header ${name} is missing`
     }
     const unknown = (name: string) => status < 400 && !(name in headers) && header(name.toLowerCase()) !== undefined
-    const untold = Object.keys(components.headers).find(unknown)
-    return untold && `the header ${untold} is not documented`
+    const undocumented = Object.keys(components.headers).find(unknown)
+    return undocumented && `the header ${undocumented} is not documented`
   }
 
   return (method, url, answer) => {
@@ -81,10 +81,7 @@ export async function answerHolder(
   }
 }
 
-/**
- * Lists the routes of an app that its document lacks, as `POST /sso`. HEAD beside GET is left out: it answers as GET does.
- * Throws where the framework prints its routes in another form.
- */
+/** Lists the routes that the document lacks, such as `POST /sso`, except HEAD beside GET. Throws if Fastify's listing has changed. */
 export function undocumentedRoutes(app: FastifyInstance): string[] {
   const { paths } = app.swagger() as unknown as Document
   const parents: string[] = []
@@ -108,7 +105,7 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${literal.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
 }
 
-/** Each schema is compiled when the first answer of its kind comes. */
+/** Compiles each schema at the first answer of its kind. */
 function openValidators(components: object) {
   const options = { strict: false, coerceTypes: false, removeAdditional: false, useDefaults: false } as const
   const compile = ajvCompiler()({}, { customOptions: options })
@@ -119,7 +116,7 @@ function openValidators(components: object) {
       compiled.set(schema, validate)
       if (validate(value)) return undefined
       const [first] = validate.errors ?? []
-      return `the body is otherwise (${first?.instancePath || 'it'} ${first?.message})`
+      return `the body differs (${first?.instancePath || 'it'} ${first?.message})`
     },
   }
 }

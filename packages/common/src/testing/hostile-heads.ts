@@ -1,10 +1,10 @@
-// Heads of requests as no client would write them, for a socket. The one rule: the same number makes the same head, so
-// that a failure can be made again. Who sends them: hostile-headers.slow.test.ts of each service.
+// Hostile request heads for a raw socket. The one rule: the same seed makes the same head, so that a failure can be repeated.
+// They are sent by hostile-headers.slow.test.ts of each service.
 import { HOSTILE_TEXTS } from './hostile-values.ts'
 import type { RawAnswer } from './raw-http.ts'
 import { type Random, randomFrom } from './seeded-random.ts'
 
-/** What parsers, proxies and frameworks read for themselves, whatever the service. */
+/** Headers that parsers, proxies and frameworks interpret. */
 const COMMON_NAMES = [
   ...['Content-Length', 'Transfer-Encoding', 'Content-Type', 'Content-Encoding', 'Trailer', 'TE', 'Expect', 'Upgrade'],
   ...['Host', 'Connection', 'Keep-Alive', 'Accept', 'Accept-Encoding', 'Accept-Language', 'Cookie', 'Cache-Control'],
@@ -48,7 +48,7 @@ const VALUES = [
   ],
   ...['\0', '\x7f', '\x80\xff', 'a\nb', 'a\rb', 'a\r\n b', 'a\r\nX-Other: b', 'x'.repeat(8_000)],
   ...['Thu, 01 Jan 1970 00:00:00 GMT', 'Thu, 99 Foo 0000 99:99:99 XXX', `00-${'0'.repeat(32)}-${'0'.repeat(16)}-ff`],
-  // As the bytes they are in UTF-8.
+  // The bytes of their UTF-8.
   ...HOSTILE_TEXTS.filter((text) => text.length < 10_000).map((text) => Buffer.from(text).toString('latin1')),
 ]
 
@@ -58,21 +58,21 @@ const ODD_VERSIONS = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', 'HTTP/1.10', 'http/1.1
 const ODD_SEPARATORS = [':', ' : ', ':\t', '', ':\0']
 
 interface HostileTarget {
-  /** Paths that are asked for. */
+  /** Requested paths. */
   paths: readonly string[]
-  /** Names of headers that the service reads, and values that it takes. */
+  /** Headers that the service reads, with valid values. */
   headers: Record<string, readonly string[]>
   body: string
 }
 
-/** A whole request whose head is hostile, of that number; it asks for the end of the connection. */
+/** Makes a request with a hostile head, which closes the connection. */
 export function hostileRequest({ paths, headers, body }: HostileTarget, seed: number): string {
   const random = randomFrom(seed)
   const names = Object.keys(headers)
   const method = random.chance(0.93) ? random.pick(METHODS) : random.pick(ODD_METHODS)
   const version = random.chance(0.95) ? 'HTTP/1.1' : random.pick(ODD_VERSIONS)
   const lines = ['Connection: close', ...(random.chance(0.97) ? ['Host: a'] : [])]
-  // One to six of them hostile, the others as the service wants them.
+  // One to six hostile headers beside valid ones.
   for (const name of names) {
     if (random.chance(0.6)) lines.push(`${name}: ${random.pick(headers[name] as readonly string[])}`)
   }
@@ -85,7 +85,7 @@ export function hostileRequest({ paths, headers, body }: HostileTarget, seed: nu
   return `${method} ${random.pick(paths)} ${version}\r\n${lines.join('\r\n')}\r\n\r\n${sent}`
 }
 
-/** Such a request is answered, and fails nothing; what is said to be JSON is. */
+/** Whether the answer is no server error, and JSON if it claims to be. */
 export function isWellAnswered({ status, head, body }: RawAnswer): boolean {
   const isJson = /^content-type: application\/json/im.test(head)
   return status >= 200 && status < 500 && (!isJson || body === '' || Boolean(JSON.parse(body)))
@@ -98,7 +98,7 @@ function lineOf(name: string, random: Random): string {
   return random.chance(0.1) ? `${line}\r\n${line}` : line
 }
 
-/** Mostly what may stand in a header; what may not is refused by the parser, and seen enough above. */
+/** Random bytes, mostly valid in a header: the parser refuses the others. */
 const bytesOf = (random: Random) =>
   Array.from({ length: random.below(60) }, () => {
     const code = random.chance(0.97) ? 0x20 + random.below(0xdf) : random.below(0x20)
@@ -106,9 +106,8 @@ const bytesOf = (random: Random) =>
   }).join('')
 
 /**
- * Framings that two readers may read differently. All of them hide a second request, which a proxy in front would take for
- * a body, or the other way round. `start` is the beginning of a request whose body is read: its line and headers, without the
- * last line end.
+ * Ambiguous framings that hide a second request, which a proxy would take for a body, or the other way round. `start` has the
+ * request line and headers of a request with a body, without the last line end.
  */
 export const SMUGGLED: [name: string, bytes: (start: string) => string][] = (() => {
   const hidden = 'GET /health HTTP/1.1\r\nHost: hidden\r\n\r\n'

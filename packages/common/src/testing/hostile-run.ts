@@ -1,21 +1,21 @@
 import { type RawAnswer, say } from './raw-http.ts'
 
-/** Another one looks elsewhere: HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure shows its case, or names the seed and the path to it. */
+/** Seed of the inputs; others by HOSTILE_SEED=7 HOSTILE_RUNS=1000. A failure shows its input, or the seed that makes it. */
 export const HOSTILE_SEED = Number(process.env.HOSTILE_SEED ?? 20261121)
 
-/** How long to look: HOSTILE_RUNS, or `usual` where nobody asks for more. */
+/** Number of runs: HOSTILE_RUNS, or `usual`. */
 export const hostileRuns = (usual = 30): number => Number(process.env.HOSTILE_RUNS ?? usual)
 
-/** Words of the machinery: files, stacks, SQL and what PostgreSQL says of it. None of the values we send has them. */
+/** Internals that an answer must not reveal: files, stacks, SQL, PostgreSQL's errors. No value that we send contains them. */
 export const INNARDS =
   /node_modules|\.ts:\d|\n\s+at |\bselect .* from\b|insert into|relation "|violates|syntax error|invalid input|invalid byte|SQLSTATE|kysely|busboy/i
 
-/** As many at once: those whose body never comes are ended after a moment, and the others need not wait for that. */
+/** Requests at once, so that those whose body never arrives do not delay the others. */
 const AT_ONCE = 20
 
 /**
- * Says `count` requests on the wire. `problems` is empty where `isFine` holds for every answer and none tells of the inside; else the first
- * ten, each with its request. `statuses` counts what was answered.
+ * Sends `count` raw requests. `problems` has the first ten answers, with their requests, that fail `isFine` or reveal internals.
+ * `statuses` counts the answers.
  */
 export async function sayHostile(
   { port, count, requestOf }: { port: number; count: number; requestOf: (seed: number) => string },

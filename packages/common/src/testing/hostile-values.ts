@@ -1,4 +1,4 @@
-/** What has broken services before: text that storage, templates, parsers and prototypes stumble over. */
+/** Texts that break storage, templates, parsers and prototypes. */
 export const HOSTILE_TEXTS = [
   '',
   ' ',
@@ -43,7 +43,7 @@ export const HOSTILE_TEXTS = [
   '+999999-12-31T23:59:59Z',
 ]
 
-/** Bodies that are no JSON object of the right kind, as they are sent. */
+/** Raw bodies that are no valid JSON object. */
 export const HOSTILE_BODIES = [
   '',
   ' ',

@@ -42,7 +42,7 @@ test('a mail sent over SMTP is there with its parts, links and envelope', async 
   })
 })
 
-test('waiting finds a mail that comes later, and only one after the given', async () => {
+test('waiting finds a later mail, and only one after the given', async () => {
   const waiting = mailbox.waitFor('ada@example.com')
   await send(mailbox, 'bob@example.com', 'Subject: not this\r\n\r\nx')
   await send(mailbox, 'ada@example.com', 'Subject: first\r\n\r\nx')
@@ -52,7 +52,7 @@ test('waiting finds a mail that comes later, and only one after the given', asyn
   expect([first.subject, (await next).subject]).toEqual(['first', 'second'])
 })
 
-test('a mail that does not come is said with what did', async () => {
+test('an error for a missing mail lists the received ones', async () => {
   await send(mailbox, 'bob@example.com', 'Subject: for Bob\r\n\r\nx')
   await expect(mailbox.waitFor('ada@example.com', { timeoutMs: 20 })).rejects.toThrow(
     /No mail to ada@example.com within 20 ms.*\n.*to bob@example.com: for Bob/,
@@ -79,7 +79,7 @@ test.each([
   expect(await send(mailbox, 'ada@example.com')).toBe(250)
 })
 
-test('hanging says not a word, and going on cuts the hanging client off', async () => {
+test('a hanging server sends nothing, and disconnects its clients when it accepts again', async () => {
   await mailbox.hang()
   const socket = connect(mailbox.port, mailbox.host)
   const firstWord = once(socket, 'data').then(() => 'spoke')

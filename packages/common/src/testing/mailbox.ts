@@ -8,28 +8,28 @@ export type { Message } from '../dev/inbox/inbox-messages.ts'
 export type Mailbox = {
   host: string
   port: number
-  /** The newest mail to this address, waiting for it if need be. `after`: one that came later than this. */
+  /** Waits for a mail to this address and resolves to the newest. `after`: a later mail than this. */
   waitFor(to: string, options?: Omit<MessageFilter, 'to'> & { timeoutMs?: number }): Promise<Message>
   /** Newest first. */
   messages(filter?: MessageFilter): Message[]
   clear(): void
-  /** The mail server is down: nothing listens on the port, until `accept`. */
+  /** Stops listening until `accept`. */
   refuse(): Promise<void>
-  /** Every mail gets this reply code: 4xx means try later, 5xx means never. */
+  /** Answers every mail with this reply code: 4xx is temporary, 5xx permanent. */
   answer(code: number, at?: SmtpStep): Promise<void>
-  /** Connections open and nothing is ever said. */
+  /** Opens connections and stays silent. */
   hang(): Promise<void>
-  /** Connections break, by default when the mail was sent and its sender waits to be told that it was taken. */
+  /** Breaks connections, by default after DATA, when the sender waits for the reply. */
   drop(at?: SmtpStep): Promise<void>
-  /** Back to normal, on the same port. */
+  /** Accepts mails again, on the same port. */
   accept(): Promise<void>
   close(): Promise<void>
 }
 
-/** A real SMTP server on a free port for one test file, and what it received. */
+/** Starts an SMTP server on a free port, with the mails it received. */
 export async function startMailbox(): Promise<Mailbox> {
   const messages = createMessages()
-  // Not a port of the system's choice: while the server is down, the system might give it to another socket.
+  // Not an ephemeral port, which another socket could get while the server is down.
   const sink = await startSmtpSink({ host: '127.0.0.1', port: await findFreePort() }, messages.add)
   return {
     host: sink.host,

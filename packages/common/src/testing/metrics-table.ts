@@ -1,11 +1,11 @@
-/** A metric as Prometheus shows it: `le` and what the exporter adds to all of them are left out of its labels. */
+/** A metric in Prometheus' form; its labels exclude `le` and those that the exporter adds to all. */
 export interface DocumentedMetric {
   name: string
   type: string
   labels: string[]
 }
 
-/** Every metric of a README's table between its `<!-- metrics -->` marks, in alphabetical order. */
+/** Reads the metrics of a README's table between its `<!-- metrics -->` marks, in alphabetical order. */
 export function readMetricsTable(readme: string): DocumentedMetric[] {
   const [, table = ''] = /<!-- metrics -->\n(.*?)<!-- end metrics -->/s.exec(readme) ?? []
   return table
@@ -20,7 +20,7 @@ export function readMetricsTable(readme: string): DocumentedMetric[] {
     .sort(byName)
 }
 
-/** Every metric of a scrape, but for `target_info`, in alphabetical order. */
+/** Reads the metrics of a scrape, except `target_info`, in alphabetical order. */
 export function readScrape(figures: string): DocumentedMetric[] {
   const types = [...figures.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => ({ name, type }))
   return types

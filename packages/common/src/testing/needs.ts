@@ -1,16 +1,16 @@
-// Programs and rights that some tests need: a tag names each, as in `test('…', { tags: 'nginx' }, …)`, and skips the test where it is
-// missing. `.ci/install-programs` installs the programs; with CI set a skipped test fails the run (run-reporter.ts).
+// Programs and rights that some tests need. A tag names each, as in `test('…', { tags: 'nginx' }, …)`, and skips the test where it
+// is missing. `.ci/install-programs` installs the programs; with CI set a skipped test fails the run (run-reporter.ts).
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Folders of servers, which Debian has in root's PATH alone. */
+/** Folders of server programs, which Debian has in root's PATH alone. */
 const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin']
 
-/** Chromium that browser tests drive: CHROMIUM_PATH, else Debian's. */
+/** Chromium of the browser tests: CHROMIUM_PATH, else Debian's. */
 export const CHROMIUM = process.env.CHROMIUM_PATH || '/usr/bin/chromium'
 
-/** Version of the ffmpeg in PATH, as its first line has it: `ffmpeg version 5.1.6-0+deb12u1`, `n7.1`; 0 where it is missing. */
+/** Major version of the ffmpeg in PATH (`ffmpeg version 5.1.6-0+deb12u1`, `n7.1`); 0 if it is missing. */
 function ffmpegVersion(): number {
   if (!findProgram('ffmpeg')) return 0
   const { stdout } = spawnSync('ffmpeg', ['-version'], { encoding: 'utf8' })
@@ -49,10 +49,10 @@ export const NEED_TAGS = Object.entries(NEEDS).map(([name, { isMet, missing }]) 
   skip: !isMet,
 }))
 
-/** Needs that no package meets: a test skipped for want of these alone is no failure in CI either. */
+/** Needs that no package meets; a test that lacks these alone may be skipped in CI. */
 export const NOT_INSTALLABLE: readonly string[] = ['both-services', 'helm', 'linux', 'root']
 
-/** Absolute path of a program, looked up as a shell does; undefined where it is missing. */
+/** Finds the absolute path of a program, as a shell does. */
 export function findProgram(name: string): string | undefined {
   const folders = name.includes('/') ? [''] : [...(process.env.PATH ?? '').split(delimiter), ...SYSTEM_FOLDERS]
   return folders.map((folder) => join(folder, name)).find(isExecutable)

@@ -5,13 +5,13 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'vitest'
 
 export interface ReceivedSpan {
-  /** Part of the code that made it: `auth`, `database`, `queue`. */
+  /** Part of the code: `auth`, `database`, `queue`. */
   scope: string
   name: string
   kind: 'internal' | 'server' | 'client' | 'producer' | 'consumer'
   traceId: string
   spanId: string
-  /** Absent where the trace begins. */
+  /** Absent in the first span of a trace. */
   parentSpanId?: string
   attributes: Record<string, string | number>
   isFailed: boolean
@@ -20,12 +20,12 @@ export interface ReceivedSpan {
 }
 
 export interface OtlpCollector {
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`, with `OTEL_EXPORTER_OTLP_PROTOCOL=http/json`. */
+  /** Value of `OTEL_EXPORTER_OTLP_ENDPOINT`, with `OTEL_EXPORTER_OTLP_PROTOCOL=http/json`. */
   url: string
-  /** Bodies of all requests, in order. */
+  /** Request bodies in order. */
   bodies: string[]
   spans(): ReceivedSpan[]
-  /** Status of the next answers. */
+  /** Sets the status of the next answers. */
   answer(status: number): void
   close(): void
 }
@@ -43,7 +43,7 @@ interface OtlpTraces {
   resourceSpans?: { scopeSpans: { scope: { name: string }; spans: OtlpSpan[] }[] }[]
 }
 
-/** A collector of OpenTelemetry on a real socket, for OTLP in JSON. */
+/** Starts an OpenTelemetry collector on a real socket, for OTLP in JSON. */
 export async function startCollector(): Promise<OtlpCollector> {
   const bodies: string[] = []
   let status = 200
@@ -67,15 +67,15 @@ export async function startCollector(): Promise<OtlpCollector> {
 }
 
 export interface ReceivedTrace {
-  /** The first span of this name. */
+  /** Finds the first span of this name. */
   find(name: string): ReceivedSpan | undefined
-  /** Names of the spans from this one up to the request's. */
+  /** Lists the span names from this one up to the request's. */
   wayTo(name: string): string[]
-  /** Names of all its spans, in the order in which they ended. */
+  /** Span names in the order in which they ended. */
   names: string[]
 }
 
-/** The trace that began last with a server span of this name, once spans of all `names` have arrived. */
+/** Finds the last trace with a server span of this name, once spans of all `names` have arrived. */
 export async function traceOf(collector: OtlpCollector, root: string, names: string[] = []): Promise<ReceivedTrace> {
   const ofTrace = () => {
     const { traceId } = collector.spans().findLast(({ name, kind }) => kind === 'server' && name === root) ?? {}

@@ -1,2 +1,2 @@
-/** Deadline of every wait in a test. Only failures wait that long, so it is generous: a busy machine must not fail a test. */
+/** Deadline of every wait in a test: long, because only failures reach it and a busy machine must not. */
 export const PATIENCE_MS = 60_000

@@ -1,5 +1,4 @@
-// Two PostgreSQL nodes, a primary and a standby that streams from it, and one address that leads to either: what a failover
-// needs.
+// A PostgreSQL primary, a standby that streams from it, and one address that leads to either, for tests of failover.
 import { chown, cp, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +9,7 @@ import { startWay } from './way-to-server.ts'
 
 export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>
 
-/** `fill` migrates the database before the standby is made of it. */
+/** `fill` migrates the database before it is copied to the standby. */
 export async function startPostgresPair(database: string, fill: (url: string) => Promise<void>) {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-pair-'))
   const dataDir = join(folder, 'primary')
@@ -35,7 +34,7 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
     standby,
     onPrimary: (text: string) => queryOn(primary.url, text),
     onStandby: (text: string) => queryOn(standby.url, text),
-    /** Transactions that have begun may still write. */
+    /** Makes new transactions read-only; running ones may still write. */
     makeReadOnly: async () => {
       await queryOn(primary.url, 'alter system set default_transaction_read_only = on')
       await queryOn(primary.url, 'select pg_reload_conf()')
@@ -44,11 +43,11 @@ export async function startPostgresPair(database: string, fill: (url: string) =>
       await queryOn(primary.url, 'alter system reset default_transaction_read_only')
       await queryOn(primary.url, 'select pg_reload_conf()')
     },
-    /** Transactions that began before the primary was made read-only have ended, and the standby has them. */
+    /** Whether all writing transactions have ended and reached the standby. */
     isCaughtUp: async () =>
       (await queryOn(primary.url, 'select from pg_stat_activity where backend_xid is not null')).length === 0 &&
       (await isStreaming()),
-    /** What the primary commits from now on, the standby does not get. */
+    /** Cuts the standby off from later commits. */
     stopReplication: async () => {
       await queryOn(standby.url, `alter system set primary_conninfo = ''`)
       await queryOn(standby.url, 'select pg_reload_conf()')

@@ -2,18 +2,15 @@ import { connect } from 'node:net'
 import { PATIENCE_MS } from './patience.ts'
 
 export interface RawAnswer {
-  /** 0 where the connection ended without an answer. */
+  /** Status; 0 if the connection ended without an answer. */
   status: number
   head: string
   body: string
-  /** More than one where more than one request was read out of the bytes. */
+  /** Number of answers, one for each request that the server read. */
   answers: number
 }
 
-/**
- * Says bytes that no client would send, and returns what is answered until the connection ends, both in Latin-1. Throws
- * where it does not end.
- */
+/** Sends raw bytes in Latin-1 and resolves to the answer at the end of the connection; throws if it does not end. */
 export async function say(port: number, bytes: string): Promise<RawAnswer> {
   const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
   const socket = connect(port, '127.0.0.1')
@@ -21,7 +18,7 @@ export async function say(port: number, bytes: string): Promise<RawAnswer> {
   socket.on('data', (chunk) => {
     text += chunk.toString('latin1')
   })
-  // Whoever is refused while they still send may see a reset at the end.
+  // A refusal during the request may end with a reset.
   socket.on('error', () => {})
   socket.on('close', () => resolve())
   const timer = setTimeout(() => {
@@ -30,7 +27,7 @@ export async function say(port: number, bytes: string): Promise<RawAnswer> {
   }, PATIENCE_MS)
   socket.write(bytes, 'latin1')
   await ended.finally(() => clearTimeout(timer))
-  // What is said before the answer (RFC 9110 15.2).
+  // Drops interim answers (RFC 9110 15.2).
   text = text.replace(/^(HTTP\/1\.1 1\d\d .*\r\n\r\n)+/, '')
   const end = text.indexOf('\r\n\r\n')
   const [head, body] = end === -1 ? [text, ''] : [text.slice(0, end), text.slice(end + 4)]
@@ -38,15 +35,12 @@ export async function say(port: number, bytes: string): Promise<RawAnswer> {
     status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1] ?? 0),
     head,
     body,
-    // A body's end is the next answer's beginning, on the same line.
+    // The next answer begins on the line where the body ends.
     answers: [...text.matchAll(/HTTP\/1\.1 \d{3} [^\r\n]*\r\n/g)].length,
   }
 }
 
-/**
- * Sends a head and a body, and listens only then, as the simplest clients do: what resets the connection meanwhile is a
- * failure, and its message is among them. `text` is what came until the connection ended.
- */
+/** Sends a head and a body and reads only then, as simple clients do. `failures` has the messages of resets meanwhile. */
 export async function sayAllThenListen(
   port: number,
   head: string,

@@ -19,7 +19,7 @@ async function vitest(args: string[], { ci = '' } = {}) {
   return { code, output: stripVTControlCharacters(output) }
 }
 
-test('a green run fits one screen: what runs, what was skipped and why, counts and time', async () => {
+test('a green run fits one screen: files, skipped tests with reasons, counts and time', async () => {
   const { code, output } = await vitest(['--config', CONFIG, 'green', 'skipped'])
   expect(code).toBe(0)
   expect(output).toContain('2 files')
@@ -34,12 +34,12 @@ test('with CI set a skipped test makes the run red', async () => {
   expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining('a skipped test is a failure') })
 })
 
-test('but not one that lacks what nobody can install', async () => {
+test('but a test whose need cannot be installed does not', async () => {
   const { code, output } = await vitest(['--config', CONFIG, 'green', 'excused'], { ci: 'true' })
   expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('1 × only root can do this') })
 })
 
-test('a failed test is named with the command that runs it alone', async () => {
+test('a failed test is listed with the command that runs it alone', async () => {
   const { code, output } = await vitest(['--config', CONFIG, 'green', 'red'])
   expect({ code, output }).toEqual({
     code: 1,

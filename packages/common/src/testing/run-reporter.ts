@@ -1,12 +1,12 @@
-// The output of a test run: which tests run, progress, each failure with the command that runs it alone, what was
-// skipped and why, and the counts. A green run fits one screen. Its tests: run-reporter.slow.test.ts.
+// Output of a test run: files, progress, each failure with the command that runs it alone, skipped tests with reasons, and counts.
+// The one rule: a green run fits one screen. Tests: run-reporter.slow.test.ts.
 
 import { relative } from 'node:path'
 import type { RunnerTestFile as File, TestCase, TestModule, TestSpecification } from 'vitest/node'
 import { DefaultReporter } from 'vitest/node'
 import { NOT_INSTALLABLE } from './needs.ts'
 
-/** How often a run outside a terminal says how far it is; a terminal shows it all the time. */
+/** Interval of progress lines outside a terminal, which shows progress itself. */
 const PROGRESS_EVERY_MS = 30_000
 
 export default class RunReporter extends DefaultReporter {
@@ -43,7 +43,7 @@ export default class RunReporter extends DefaultReporter {
     this.log(` ${this.#endedFiles} of ${this.#fileCount} files, ${this.#endedTests} tests, ${seconds} s`)
   }
 
-  /** Prints nothing for a file among many, which would be two hundred lines; a single file shows its tests. */
+  /** Prints the tests of a single file; for many files that would be hundreds of lines. */
   protected override printTestModule(module: TestModule): void {
     if (this.#fileCount === 1) super.printTestModule(module)
   }
@@ -67,7 +67,7 @@ export default class RunReporter extends DefaultReporter {
   }
 }
 
-/** Reason that the test gave when it skipped itself, or the need behind the tag that skipped it. */
+/** Reason of a skip: the test's own note, or the need of its tag. */
 function reasonOf(test: TestCase): string {
   const result = test.result()
   if (result.state === 'skipped' && result.note) return result.note
@@ -81,16 +81,16 @@ function reasonOf(test: TestCase): string {
 const skippingTags = (test: TestCase) =>
   test.project.config.tags.filter(({ name, skip }) => skip && test.tags.includes(name))
 
-/** Whether all that it lacks is something that no installation brings. */
+/** Whether no installation could bring the test's missing needs. */
 function isExcused(test: TestCase): boolean {
   const tags = skippingTags(test)
   return tags.length > 0 && tags.every(({ name }) => NOT_INSTALLABLE.includes(name))
 }
 
-/** Variables that decide which inputs a test makes. */
+/** Variables that change the inputs of tests. */
 const INPUTS = ['HOSTILE_RUNS', 'HOSTILE_SEED', 'MEDIA_MUTANTS', 'MEDIA_MUTANTS_SEED']
 
-/** Command that runs this test alone, in whichever folder of the repository it is given. */
+/** Command that runs this test alone, from any folder of the repository. */
 function commandFor(test: TestCase): string {
   const pattern = `^${test.fullName.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`
   const quoted = `'${pattern.replaceAll("'", "'\\''")}'`

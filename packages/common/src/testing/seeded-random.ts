@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+/** Makes reproducible numbers from 0 to 1 (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed
   return () => {
@@ -10,13 +10,13 @@ export function seededRandom(seed: number): () => number {
 }
 
 export interface Random {
-  /** A whole number from 0 to one less. */
+  /** Picks a whole number from 0 to `limit` - 1. */
   below(limit: number): number
   chance(probability: number): boolean
   pick<Item>(items: readonly Item[]): Item
 }
 
-/** Choices that are the same for the same seed. */
+/** Makes reproducible choices. */
 export function randomFrom(seed: number): Random {
   const next = seededRandom(seed)
   const below = (limit: number) => Math.floor(next() * limit)

@@ -4,8 +4,8 @@ import pg from 'pg'
 import { PATIENCE_MS } from './patience.ts'
 
 /**
- * A database of its own for a test file, cloned from a migrated template in about 10 ms. `migrateTemplate` runs once
- * per `name` and test run, under an advisory lock, so that parallel test files share one template.
+ * Clones a database for a test file from a migrated template, in about 10 ms. `migrateTemplate` runs once per `name` and test run,
+ * under an advisory lock, so that parallel test files share one template.
  */
 export async function cloneTemplate(
   serverUrl: string,
@@ -27,18 +27,18 @@ export async function cloneTemplate(
 
 const pools = new Map<string, pg.Pool>()
 
-/** Connections for making and dropping databases, kept while there is something to do: a new one costs as much as a clone. */
+/** Pool for creating and dropping databases: a new connection costs as much as a clone. */
 function adminsOf(serverUrl: string): pg.Pool {
   const known = pools.get(serverUrl)
   if (known) return known
   const pool = new pg.Pool({ connectionString: serverUrl, idleTimeoutMillis: 2_000, allowExitOnIdle: true })
-  // The server of the tests is stopped while they are idle.
+  // The test server stops while they are idle.
   pool.on('error', () => {})
   pools.set(serverUrl, pool)
   return pool
 }
 
-/** Writing a clone through the log, which is of use after a crash alone, costs twice as much. PostgreSQL 15 brought the choice. */
+/** Copies files instead of logging them (PostgreSQL 15), which halves the cost of a clone. */
 async function copyingFiles(admin: pg.ClientBase): Promise<string> {
   const { rows } = await admin.query(`select current_setting('server_version_num')::int >= 150000 as choose`)
   return rows[0].choose ? 'strategy file_copy' : ''
@@ -54,13 +54,13 @@ async function createTemplate(
   await admin.query(`drop database if exists ${draft} with (force)`)
   await admin.query(`create database ${draft}`)
   await fill(databaseUrl(serverUrl, draft))
-  // Renamed only when complete: a test run killed in between leaves no half-migrated template.
+  // Renamed when complete, so that a killed run leaves no half-migrated template.
   await admin.query(`alter database ${draft} rename to ${name}`)
 }
 
 /**
- * Pools call themselves closed before the server has read their goodbyes. Cut off in that moment, a connection tells an error
- * that nobody listens to any more, which would end the run; so it gets its time. What is left open after that is cut off.
+ * Waits for open connections before it drops the database, and then forces it. A pool reports itself closed earlier, and a forced
+ * end of its connections would raise an unhandled error.
  */
 async function dropDatabase(serverUrl: string, name: string) {
   const admins = adminsOf(serverUrl)

@@ -14,13 +14,13 @@ const compilerOptions = {
 }
 
 /**
- * Type-checks a program of a client against the types that `openapi-typescript` makes of a document, and returns what the
- * program exports. It imports them from `./api.js`. Throws what the compiler says.
+ * Type-checks a client program against the types that `openapi-typescript` generates from a document, at `./api.js`. Resolves to the
+ * program's exports; throws the compiler's errors.
  */
 export async function typedClient<Exports>(document: object, program: string): Promise<Exports> {
   const folder = await mkdtemp(join(tmpdir(), 'typed-client-'))
   try {
-    // Holds the library of clients.
+    // Contains the client library.
     await symlink(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(folder, 'node_modules'))
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))

@@ -1,4 +1,4 @@
-// An address that leads to one server or another: a proxy that can fall silent without closing, as a lost route does.
+// A proxy to a changeable server, whose connections can go silent without closing, like a lost route.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -25,14 +25,14 @@ export async function startWay(serverUrl: string) {
   await once(server, 'listening')
   const url = new URL(serverUrl)
   url.port = String((server.address() as AddressInfo).port)
-  url.searchParams.delete('host') // a socket, which leads past the way
+  url.searchParams.delete('host') // a socket would bypass the proxy
   return {
     url: url.href,
-    /** New connections lead there; those that are open stay as they are. */
+    /** Sets the server of new connections. */
     leadTo: (next: { url: string }) => {
       target = new URL(next.url)
     },
-    /** Nothing comes through open connections any more, and they stay open. New ones work. */
+    /** Silences open connections without closing them; new ones work. */
     silenceOpen: () => {
       for (const silence of silences) silence()
       silences.clear()

@@ -4,10 +4,10 @@ import { call, callWithJson, expectStatus, expectString, unexpected } from './de
 
 type AuthWalk = { authUrl: string; inboxUrl: string; report: (step: string, detail: string) => void }
 
-/** The outbox delivers within a second; the rest is for a busy machine. */
+/** Wait for a mail: the outbox delivers within a second, a busy machine takes longer. */
 const MAIL_PATIENCE_MS = 20_000
 
-/** What a new user does: sign up, read the mail, follow its link, sign in, stay signed in. */
+/** Walks through a new user's requests: sign up, follow the mail's link, sign in, refresh. */
 export async function walkThroughAuth({ authUrl, inboxUrl, report }: AuthWalk): Promise<void> {
   const email = `demo-${randomUUID().slice(0, 8)}@example.com`
   const password = `Demo-${randomUUID()}`

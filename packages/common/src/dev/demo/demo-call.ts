@@ -1,9 +1,9 @@
 export type Answer = { request: string; status: number; headers: Headers; text: string; json: unknown }
 
-/** Longer than the 55 s that media may take to answer an upload. */
+/** Time limit of a request: longer than the 55 s that media may take for an upload. */
 const CALL_PATIENCE_MS = 75_000
 
-/** One request of the walk; redirects are answers, not followed. Throws a sentence when nobody listens. */
+/** Sends one request of the walk, without following redirects. Throws a sentence when the service does not answer. */
 export async function call(method: string, url: string | URL, init: Omit<RequestInit, 'method'> = {}): Promise<Answer> {
   const request = `${method} ${new URL(url).pathname}`
   const response = await fetch(url, {
@@ -25,7 +25,7 @@ export function expectStatus(answer: Answer, expected: number): void {
   if (answer.status !== expected) throw unexpected(answer, `status ${expected}`, `${answer.status} ${answer.text}`)
 }
 
-/** The member at the path, a string that is not empty; throws what was expected and got. */
+/** Reads the non-empty string at the path; throws the expected and the actual value otherwise. */
 export function expectString(answer: Answer, ...path: string[]): string {
   const value = path.reduce<unknown>(
     (parent, key) => (typeof parent === 'object' && parent !== null ? Reflect.get(parent, key) : undefined),

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Two real clips in `folder`: an MP4 of 3 s with sound, and a GIF of 2 s. New colours each time, so nothing is deduplicated. */
+/** Makes an MP4 of 3 s with sound and a GIF of 2 s. New colours each time defeat deduplication. */
 export async function makeDemoClips(root: string, folder: string): Promise<{ mp4: string; gif: string }> {
   const ffmpeg = await findFfmpeg(root)
   const hue = ['-vf', `hue=h=${randomInt(360)}`]
@@ -29,7 +29,7 @@ export async function makeDemoClips(root: string, folder: string): Promise<{ mp4
   return { mp4, gif }
 }
 
-/** The one on PATH, else the one that services/media brings along. */
+/** Finds ffmpeg in PATH, else in the packages of services/media. */
 async function findFfmpeg(root: string): Promise<string> {
   try {
     await run('ffmpeg', ['-version'])

@@ -10,7 +10,7 @@ import { makeDemoClips } from './demo-clips.ts'
 
 type MediaWalk = { root: string; mediaUrl: string; token: string; report: (step: string, detail: string) => void }
 
-/** How each file begins; what follows is the players' business. */
+/** Media types and first bytes of a clip's files. */
 const FILE_KINDS = [
   { kind: 'gif', type: 'image/gif', begins: (bytes: Buffer) => bytes.toString('latin1', 0, 4) === 'GIF8' },
   { kind: 'jpg', type: 'image/jpeg', begins: (bytes: Buffer) => bytes.readUInt16BE(0) === 0xffd8 },
@@ -18,21 +18,21 @@ const FILE_KINDS = [
   { kind: 'webm', type: 'video/webm', begins: (bytes: Buffer) => bytes.readUInt32BE(0) === 0x1a45dfa3 },
 ]
 
-/** Past this a clip of three seconds is stuck, on any machine. */
+/** Time limit of a file: no machine takes this long for a clip of three seconds. */
 const FILE_PATIENCE_MS = 120_000
 
-/** What a user with an API token does: upload a clip, import one by its address, look at what came out. */
+/** Walks through a token's requests: upload a clip, import one by URL, read the results. */
 export async function walkThroughMedia({ root, mediaUrl, token, report }: MediaWalk): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'demo-'))
   try {
     const clips = await makeDemoClips(root, folder)
     const upload = await uploadClip(mediaUrl, token, clips.mp4)
     report('POST /media/upload', `201, ${describeMeta(upload)}`)
-    await lookAtResult(upload, report)
+    await checkResult(upload, report)
 
     const imported = await importClip(mediaUrl, token, await readFile(clips.gif))
     report('POST /media/import', `201, ${describeMeta(imported)}`)
-    await lookAtResult(imported, report)
+    await checkResult(imported, report)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -69,7 +69,7 @@ async function importClip(mediaUrl: string, token: string, gif: Buffer): Promise
   }
 }
 
-async function lookAtResult(result: Answer, report: MediaWalk['report']): Promise<void> {
+async function checkResult(result: Answer, report: MediaWalk['report']): Promise<void> {
   for (const { kind, type, begins } of FILE_KINDS) {
     const url = expectString(result, 'success', 'files', kind)
     const bytes = await fetchWhenReady(url, type)
@@ -92,7 +92,7 @@ async function lookAtResult(result: Answer, report: MediaWalk['report']): Promis
   report('  oEmbed', `${expectString(oembed, 'type')}, version ${expectString(oembed, 'version')}`)
 }
 
-/** 202 means: still being made, ask again. */
+/** Fetches a file; 202 means that it is still being made. */
 async function fetchWhenReady(url: string, type: string): Promise<Buffer> {
   const deadline = Date.now() + FILE_PATIENCE_MS
   while (true) {

@@ -2,24 +2,24 @@ import PostalMime, { type Address } from 'postal-mime'
 import type { Envelope } from './smtp-sink.ts'
 
 export type Message = {
-  /** Counts up from 1 in the order of arrival. */
+  /** Number in the order of arrival, from 1. */
   id: number
   receivedAt: string
-  /** As the header shows it: `Name <address>`. */
+  /** Sender as in the header: `Name <address>`. */
   from: string
-  /** The addresses the mail was really sent to (the envelope's, which no header needs to name). */
+  /** Recipients of the envelope; headers need not name them. */
   to: string[]
   subject: string
-  /** Empty when the mail has no such part. */
+  /** Plain part; empty if the mail has none. */
   text: string
   html: string
-  /** Targets of the HTML's links and addresses in the text, in order, each once. */
+  /** URLs in the HTML and the text, in order, without duplicates. */
   links: string[]
   attachments: { name: string; type: string; bytes: number }[]
   source: string
 }
 
-/** `after`: only messages that came later than this one. `subject`: a part of it. */
+/** Matches mails that arrived after `after` and whose subject contains `subject`. */
 export type MessageFilter = { to?: string; subject?: string; after?: Pick<Message, 'id'> }
 
 export type Messages = {
@@ -27,16 +27,16 @@ export type Messages = {
   /** Newest first. */
   list(filter?: MessageFilter): Message[]
   find(id: number): Message | undefined
-  /** The newest message that fits, now or within the time; then throws, saying what did arrive. */
+  /** Resolves to the newest match, now or within the time; then throws with a list of the mails. */
   waitFor(filter: MessageFilter, timeoutMs: number): Promise<Message>
   clear(): void
 }
 
-/** A load test against the dev services must fill neither the memory nor the file; larger mails leave fewer. */
+/** Bounds that keep a load test from filling memory and file. */
 const KEPT_MESSAGES = 500
 const KEPT_SOURCE_BYTES = 16 * 1024 * 1024
 
-/** `onChange` gets all that is kept, after each arrival and each clearing. */
+/** `onChange` receives all kept messages after each change. */
 export function createMessages(loaded: Message[] = [], onChange: (kept: Message[]) => void = () => {}): Messages {
   let kept = loaded
   let lastId = Math.max(0, ...loaded.map(({ id }) => id))
@@ -74,7 +74,7 @@ export function createMessages(loaded: Message[] = [], onChange: (kept: Message[
   }
 }
 
-/** The newest stays, whatever its size. */
+/** Drops the oldest; the newest stays whatever its size. */
 function withinBounds(messages: Message[]): Message[] {
   let bytes = 0
   const tooOld = messages.findIndex(({ source }, index) => {
@@ -129,10 +129,10 @@ function findLinks(html: string, text: string): string[] {
   return [...new Set([...targets, ...(text.match(URL_IN_TEXT) ?? [])])]
 }
 
-/** Full stops and brackets at the end belong to the sentence around the address. */
+/** Matches a URL without the punctuation that ends its sentence. */
 export const URL_IN_TEXT = /https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]]/g
 
-/** Only what occurs in an address inside an attribute. */
+/** Decodes the entities that occur in URLs. */
 function decodeEntities(value: string): string {
   return value
     .replace(/&#x([0-9a-f]+);/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))

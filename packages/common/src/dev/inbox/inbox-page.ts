@@ -7,11 +7,11 @@ type PageInput = {
   messages: Message[]
   smtpAddress: string
   shown?: { message: Message; view: MessageView }
-  /** For the "3 min ago" of the list. */
+  /** Current time, for the ages in the list. */
   now: Date
 }
 
-/** List and chosen message beside each other; at phone width one of them. Without JavaScript times are UTC and Clear does nothing. */
+/** Renders the list beside the chosen message; at phone width one of them. Without JavaScript times are UTC and Clear has no effect. */
 export function renderInboxPage({ messages, smtpAddress, shown, now }: PageInput): string {
   const title = shown ? shownSubject(shown.message) : `Inbox (${messages.length})`
   const rows = messages.map((message) => renderRow(message, message.id === shown?.message.id, now))
@@ -38,7 +38,7 @@ ${shown ? renderMessage(shown.message, shown.view) : html`<main class="none"><p 
 </html>`)
 }
 
-/** Which parts a message can be read by, the best first. */
+/** Lists the views of a message, the best first. */
 export function viewsOf(message: Message): MessageView[] {
   const views: MessageView[] = []
   if (message.html) views.push('html')
@@ -47,7 +47,7 @@ export function viewsOf(message: Message): MessageView[] {
 }
 
 function renderEmptyList(smtpAddress: string): Html {
-  return html`<li class="empty">No mail yet.<br>Whatever is sent to ${smtpAddress} shows up here.</li>`
+  return html`<li class="empty">No mail yet.<br>Mail sent to ${smtpAddress} appears here.</li>`
 }
 
 function renderRow(message: Message, isShown: boolean, now: Date): Html {
@@ -83,13 +83,13 @@ const VIEW_NAMES: Record<MessageView, string> = { html: 'HTML', text: 'Text', so
 
 function renderView(message: Message, view: MessageView): Html {
   if (view === 'html') {
-    // No allow-scripts and no allow-same-origin: a mail can neither run nor see this page. Links open in a new tab.
+    // Without allow-scripts and allow-same-origin a mail can neither run scripts nor read this page. Links open in a new tab.
     return html`<iframe sandbox="allow-popups allow-popups-to-escape-sandbox" title="The message" src="/messages/${message.id}/html"></iframe>`
   }
   return html`<pre>${view === 'text' ? linkAddresses(message.text) : message.source}</pre>`
 }
 
-/** Only http and https become links: `javascript:` stays text. */
+/** Links http and https URLs alone: `javascript:` stays text. */
 function linkAddresses(text: string): Html[] {
   const parts: Html[] = []
   let end = 0

@@ -3,11 +3,11 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import type { Message, Messages } from './inbox-messages.ts'
 import { type MessageView, renderInboxPage, viewsOf } from './inbox-page.ts'
 
-/** Ours alone, no inline script: a subject that slips through the escaping still cannot run. */
+/** No inline script: a subject that slips through the escaping still cannot run. */
 const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'"
 
-/** For the mail itself, should somebody open its address outside the frame. */
+/** Policy of a mail that is opened outside its frame. */
 const MAIL_POLICY =
   "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline' https: http:; img-src https: http: data:; font-src https: http: data:"
 
@@ -19,7 +19,7 @@ export async function createInboxWeb(messages: Messages, smtpAddress: string): P
   ])
 
   app.addHook('onRequest', async (request, reply) => {
-    // The inbox holds sign-in links: a web page that points its own name at 127.0.0.1 must not read them.
+    // DNS rebinding: a page whose host name resolves to 127.0.0.1 must not read sign-in links.
     if (!isLocalName(request.hostname)) return reply.code(403).send({ error: `Not served under ${request.hostname}` })
     reply.headers({
       'x-content-type-options': 'nosniff',

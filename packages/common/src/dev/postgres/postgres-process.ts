@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { commandAs, type PostgresUser } from './postgres-user.ts'
 
-/** Fast shutdown takes well under a second; past this something is stuck in the kernel and we stop being polite. */
+/** Time limit of a fast shutdown, which usually takes less than a second. */
 const STOP_PATIENCE_MS = 10_000
 
 /**
- * Own process group: the terminal's Ctrl-C reaches the whole group, and PostgreSQL must outlive the requests in flight.
- * It still ends with this process, whatever ends that.
+ * Starts a program in its own process group: the terminal's Ctrl-C must not reach PostgreSQL while requests are in flight. It
+ * still ends with this process.
  */
 export async function spawnPostgres(
   user: PostgresUser,
@@ -21,14 +21,14 @@ export async function spawnPostgres(
     ...ids,
     cwd: '/',
     detached: true,
-    env: { LC_ALL: 'C', TZ: 'UTC' }, // no PG* variable of ours may reach it
+    env: { LC_ALL: 'C', TZ: 'UTC' }, // without our PG* variables
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   if (child.pid !== undefined) endWithThisProcess(child, child.pid)
   return child
 }
 
-/** The returned list is kept up to date with the newest twenty lines of the child's stderr. */
+/** Returns a live list of the newest twenty lines of the child's stderr. */
 export function collectLastLines(child: ChildProcess, onLine: (line: string) => void): string[] {
   const lastLines: string[] = []
   if (!child.stderr) return lastLines
@@ -40,20 +40,20 @@ export function collectLastLines(child: ChildProcess, onLine: (line: string) => 
   return lastLines
 }
 
-/** The lines in which PostgreSQL says why it gave up, without time and process; else the last thing it said. */
+/** Extracts PostgreSQL's error messages, else its last line. */
 export function describeRefusal(lines: string[]): string {
   const reasons = lines.flatMap((line) => /\b(?:error|fatal|panic): +(.*)/i.exec(line)?.[1] ?? [])
-  return reasons.join('; ') || lines.at(-1) || 'it said nothing'
+  return reasons.join('; ') || lines.at(-1) || 'no output'
 }
 
-/** A script that forgets to stop PostgreSQL may end all the same. */
+/** Lets this process exit without a stop of PostgreSQL. */
 export function doNotWaitFor(child: ChildProcess): void {
   for (const handle of [child, child.stderr]) unrefIfPossible(handle)
 }
 
 /**
- * A shell that waits for the end of its input, which comes when this process is gone, and then interrupts the child: it
- * covers process.exit, an uncaught error and kill -9 alike.
+ * Starts a shell that interrupts the child when its input closes, at the end of this process: by process.exit, an uncaught error
+ * or kill -9.
  */
 function endWithThisProcess(child: ChildProcess, pid: number): void {
   const watchdog = spawn('sh', ['-c', 'read -r _; kill -INT "$1"', 'sh', String(pid)], {
@@ -61,12 +61,11 @@ function endWithThisProcess(child: ChildProcess, pid: number): void {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   })
-  watchdog.once('error', () => {}) // no shell: the next start says which process is in the way
+  watchdog.once('error', () => {}) // without a shell the next start names the running process
   child.once('exit', () => watchdog.kill('SIGKILL'))
   for (const handle of [watchdog, watchdog.stdin]) unrefIfPossible(handle)
 }
 
-/** A pipe is a socket underneath, which its type does not say. */
 function unrefIfPossible(handle: object | null): void {
   if (handle && 'unref' in handle && typeof handle.unref === 'function') handle.unref()
 }

@@ -3,13 +3,12 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 
-/** PostgreSQL refuses to run as root. `undefined` ids mean: as whoever we are. */
+/** System user of PostgreSQL, which refuses to run as root; `undefined` ids mean the current user. */
 export type PostgresUser = { uid?: number; gid?: number }
 
 /**
- * Whom to run PostgreSQL as. An ordinary user runs it himself. Root runs it as the owner of the data when there is
- * some, else as the system's `postgres`, else as `nobody` (which every system has: creating a user on somebody's machine
- * for a development database would be rude).
+ * Chooses the user of PostgreSQL: the current one, unless that is root; then the owner of the data, else `postgres`, else
+ * `nobody`, which every system has.
  */
 export async function choosePostgresUser(dataDir: string): Promise<PostgresUser> {
   if (process.getuid?.() !== 0) return {}
@@ -19,9 +18,8 @@ export async function choosePostgresUser(dataDir: string): Promise<PostgresUser>
 }
 
 /**
- * The command line that runs `program` as `user`. A checkout under /root cannot be entered by another user, neither the
- * programs nor the data; there the child keeps the one capability to pass through (util-linux `setpriv`), nothing else.
- * Throws a sentence where setpriv is missing or not allowed to.
+ * Builds the command line that runs `program` as `user`. A checkout under /root is closed to other users; there the child keeps the
+ * one capability to pass through (util-linux `setpriv`). Throws a sentence where setpriv is missing or not permitted.
  */
 export async function commandAs(
   user: PostgresUser,
@@ -45,8 +43,8 @@ export async function commandAs(
 const run = promisify(execFile)
 
 /**
- * `no_setuid_fixup`: initdb asks by access(2) whether it may write, and the kernel answers without the capabilities of a
- * caller whose real user is not root, unless this bit is set (capabilities(7)).
+ * `no_setuid_fixup`: initdb checks its rights by access(2), which ignores the capabilities of a real user other than root unless
+ * this bit is set (capabilities(7)).
  */
 function privilegesOf({ uid, gid }: PostgresUser): string[] {
   const capability = '+dac_override'
@@ -78,10 +76,10 @@ function lookUpUser(name: string): PostgresUser | undefined {
 }
 
 function refuse(): never {
-  throw new Error('PostgreSQL does not run as root and this machine has neither a user postgres nor nobody.')
+  throw new Error('PostgreSQL does not run as root, and this machine has neither a user `postgres` nor `nobody`.')
 }
 
-/** The first folder on the way to the paths that the user may not pass. */
+/** Finds the first folder above the paths that the user may not enter. */
 async function findClosedFolder(user: PostgresUser, paths: string[]): Promise<string | undefined> {
   const folders = new Set<string>()
   for (const path of paths) {

@@ -86,7 +86,7 @@ function restartingReuseInterval({ db, now }: Pick<RotationDeps, 'db' | 'now'>, 
     try {
       return await rotated
     } catch (error) {
-      if (!deadline?.isOver) beginRestart()
+      if (!deadline?.hasExpired) beginRestart()
       throw error
     } finally {
       deadline?.running.delete(beginRestart)

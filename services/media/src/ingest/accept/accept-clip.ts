@@ -153,7 +153,7 @@ async function queueSource(deps: Deps, info: MediaInfo, input: NewClipInput): Pr
     const inserted = await insertSource(trx, newSource)
     if (inserted) {
       const job: TranscodeJob = { sourceId: inserted.id, way: wayOf(input) }
-      const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(tokenId) })
+      const last = () => deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: shareOf(tokenId) })
       return { references: [original], last, result: await addClip(deps, trx, inserted, input) }
     }
     // Another process was first with the same bytes.

@@ -24,7 +24,7 @@ export async function rescueSource(
     }
     if (source.requeue_count >= MOST_REQUEUES) return 'hopeless'
     await countRequeue(trx, id)
-    await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { share: shareOf(source.token_id) })
+    await deps.queue.send(trx, TRANSCODE_QUEUE.name, job, { tenant: shareOf(source.token_id) })
     return 'queued'
   })
   if (outcome === 'queued') deps.log.warn({ sourceId: id }, 'clip queued again: its job was lost')

@@ -15,7 +15,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** A service that does as the file `plan` says at its start and writes down its number once it serves. */
+/** Starts a service that follows the file `plan` and records its pid once it serves. */
 async function run(plan: string, count: number) {
   await writeFile(join(directory, 'plan'), plan)
   const program = join(directory, 'service.ts')
@@ -24,7 +24,7 @@ async function run(plan: string, count: number) {
     `import { appendFileSync, readFileSync } from 'node:fs'
     import cluster from 'node:cluster'
     import { createLogger } from '${join(import.meta.dirname, 'logger.ts')}'
-    import { runProcesses } from '${join(import.meta.dirname, 'cluster.ts')}'
+    import { runProcesses } from '${join(import.meta.dirname, 'run-service.ts')}'
     const note = (file) => appendFileSync('${directory}/' + file, process.pid + '\\n')
     await runProcesses(${count}, createLogger({ name: 'test', level: 'fatal' }), async () => {
       if (readFileSync('${directory}/plan', 'utf8') === 'fail') {
@@ -35,7 +35,7 @@ async function run(plan: string, count: number) {
       process.once('SIGTERM', () => { note('stopped'); process.exit(0) })
       return true
     })
-    // Once the first process can know of it too.
+    // Recorded once the primary process knows it too.
     if (${count} === 1 || cluster.isWorker) note('serving')`,
   )
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'ignore', 'inherit'] })
@@ -55,7 +55,7 @@ test('one process is the service itself', async () => {
   expect(await pidsIn('serving')).toEqual([child.pid])
 })
 
-test('a signal to the first process stops all, and it ends well after them', async () => {
+test('a signal to the primary process stops all, and it exits last with 0', async () => {
   const { child, ended } = await run('serve', 2)
   await expectPids('serving', 2)
   child.kill('SIGTERM')
@@ -63,12 +63,12 @@ test('a signal to the first process stops all, and it ends well after them', asy
   expect((await pidsIn('stopped')).toSorted()).toEqual((await pidsIn('serving')).toSorted())
 })
 
-test('a service that cannot start ends with its exit code instead of trying for ever', async () => {
+test('a service that cannot start exits with its code instead of retrying for ever', async () => {
   const { ended } = await run('fail', 2)
   expect(await ended).toBe(7)
 })
 
-test('a process that dies is replaced; as long as its replacements fail the others go on serving', async () => {
+test('a dead process is replaced, and the others serve while its replacements fail', async () => {
   const { child } = await run('serve', 2)
   await expectPids('serving', 2)
   const [victim, survivor] = (await pidsIn('serving')) as [number, number]
