@@ -1,6 +1,5 @@
 import { escapeHtml } from '@services/common/html'
-import { escapeScriptText, percentEncode } from './escape.ts'
-import { ENCODED, fieldOf, isEncoded, isTrue, toText } from './values.ts'
+import { ENCODED, fieldOf, isEncoded, isTrue, percentEncode, toText } from './values.ts'
 
 export interface TemplateFunction {
   least: number
@@ -34,6 +33,10 @@ export const FUNCTIONS: Record<string, TemplateFunction> = {
     call: ([value]) => (isEncoded(value) ? value : { [ENCODED]: percentEncode(toText(value)) }),
   },
 }
+
+/** Everything but letters and digits as \uXXXX, which scripts and JSON understand inside quotes. */
+const escapeScriptText = (text: string): string =>
+  text.replaceAll(/[^A-Za-z0-9]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function firstOrLast(values: unknown[], isWanted: (value: unknown) => boolean): unknown {
   const index = values.findIndex(isWanted)

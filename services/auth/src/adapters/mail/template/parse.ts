@@ -4,7 +4,7 @@ import { syntaxError } from './template-error.ts'
 
 export type Node =
   | { kind: 'text'; text: string }
-  | { kind: 'output'; value: Expression }
+  | { kind: 'output'; value: Expression; at: number }
   | { kind: 'assign'; name: string; isNew: boolean; value: Expression }
   | { kind: 'if' | 'with'; name: string | undefined; value: Expression; body: Node[]; otherwise: Node[] }
   | { kind: 'range'; names: string[]; value: Expression; body: Node[]; otherwise: Node[] }
@@ -41,7 +41,7 @@ function parseBody(parser: Parser, opening: Piece | undefined, depth: number): {
       if (!opening) throw cursor.fail(`expected {{ if }}, {{ range }} or {{ with }} before {{ ${word} }}`)
       return { nodes, end: cursor }
     }
-    nodes.push(isBlock(word) ? parseBlock(parser, cursor, word, piece, depth) : parseAction(parser, cursor))
+    nodes.push(isBlock(word) ? parseBlock(parser, cursor, word, piece, depth) : parseAction(parser, cursor, piece))
   }
   if (opening) throw syntaxError(parser.source, opening.at, 'expected {{ end }} for this block')
   return { nodes }
@@ -61,10 +61,10 @@ function cursorAt(parser: Parser, piece: Piece): Cursor {
   return cursor
 }
 
-function parseAction(parser: Parser, cursor: Cursor): Node {
+function parseAction(parser: Parser, cursor: Cursor, { at }: Piece): Node {
   const [name, sign] = cursor.tokens
   const assigns = name?.kind === 'variable' && (sign?.text === ':=' || sign?.text === '=')
-  if (!assigns) return { kind: 'output', value: parseWhole(cursor) }
+  if (!assigns) return { kind: 'output', value: parseWhole(cursor), at }
   const isNew = sign.text === ':='
   if (!isNew && !parser.variables.includes(name.text)) {
     throw cursor.fail(`expected ${name.text} to be set before, with {{ ${name.text} := … }}`)

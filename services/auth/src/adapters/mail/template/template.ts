@@ -2,9 +2,9 @@
 // are not, so every value is escaped for the place where it lands (html-context.ts). Syntax: scan.ts, parse.ts.
 import type { Expression } from './expression.ts'
 import { FUNCTIONS, type TemplateFunction } from './functions.ts'
-import { advance, escapeAt, type HtmlContext, startOfDocument } from './html-context.ts'
+import { advance, escapeAt, type HtmlContext, refusalAt, startOfDocument } from './html-context.ts'
 import { type Node, parseTemplate } from './parse.ts'
-import { TemplateError } from './template-error.ts'
+import { syntaxError, TemplateError } from './template-error.ts'
 import { fieldOf, isEncoded, isTrue, type TemplateVariables, toText } from './values.ts'
 
 export interface Template {
@@ -14,11 +14,31 @@ export interface Template {
   fields: ReadonlySet<string>
 }
 
-/** Throws a TemplateError that names the line and what was expected. `text` renders values as they are. */
-export const compileTemplate = (source: string, mode: Template['mode']): Template => ({
-  mode,
-  ...parseTemplate(source),
-})
+/**
+ * Throws a TemplateError that names the line and what was expected; in HTML also for a value where none may stand.
+ * `text` renders values as they are.
+ */
+export function compileTemplate(source: string, mode: Template['mode']): Template {
+  const template = { mode, ...parseTemplate(source) }
+  if (mode === 'html') checkPlaces(source, template.nodes, startOfDocument())
+  return template
+}
+
+/** Walks both branches of every choice: one that no sample reaches would otherwise fail when a mail is due. */
+function checkPlaces(source: string, nodes: readonly Node[], context: HtmlContext): void {
+  for (const node of nodes) {
+    if (node.kind === 'text') advance(context, node.text)
+    if (node.kind === 'output') {
+      const refusal = refusalAt(context)
+      if (refusal) throw syntaxError(source, node.at, refusal)
+    }
+    if ('body' in node) {
+      const otherwise = { ...context }
+      checkPlaces(source, node.body, context)
+      checkPlaces(source, node.otherwise, otherwise)
+    }
+  }
+}
 
 /** Largest result, in UTF-16 units: loops over metadata could otherwise fill the memory. */
 export const MAX_OUTPUT = 2_000_000

@@ -7,6 +7,13 @@ export interface EncodedText {
 }
 export const ENCODED = Symbol('encoded')
 
+/** RFC 3986: only unreserved characters stay. Lone surrogates, which no URL can carry, become U+FFFD. */
+export const percentEncode = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+
 export const isEncoded = (value: unknown): value is EncodedText =>
   typeof value === 'object' && value !== null && ENCODED in value
 
