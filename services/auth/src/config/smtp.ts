@@ -12,7 +12,7 @@ export const smtpVariables = {
   SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
   SMTP_TLS: oneOf(
     ['auto', 'required', 'off'],
-    'TLS to the mail server: where it offers it (always when a password would leave this machine), never without, or never.',
+    'TLS to the mail server: `auto` uses it where offered, always when a password leaves this machine; `required` never sends without it; `off` never uses it and excludes port 465.',
     { default: 'auto' },
   ),
   SMTP_HEADERS: parsed(
@@ -24,8 +24,10 @@ export const smtpVariables = {
   SMTP_MAX_FREQUENCY: duration('Least time between confirmation mails to one address.', { default: '900' }),
 } satisfies Variables
 
-/** The submission port (RFC 6409), for services that need a mail server only now and then. */
+/** Submission port (RFC 6409), for services that need a mail server only now and then. */
 const DEFAULT_PORT = 587
+/** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
+export const SMTPS_PORT = 465
 
 export const smtpSettings = (
   values: Values<typeof smtpVariables & Pick<typeof serverVariables, 'API_EXTERNAL_URL'>>,
@@ -63,10 +65,15 @@ function parseSender(value: string): string {
 export function smtpProblems(
   values: Values<typeof smtpVariables & Pick<typeof signupVariables, 'EXTERNAL_EMAIL_ENABLED'>>,
 ): string[] {
-  if (!values.EXTERNAL_EMAIL_ENABLED) return []
-  return (['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const)
-    .filter((name) => values[name] === undefined)
-    .map((name) => `AUTH_${name} is required while AUTH_EXTERNAL_EMAIL_ENABLED is true`)
+  // Clear text to a port that waits for a TLS handshake: every mail would time out.
+  const contradiction = values.SMTP_TLS === 'off' && values.SMTP_PORT === SMTPS_PORT
+  const missing = (['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const).filter(
+    (name) => values.EXTERNAL_EMAIL_ENABLED && values[name] === undefined,
+  )
+  return [
+    ...missing.map((name) => `AUTH_${name} is required while AUTH_EXTERNAL_EMAIL_ENABLED is true`),
+    ...(contradiction ? [`AUTH_SMTP_TLS must not be off with AUTH_SMTP_PORT ${SMTPS_PORT}, which expects TLS`] : []),
+  ]
 }
 
 /** Ours, or such as would change where a mail goes or how it is read. */

@@ -1,6 +1,7 @@
 import { SpanKind } from '@opentelemetry/api'
 import { traced } from '@services/common/tracing'
 import type { Transporter } from 'nodemailer'
+import { SMTPS_PORT } from '../../config/smtp.ts'
 import { openPretendedConnection } from './pretended-mail-server.ts'
 import { toFailure } from './smtp-failure.ts'
 
@@ -40,9 +41,6 @@ export interface Mailer {
   send(message: Message): Promise<{ messageId: string }>
   close(): void
 }
-
-/** Implicit TLS (RFC 8314); on other ports STARTTLS is used where the server offers it. */
-const SMTPS_PORT = 465
 
 /**
  * A few kept connections; every wait is bounded, a hanging server costs a worker at most 30 s. nodemailer is loaded with
