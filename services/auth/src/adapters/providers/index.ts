@@ -130,12 +130,14 @@ export async function createProviders(
   }
 }
 
-/** Says who is meant by the issuer, as the reference does. */
+/** Names the issuer, as the reference does; providers without a fixed one go by their name. */
 function disabled(name: string) {
   const provider = PROVIDERS[name as ExternalProvider]
   const endpoints = provider?.protocol === 'oauth2' ? provider.endpoints(undefined) : undefined
-  const issuer = endpoints && ('discover' in endpoints ? endpoints.discover : (endpoints.issuer ?? ''))
-  return apiError('provider_disabled', { message: `Provider (issuer "${issuer ?? ''}") is not enabled` })
+  const issuer = endpoints && ('discover' in endpoints ? endpoints.discover : endpoints.issuer)
+  return apiError('provider_disabled', {
+    message: issuer ? `Provider (issuer "${issuer}") is not enabled` : `Provider "${name}" is not enabled`,
+  })
 }
 
 /** Of a provider: `issuer` only of the operator's own. */
