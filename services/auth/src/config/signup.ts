@@ -6,11 +6,8 @@ export const signupVariables = {
   EXTERNAL_EMAIL_ENABLED: boolean('E-mail sign-up and sign-in.', { default: 'true' }),
   EXTERNAL_EMAIL_MAGIC_LINK_ENABLED: boolean('Sign-in by mailed link or code.', { default: 'true' }),
   EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration(
-    'Validity of the code a PKCE link is exchanged through, from the click.',
-    {
-      default: '300',
-      positive: true,
-    },
+    'Validity of PKCE codes, from the click or the sign-in, and of attempts to sign in at a provider, at least 5 minutes.',
+    { default: '300', positive: true },
   ),
   EXTERNAL_PHONE_ENABLED: boolean('Phone sign-up and sign-in, where an SMS gateway is configured.', {
     default: 'true',
