@@ -9,10 +9,10 @@ export interface DB {
   earlier_links: EarlierLinksTable
   auth_codes: AuthCodesTable
   flow_states: FlowStatesTable
-  audit_log_entries: AuditLogEntriesTable
-  send_gaps: SendGapsTable
-  nobodys_rows: NobodysRowsTable
-  rate_limits: RateLimitsTable
+  audit_log_entries: { id: string; payload: MetadataColumn; ip_address: Generated<string>; created_at: Date }
+  send_gaps: { key: Buffer; sent_at: Date; expires_at: Date }
+  nobodys_rows: { key: Buffer; written_at: Date }
+  rate_limits: { key: string; points: number; expire: number | null }
   messages: MessagesTable
   factors: FactorsTable
   factor_challenges: FactorChallengesTable
@@ -21,23 +21,10 @@ export interface DB {
 }
 
 export const TABLES = [
-  'users',
-  'identities',
-  'sessions',
-  'one_time_tokens',
-  'earlier_links',
-  'auth_codes',
-  'flow_states',
-  'audit_log_entries',
-  'send_gaps',
-  'nobodys_rows',
-  'rate_limits',
-  'messages',
-  'factors',
-  'factor_challenges',
-  'recovery_codes',
-  'address_claims',
-] as const satisfies readonly (keyof DB)[]
+  ...(['users', 'identities', 'sessions', 'one_time_tokens', 'earlier_links', 'auth_codes', 'flow_states'] as const),
+  ...(['audit_log_entries', 'send_gaps', 'nobodys_rows', 'rate_limits', 'messages', 'address_claims'] as const),
+  ...(['factors', 'factor_challenges', 'recovery_codes'] as const),
+] satisfies readonly (keyof DB)[]
 
 export type Metadata = Record<string, unknown>
 type MetadataColumn = ColumnType<Metadata, unknown, unknown>
@@ -212,30 +199,6 @@ export interface FlowStatesTable {
   used_at: MaybeTime
   expires_at: Date
   created_at: Date
-}
-
-interface AuditLogEntriesTable {
-  id: string
-  payload: MetadataColumn
-  ip_address: Generated<string>
-  created_at: Date
-}
-
-interface SendGapsTable {
-  key: Buffer
-  sent_at: Date
-  expires_at: Date
-}
-
-interface NobodysRowsTable {
-  key: Buffer
-  written_at: Date
-}
-
-interface RateLimitsTable {
-  key: string
-  points: number
-  expire: number | null
 }
 
 export type MessageChannel = 'mail' | 'sms'

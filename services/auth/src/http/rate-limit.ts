@@ -53,20 +53,6 @@ export interface Limits {
   forgetPasswordTries: PasswordTries['forget']
 }
 
-export type AddressLimit =
-  | 'signup'
-  | 'anonymous'
-  | 'token'
-  | 'authorize'
-  | 'callback'
-  | 'verify'
-  | 'user'
-  | 'otp'
-  | 'magiclink'
-  | 'recover'
-  | 'resend'
-  | 'factors'
-
 const FIVE_MINUTES = 300
 
 /** Nobody changes address more often; whoever asks for strangers' learns little. */
@@ -82,6 +68,21 @@ const REFUSALS_STORED_OF_ONE = { points: 10, seconds: 3600 }
 const PROVIDER_REQUESTS = { points: 2000, seconds: FIVE_MINUTES }
 const PROVIDER_REQUESTS_PER_ADDRESS = { points: 20, seconds: FIVE_MINUTES }
 
+export type AddressLimit = keyof ReturnType<typeof addressRatesOf>
+
+/** Requests of one client address, by the group of endpoints that count together. */
+function addressRatesOf(limits: Config['limits'], factorTries: Rate) {
+  const token = { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }
+  const otp = { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }
+  return {
+    ...{ token, authorize: token, callback: token },
+    ...{ signup: otp, user: otp, otp, magiclink: otp, recover: otp, resend: otp },
+    anonymous: { points: limits.anonymousPerHour, seconds: 3600 },
+    verify: { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES },
+    factors: { ...factorTries, points: 2 * factorTries.points },
+  }
+}
+
 export function createLimits(
   deps: LimiterDeps,
   config: {
@@ -94,20 +95,10 @@ export function createLimits(
   const { limits, mail } = config
   const factorTries: Rate = { points: config.mfa.triesPerMinute, seconds: 60 }
   const open = (name: string, rate: Rate) => openLimiter(deps, name, rate)
-  const perAddress: Record<AddressLimit, Limiter> = {
-    signup: open('signup', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    anonymous: open('anonymous', { points: limits.anonymousPerHour, seconds: 3600 }),
-    token: open('token', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
-    authorize: open('authorize', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
-    callback: open('callback', { points: limits.tokenPer5Minutes, seconds: FIVE_MINUTES }),
-    verify: open('verify', { points: limits.verifyPer5Minutes, seconds: FIVE_MINUTES }),
-    user: open('user', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    otp: open('otp', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    magiclink: open('magiclink', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    recover: open('recover', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    resend: open('resend', { points: limits.otpPer5Minutes, seconds: FIVE_MINUTES }),
-    factors: open('factors', { ...factorTries, points: 2 * factorTries.points }),
-  }
+  const addressRates = addressRatesOf(limits, factorTries)
+  const perAddress = Object.fromEntries(
+    Object.entries(addressRates).map(([name, rate]) => [name, open(name, rate)]),
+  ) as Record<AddressLimit, Limiter>
   const passwordTries = createPasswordTries(deps, { freeMisses: limits.freeWrongPasswords })
   const changesResent = open('resend-changes', limits.mailsSent)
   const capsOf = (name: string, keyFor: Guard['keyFor']): Guard[] =>

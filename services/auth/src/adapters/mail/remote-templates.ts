@@ -1,6 +1,7 @@
+import { AnswerTooLarge, readText } from '@services/common/read-text'
+import { tracedFetch } from '@services/common/tracing'
 import type { Config } from '../../config.ts'
 import { checkBody } from './check-template.ts'
-import { fetchTemplate } from './fetch-template.ts'
 import type { MailKind } from './kinds.ts'
 import type { Template } from './template/template.ts'
 import { forLocale } from './template-sources.ts'
@@ -67,4 +68,30 @@ async function load(deps: RemoteDeps, entry: Entry, kind: MailKind, locale: stri
   } finally {
     entry.triedAt = deps.now().getTime()
   }
+}
+
+/** The longest a template server may take, connection and body together. */
+const FETCH_WITHIN_MS = 10_000
+
+/** The text behind a URL. Throws an Error in words for anything but 200 in time and within the size; nothing is cut. */
+async function fetchTemplate(url: string, maxBytes: number): Promise<string> {
+  const signal = AbortSignal.timeout(FETCH_WITHIN_MS)
+  try {
+    const headers = { accept: 'text/html, text/plain;q=0.9, */*;q=0.1' }
+    const response = await tracedFetch(url, { signal, headers }, { isTold: true })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw new FetchFailure(`its server answered ${response.status}`)
+    }
+    return await readText(response, maxBytes)
+  } catch (error) {
+    if (error instanceof FetchFailure) throw error
+    if (error instanceof AnswerTooLarge) throw new FetchFailure(`it is larger than ${maxBytes} bytes`)
+    if (signal.aborted) throw new FetchFailure(`its server took longer than ${FETCH_WITHIN_MS / 1000} s`)
+    throw new FetchFailure('its server cannot be reached')
+  }
+}
+
+class FetchFailure extends Error {
+  override readonly name = 'FetchFailure'
 }

@@ -1,7 +1,7 @@
 import { allowInsecureRequests, customFetch, discovery, type ServerMetadata } from 'openid-client'
 import { apiError } from '../../errors.ts'
-import { boundedFetch } from './far-side.ts'
 import type { Endpoints, OAuth2Provider } from './provider.ts'
+import { boundedFetch } from './upstream.ts'
 
 /** How long a provider's description of itself stays good. */
 const KEPT_MS = 60 * 60 * 1000

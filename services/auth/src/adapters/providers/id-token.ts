@@ -10,10 +10,9 @@ import {
 } from 'jose'
 import { apiError } from '../../errors.ts'
 import { readDescription } from './endpoints.ts'
-import { boundedFetch } from './far-side.ts'
-import { describeFailure } from './far-side-failure.ts'
 import type { IdTokenRules } from './provider.ts'
 import { ALGORITHMS, CLOCK_TOLERANCE } from './readable-id-token.ts'
+import { boundedFetch, describeFailure } from './upstream.ts'
 
 /** Signatures by the client's secret, of tokens that came straight from the token endpoint (OpenID Connect Core 3.1.3.7). */
 const SECRET_ALGORITHMS = ['HS256', 'HS384', 'HS512']

@@ -3,11 +3,10 @@
 import { randomBytes } from 'node:crypto'
 import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'
-import { boundedFetch, type FarFetch, fitsAddress } from './far-side.ts'
-import { farSideFailed } from './far-side-failure.ts'
 import { oauth1Authorization } from './oauth1-signature.ts'
 import type { OAuth1Provider, ProviderJson } from './provider.ts'
 import type { SignInClient } from './sign-in-client.ts'
+import { boundedFetch, fitsAddress, type UpstreamFetch, upstreamFailed } from './upstream.ts'
 
 export interface OAuth1Settings {
   clientIds: readonly string[]
@@ -32,7 +31,7 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
 
   /** A signed request; the text of an answer in the 200s, else an error. */
   async function ask(
-    farFetch: FarFetch,
+    fetchUpstream: UpstreamFetch,
     { method, url, more }: { method: 'GET' | 'POST'; url: string; more?: Record<string, string> },
     { token, secret }: Token,
   ): Promise<string> {
@@ -46,7 +45,7 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
       ...more,
     }
     const authorization = oauth1Authorization({ method, url, parameters }, { consumer: settings.secret, token: secret })
-    const response = await farFetch(url, { method, headers: { authorization, accept: '*/*' } })
+    const response = await fetchUpstream(url, { method, headers: { authorization, accept: '*/*' } })
     if (!response.ok) throw new Error(`the provider answered ${response.status}`)
     return response.text()
   }
@@ -74,19 +73,21 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
           message: 'OAuth callback with missing or wrong oauth_token or oauth_verifier',
         })
       }
-      const farFetch = boundedFetch(settings.withinMs)
+      const fetchUpstream = boundedFetch(settings.withinMs)
       const exchange = { method: 'POST', url: endpoints.accessToken, more: { oauth_verifier } } as const
-      const access = await ask(farFetch, exchange, requestToken)
+      const access = await ask(fetchUpstream, exchange, requestToken)
         .then(parseToken)
         .catch((cause: unknown) => {
-          throw farSideFailed('Unable to retrieve access token', cause)
+          throw upstreamFailed('Unable to retrieve access token', cause)
         })
       try {
-        const profile: ProviderJson = JSON.parse(await ask(farFetch, { method: 'GET', url: endpoints.profile }, access))
+        const profile: ProviderJson = JSON.parse(
+          await ask(fetchUpstream, { method: 'GET', url: endpoints.profile }, access),
+        )
         const account = cleanAccount(provider.identify(profile, endpoints))
         return { account, accessToken: access.token, refreshToken: undefined }
       } catch (cause) {
-        throw farSideFailed('Error getting user profile from external provider', cause)
+        throw upstreamFailed('Error getting user profile from external provider', cause)
       }
     },
   }

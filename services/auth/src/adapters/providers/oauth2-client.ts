@@ -5,6 +5,8 @@ import {
   allowInsecureRequests,
   authorizationCodeGrant,
   buildAuthorizationUrl,
+  type ClientAuth,
+  ClientSecretPost,
   Configuration,
   calculatePKCECodeChallenge,
   customFetch,
@@ -12,13 +14,11 @@ import {
 } from 'openid-client'
 import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'
-import { clientAuthentication } from './client-authentication.ts'
 import type { EndpointsOf } from './endpoints.ts'
-import { boundedFetch, type FarFetch } from './far-side.ts'
-import { farSideFailed } from './far-side-failure.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
 import type { Endpoints, OAuth2Provider, ProviderJson } from './provider.ts'
 import type { SignInClient, SignInSecrets } from './sign-in-client.ts'
+import { boundedFetch, type UpstreamFetch, upstreamFailed } from './upstream.ts'
 
 export interface OAuth2Settings {
   /** The first one is ours in a browser; id_tokens may be for any. */
@@ -49,13 +49,13 @@ export function createOAuth2Client(
   /** The token endpoint's answer, whole. */
   async function exchange(
     config: Configuration,
-    farFetch: FarFetch,
+    fetchUpstream: UpstreamFetch,
     callback: Readonly<Record<string, string>>,
     verifier: string | undefined,
   ): Promise<ProviderJson> {
     let answer: ProviderJson
     config[customFetch] = async (url, init) => {
-      const response = await farFetch(url, init as RequestInit)
+      const response = await fetchUpstream(url, init as RequestInit)
       answer = parseTokenAnswer(await response.text())
       return Response.json(standardised(answer), { status: response.status })
     }
@@ -69,7 +69,7 @@ export function createOAuth2Client(
       { expectedState: callback.state as string, ...(verifier && { pkceCodeVerifier: verifier }) },
       provider.tokenParameters?.(client),
     )
-    config[customFetch] = (url, init) => farFetch(url, init as RequestInit)
+    config[customFetch] = (url, init) => fetchUpstream(url, init as RequestInit)
     return answer
   }
 
@@ -123,16 +123,16 @@ export function createOAuth2Client(
     async finish(callback, secrets, now) {
       const { code } = callback
       if (!code) throw apiError('bad_oauth_callback', { message: 'OAuth callback with missing authorization code' })
-      const farFetch = boundedFetch(settings.withinMs)
+      const fetchUpstream = boundedFetch(settings.withinMs)
       const endpoints = await endpointsOf()
       const config = configure(endpoints)
       const answer = await exchange(
         config,
-        farFetch,
+        fetchUpstream,
         endpoints.issuer ? callback : withoutIssuer(callback),
         secrets.verifier,
       ).catch((cause: unknown) => {
-        throw farSideFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
+        throw upstreamFailed(`Unable to exchange external code: ${code.slice(0, 4)}`, cause)
       })
       try {
         const account = await provider.identify({
@@ -147,10 +147,20 @@ export function createOAuth2Client(
         const refreshToken = typeof answer.refresh_token === 'string' ? answer.refresh_token : undefined
         return { account: cleanAccount(account), accessToken: answer.access_token, refreshToken }
       } catch (cause) {
-        throw farSideFailed('Error getting user profile from external provider', cause)
+        throw upstreamFailed('Error getting user profile from external provider', cause)
       }
     },
   }
+}
+
+/**
+ * How a client shows its secret at the token endpoint (RFC 6749 2.3.1). Basic is ours: the library writes `-` and `_` as
+ * escapes too, and not every provider undoes them (Notion's ids are UUIDs); as they are they mean the same everywhere.
+ */
+function clientAuthentication(how: 'basic' | 'post', { id, secret }: { id: string; secret: string }): ClientAuth {
+  if (how === 'post') return ClientSecretPost(secret)
+  const credentials = Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')
+  return (_server, _client, _body, headers) => headers.set('authorization', `Basic ${credentials}`)
 }
 
 /** There is nothing to compare it with (RFC 9207). */

@@ -4,9 +4,8 @@ import { errors, type JWTPayload } from 'jose'
 import { type CleanAccount, cleanAccount } from './clean-account.ts'
 import type { EndpointsOf } from './endpoints.ts'
 import { matchesAccessToken, type VerifyIdToken } from './id-token.ts'
-import { badRequest } from './id-token-refusal.ts'
 import type { OAuth2Provider } from './provider.ts'
-import { readUnverified } from './readable-id-token.ts'
+import { badRequest, readUnverified } from './readable-id-token.ts'
 
 /** An id_token that an application got from the provider itself, with what belongs to it. */
 export interface GivenIdToken {

@@ -1,6 +1,7 @@
 // Apart from what verifies a token: it is asked before any provider is, and needs nothing that speaks to one.
 import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose'
-import { badRequest } from './id-token-refusal.ts'
+import { apiError } from '../../errors.ts'
+import { describeFailure } from './upstream.ts'
 
 /** Signatures that need a private key: with a shared secret every application that has it could make tokens. */
 export const ALGORITHMS = [
@@ -26,3 +27,11 @@ export function readUnverified(idToken: string, now: Date): JWTPayload {
     throw badRequest('Bad ID token', undefined, error)
   }
 }
+
+/** Clients of OAuth look for `error` and `error_description`. */
+export const badRequest = (description: string, error = 'invalid request', cause?: unknown) =>
+  apiError('validation_failed', {
+    message: description,
+    details: { error, error_description: description },
+    ...(cause ? { cause: new Error(describeFailure(cause)) } : {}),
+  })
