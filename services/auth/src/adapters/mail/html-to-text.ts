@@ -3,7 +3,7 @@ import { Parser } from 'htmlparser2'
 const HIDDEN = new Set(['head', 'script', 'style', 'title', 'template'])
 const BLOCKS = /^(p|div|h[1-6]|table|ul|ol|blockquote|section|header|footer|article|pre|hr)$/
 
-/** Text part of a mail that has only HTML: links as `text (url)`, blocks apart, list items with a dash. */
+/** Makes the text part of a mail that has only HTML: links as `text (url)`, blocks apart, list items with a dash. */
 export function htmlToText(html: string): string {
   let text = ''
   let hiddenDepth = 0

@@ -25,7 +25,11 @@ import { twitter } from './twitter.ts'
 import { SIGN_IN_WITHIN_MS } from './upstream.ts'
 import { workos } from './workos.ts'
 
-/** A new one: copy a file, list it here and name it in EXTERNAL_PROVIDERS (../config/external-providers.ts). */
+/**
+ * The one list of providers. The rule: a provider is data plus a mapping of its profile; the protocol is in
+ * oauth2-client.ts, oauth1-client.ts and id-token.ts. A new one: copy a file, list it here and in EXTERNAL_PROVIDERS
+ * (config/external-providers.ts). Tests: beside it, with examples in test/upstreams/.
+ */
 export const PROVIDERS: Record<ExternalProvider, Provider> = {
   apple,
   azure,
@@ -58,20 +62,23 @@ interface GivenByName {
 const CUSTOM = 'custom:'
 
 export interface Providers {
-  /** The provider of this name, in any case; the operator's own also as `custom:<name>`. Throws validation_failed for an unknown one and one that is off. */
+  /**
+   * Finds a provider by name, in any case; the operator's own also as `custom:<name>`. Throws validation_failed for an
+   * unknown or disabled one.
+   */
   find(name: string): ConfiguredProvider
   /**
-   * The provider whose id_tokens these are, by its name or by issuer and client; undefined where there is none. Providers are
-   * asked for their issuer only where the token could be good, else it throws.
+   * Finds the provider of an id_token, by name or by issuer and client; undefined if there is none. Throws for a token
+   * that no key could make valid, before any provider is asked for its issuer.
    */
   findByIdToken(token: GivenByName): Promise<ConfiguredProvider | undefined>
-  /** Which browsers can be sent to, by name: the eighteen, and the operator's own where they are on. */
+  /** Providers that browsers can be sent to: the eighteen, and the operator's own if enabled. */
   enabled(): Record<string, boolean>
 }
 
 /**
- * `withinMs`: longest time the requests of one step of a sign-in may take together. Where no provider is on, nothing of what
- * speaks to them is loaded: 2 MiB of an idle service (measured).
+ * Sets up the enabled providers; `withinMs` bounds all requests of one step of a sign-in together. Without one the
+ * protocol code is never loaded: 2 MiB of an idle service (measured).
  */
 export async function createProviders(
   { providers, ownProviders, external }: Pick<Config, 'providers' | 'ownProviders' | 'external'>,
@@ -91,7 +98,7 @@ export async function createProviders(
     for (const [name, [settings, provider]] of enabled) configured.set(name, configure(name, settings, provider))
   }
 
-  /** As the client's types know providers that are none of the built-in ones. */
+  /** The client's types write providers beyond the built-in ones as `custom:<name>`. */
   const nameIn = (typed: string) => {
     const name = typed.toLowerCase()
     const own = name.startsWith(CUSTOM) ? name.slice(CUSTOM.length) : ''
@@ -140,17 +147,16 @@ function disabled(name: string) {
   })
 }
 
-/** Of a provider: `issuer` only of the operator's own. */
 type Settings = ExternalProviderSettings & { issuer?: string }
 
-/** What an id_token could not be told to be for us without: native applications need no more of a provider. */
+/** Reason why no id_token can be verified; native applications need nothing else of a provider. */
 function lackingAtAll(name: string, { clientIds, url, issuer }: Settings): string | undefined {
   if (clientIds.length === 0) return 'missing OAuth client ID'
   if (name === 'keycloak' && url === undefined) return 'unable to find URL for the Keycloak provider'
   return issuer === '' ? 'missing issuer' : undefined
 }
 
-/** What a browser could not be sent there without. */
+/** Reason why no browser can be sent to the provider. */
 function lacking(name: string, settings: Settings): string | undefined {
   if (!settings.enabled) return 'provider is not enabled'
   if (settings.secret === '') return lackingAtAll(name, settings) ?? 'missing OAuth secret'

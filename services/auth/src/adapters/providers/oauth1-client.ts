@@ -1,5 +1,5 @@
-// Signing in by OAuth 1.0a (RFC 5849), which one provider still speaks. The one rule: what the browser brings back is worth
-// something only with the request token it was sent with, whose secret never left us.
+// Signing in by OAuth 1.0a (RFC 5849), which one provider still requires. The one rule: a callback counts only together
+// with the request token that the browser was sent with, whose secret stays here.
 import { randomBytes } from 'node:crypto'
 import { apiError } from '../../errors.ts'
 import { cleanAccount } from './clean-account.ts'
@@ -14,7 +14,7 @@ export interface OAuth1Settings {
   redirectUri: string
   /** EXTERNAL_<P>_URL */
   base: string | undefined
-  /** Longest time the requests of one step may take together. */
+  /** Bound on all requests of one step together. */
   withinMs: number
 }
 
@@ -29,7 +29,7 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
   const [consumerKey = ''] = settings.clientIds
   const endpoints = provider.endpoints(settings.base)
 
-  /** A signed request; the text of an answer in the 200s, else an error. */
+  /** Sends a signed request and returns its text; throws unless the status is 2xx. */
   async function ask(
     fetchUpstream: UpstreamFetch,
     { method, url, more }: { method: 'GET' | 'POST'; url: string; more?: Record<string, string> },
@@ -93,12 +93,12 @@ export function createOAuth1Client(provider: OAuth1Provider, settings: OAuth1Set
   }
 }
 
-/** Of a form, as both kinds of token are answered (RFC 5849 2.1 and 2.3). */
+/** Reads a token from a form; both kinds have the same (RFC 5849 2.1 and 2.3). */
 function parseToken(text: string): Token {
   const form = new URLSearchParams(text)
   const token = form.get('oauth_token')
   const secret = form.get('oauth_token_secret')
-  if (!token || !secret) throw new Error('the provider answered no token')
-  if (!fitsAddress(token)) throw new Error('the provider answered a token that is too long for an address')
+  if (!token || !secret) throw new Error('the provider answered without a token')
+  if (!fitsAddress(token)) throw new Error('the provider answered with a token too long for a URL')
   return { token, secret }
 }

@@ -1,5 +1,5 @@
-// Signing in by OAuth 2.0 and OpenID Connect. The protocol is openid-client's; ours is what providers do beside it: token
-// answers RFC 6749 does not know (`standardised`) and id_tokens whose issuer has more than one name (./id-token.ts).
+// Signing in by OAuth 2.0 and OpenID Connect. openid-client speaks the protocol; this file handles providers'
+// deviations: token answers outside RFC 6749 (`standardised`) and issuers with more than one name (id-token.ts).
 import type { JWTPayload } from 'jose'
 import {
   allowInsecureRequests,
@@ -21,11 +21,11 @@ import type { SignInClient, SignInSecrets } from './sign-in-client.ts'
 import { boundedFetch, type UpstreamFetch, upstreamFailed } from './upstream.ts'
 
 export interface OAuth2Settings {
-  /** The first one is ours in a browser; id_tokens may be for any. */
+  /** The first one identifies us in a browser; id_tokens may name any. */
   clientIds: readonly string[]
   secret: string
   redirectUri: string
-  /** Longest time the requests of one step may take together. */
+  /** Bound on all requests of one step together. */
   withinMs: number
 }
 
@@ -46,7 +46,7 @@ export function createOAuth2Client(
     return config
   }
 
-  /** The token endpoint's answer, whole. */
+  /** Exchanges the code and returns the token endpoint's whole answer. */
   async function exchange(
     config: Configuration,
     fetchUpstream: UpstreamFetch,
@@ -92,8 +92,9 @@ export function createOAuth2Client(
       secret: settings.secret,
       now,
     })
-    if (nonce !== undefined && claims.nonce !== nonce) throw new Error('the id_token answers another sign-in')
-    if (!matchesAccessToken(idToken, claims, answer.access_token)) throw new Error('the id_token has another at_hash')
+    if (nonce !== undefined && claims.nonce !== nonce) throw new Error('the id_token has the nonce of another sign-in')
+    if (!matchesAccessToken(idToken, claims, answer.access_token))
+      throw new Error('the at_hash of the id_token does not match')
     return claims
   }
 
@@ -154,8 +155,8 @@ export function createOAuth2Client(
 }
 
 /**
- * How a client shows its secret at the token endpoint (RFC 6749 2.3.1). Basic is ours: the library writes `-` and `_` as
- * escapes too, and not every provider undoes them (Notion's ids are UUIDs); as they are they mean the same everywhere.
+ * Authenticates the client at the token endpoint (RFC 6749 2.3.1). Basic is our own: the library also escapes `-` and
+ * `_`, which some providers do not decode (Notion's ids are UUIDs).
  */
 function clientAuthentication(how: 'basic' | 'post', { id, secret }: { id: string; secret: string }): ClientAuth {
   if (how === 'post') return ClientSecretPost(secret)
@@ -163,23 +164,23 @@ function clientAuthentication(how: 'basic' | 'post', { id, secret }: { id: strin
   return (_server, _client, _body, headers) => headers.set('authorization', `Basic ${credentials}`)
 }
 
-/** There is nothing to compare it with (RFC 9207). */
+/** Without a known issuer `iss` has nothing to match (RFC 9207). */
 const withoutIssuer = ({ iss: _unknown, ...others }: Readonly<Record<string, string>>) => others
 
-/** `scopes` is a list with commas; the public client puts spaces in it, which come out right. */
+/** Splits `scopes` at commas; the public client's spaces need no splitting. */
 const splitScopes = (scopes: string) =>
   scopes
     .split(',')
     .map((scope) => scope.trim())
     .filter(Boolean)
 
-/** JSON as RFC 6749 wants it, or a form, as providers answered before it. */
+/** Reads JSON (RFC 6749), or the form that older providers answer with. */
 function parseTokenAnswer(text: string): ProviderJson {
   if (!text.trimStart().startsWith('{')) return Object.fromEntries(new URLSearchParams(text))
   return JSON.parse(text)
 }
 
-/** What the library needs to see: some leave token_type out, give it a name of their own, or answer scopes as a list. */
+/** The members that the library needs: some providers omit token_type, rename it, or answer scopes as a list. */
 const standardised = ({ access_token, error, error_description }: ProviderJson) =>
   error === undefined ? { access_token, token_type: 'bearer' } : { error: String(error), error_description }
 
@@ -188,6 +189,7 @@ async function getJson(config: Configuration, accessToken: string, url: string, 
   const response = await fetchProtectedResource(config, accessToken, new URL(url), 'GET', null, asked)
   if (!response.ok) throw new Error(`the provider answered ${response.status}`)
   const json: unknown = await response.json()
-  if (typeof json !== 'object' || json === null) throw new Error('the provider answered no JSON object')
+  if (typeof json !== 'object' || json === null)
+    throw new Error('the provider answered with something other than a JSON object')
   return json as ProviderJson
 }

@@ -171,7 +171,7 @@ describe('a documented refusal', () => {
     for (const answer of Object.values(refusals[gateway])) {
       upstream.behave(gateway, answer)
       expect((await failureOf(gateway)).text).toMatch(
-        /^[a-z]+: (answered \d{3}(, code \d+)?|sent to nobody|failed at once)$/,
+        /^[a-z]+: (answered \d{3}(, code \d+)?|sent to no recipient|failed at once)$/,
       )
     }
   })
@@ -182,10 +182,10 @@ describe('a far side out of order is worth a retry and says so without secrets',
   const faults = [
     ['HTTP 500', { status: 500, body: `failed for ${PHONE}` }, /answered 500/],
     ['HTTP 503 in HTML', { status: 503, body: '<html>' }, /answered 503/],
-    ['garbage with 200', { status: 200, body: '<html>' }, /answered 200|not one of its own/],
-    ['an array with 200', { status: 200, body: '[1]' }, /answered 200|not one of its own/],
-    ['null with 200', { status: 200, body: 'null' }, /answered 200|not one of its own/],
-    ['nothing with 200', { status: 200, body: '' }, /answered 200|not one of its own/],
+    ['garbage with 200', { status: 200, body: '<html>' }, /answered 200|has an unknown format/],
+    ['an array with 200', { status: 200, body: '[1]' }, /answered 200|has an unknown format/],
+    ['null with 200', { status: 200, body: 'null' }, /answered 200|has an unknown format/],
+    ['nothing with 200', { status: 200, body: '' }, /answered 200|has an unknown format/],
     ['no answer', 'hang', /no answer within 0.3 s/],
     ['a connection that closes', 'drop', /UND_ERR_SOCKET|ECONNRESET/],
     ['an answer without end', 'endless', /longer than 65536 bytes/],

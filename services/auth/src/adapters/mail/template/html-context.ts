@@ -8,7 +8,7 @@ import { ENCODED, isEncoded, percentEncode, toText } from './values.ts'
  */
 export interface HtmlContext {
   place: 'text' | 'comment' | 'tag' | 'value' | 'script' | 'style'
-  /** Tag or attribute that the end of the last text cut; the next text completes it. */
+  /** Tag or attribute cut by the end of the last text; the next text completes it. */
   unfinished: string
   tag: string
   attribute: string

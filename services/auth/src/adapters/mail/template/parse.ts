@@ -9,7 +9,7 @@ export type Node =
   | { kind: 'if' | 'with'; name: string | undefined; value: Expression; body: Node[]; otherwise: Node[] }
   | { kind: 'range'; names: string[]; value: Expression; body: Node[]; otherwise: Node[] }
 
-/** Blocks within blocks: deeper ones are an attack on the stack. */
+/** Deeper blocks are an attack on the stack. */
 const MAX_DEPTH = 50
 
 interface Parser {
@@ -20,14 +20,14 @@ interface Parser {
   fields: Set<string>
 }
 
-/** The tree of a template, and the names of all fields it mentions. Throws a TemplateError that names the line. */
+/** Parses a template to a tree and the names of its fields. Throws a TemplateError that names the line. */
 export function parseTemplate(source: string): { nodes: Node[]; fields: ReadonlySet<string> } {
   const parser: Parser = { source, pieces: splitSource(source), next: 0, variables: ['$'], fields: new Set() }
   const { nodes } = parseBody(parser, undefined, 0)
   return { nodes, fields: parser.fields }
 }
 
-/** Up to `{{ end }}` or `{{ else … }}` of the block that begins at `opening`; to the end of the source without one. */
+/** Parses up to `{{ end }}` or `{{ else … }}` of the block opened at `opening`, or to the end of the source. */
 function parseBody(parser: Parser, opening: Piece | undefined, depth: number): { nodes: Node[]; end?: Cursor } {
   const nodes: Node[] = []
   for (let piece = parser.pieces[parser.next++]; piece; piece = parser.pieces[parser.next++]) {

@@ -1,5 +1,6 @@
-// Go-style templates of mails: parsed once to a tree, rendered many times. The one rule: a template is trusted, its values
-// are not, so every value is escaped for the place where it lands (html-context.ts). Syntax: scan.ts, parse.ts.
+// Go-style templates of mails: parsed once to a tree, rendered many times. The one rule: a template is trusted, its
+// values are not, so each value is escaped for its place or refused (html-context.ts). Syntax: scan.ts, parse.ts;
+// tests: template.test.ts.
 import type { Expression } from './expression.ts'
 import { FUNCTIONS, type TemplateFunction } from './functions.ts'
 import { advance, escapeAt, type HtmlContext, refusalAt, startOfDocument } from './html-context.ts'
@@ -10,7 +11,7 @@ import { fieldOf, isEncoded, isTrue, type TemplateVariables, toText } from './va
 export interface Template {
   mode: 'html' | 'text'
   nodes: readonly Node[]
-  /** Names of all fields it mentions. */
+  /** Names of all fields in the template. */
   fields: ReadonlySet<string>
 }
 
@@ -40,9 +41,9 @@ function checkPlaces(source: string, nodes: readonly Node[], context: HtmlContex
   }
 }
 
-/** Largest result, in UTF-16 units: loops over metadata could otherwise fill the memory. */
+/** Longest result, in UTF-16 units: loops over metadata could fill the memory. */
 export const MAX_OUTPUT = 2_000_000
-/** Most nodes and rounds: loops in loops could otherwise run for hours without any output. */
+/** Most nodes and rounds: nested loops could run for hours without output. */
 const MAX_STEPS = 100_000
 
 interface Run {
@@ -56,10 +57,10 @@ interface Run {
   variables: { name: string; value: unknown }[]
 }
 
-/** Schemes a link made from a value may have; others become `#ZgotmplZ`. */
+/** Schemes of links made from values; a link with another one becomes `#ZgotmplZ`. */
 export const LINK_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'mailto', 'tel'])
 
-/** The template with its variables filled in; unknown ones are empty. Throws a TemplateError past the limits above. */
+/** Renders a template; unknown variables are empty. Throws a TemplateError past the limits above. */
 export function renderTemplate(
   { mode, nodes }: Template,
   variables: TemplateVariables,
@@ -122,7 +123,7 @@ function write(run: Run, text: string): void {
   run.output.push(text)
 }
 
-/** A loop that doubles a text reaches any memory in thirty rounds. */
+/** A loop that doubles a text fills any memory in thirty rounds. */
 function withinLimit(value: unknown): unknown {
   if (typeof value === 'string' && value.length > MAX_OUTPUT) {
     throw new TemplateError(`a text is longer than ${MAX_OUTPUT} characters`)
@@ -145,7 +146,7 @@ function renderChoice(run: Run, node: Extract<Node, { name: string | undefined; 
   run.variables.length = outside
 }
 
-/** Items of a list in order, of an object in the order of their keys. */
+/** Iterates over a list in order, over an object by sorted key. */
 function renderRange(run: Run, node: Extract<Node, { kind: 'range' }>, dot: unknown): void {
   const value = evaluate(run, node.value, dot)
   const entries = entriesOf(value)
