@@ -1,8 +1,8 @@
 import { errorFactory } from '@services/common/errors'
 
 /**
- * Every expected failure of the auth service: code, usual status, public text. Statuses that depend on the endpoint are
- * given where the error is thrown. Source: contract/auth-core.md 15.
+ * Every expected failure: code, usual status, public text. A status that depends on the endpoint is set where the error
+ * is thrown. Source: contract/auth-core.md 15.
  */
 export const errorCatalogue = {
   unexpected_failure: { status: 500, message: 'Something went wrong on our side' },

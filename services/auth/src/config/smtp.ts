@@ -5,8 +5,8 @@ import type { signupVariables } from './signup.ts'
 
 export const smtpVariables = {
   SMTP_HOST: text('Mail server; required while e-mail is enabled.'),
-  SMTP_PORT: port('Its port; 465 means TLS from the start. Required while e-mail is enabled.', {}),
-  SMTP_USER: text('User name at the mail server, if it asks for one.'),
+  SMTP_PORT: port('Port of the mail server; 465 implies TLS from the start. Required while e-mail is enabled.', {}),
+  SMTP_USER: text('User name at the mail server, if it requires one.'),
   SMTP_PASS: text('Password at the mail server.'),
   SMTP_ADMIN_EMAIL: parsed('string', 'From address of all mail; required while e-mail is enabled.', {}, parseSender),
   SMTP_SENDER_NAME: text('From name; SMTP_ADMIN_EMAIL when unset.'),
@@ -17,11 +17,11 @@ export const smtpVariables = {
   ),
   SMTP_HEADERS: parsed(
     'JSON',
-    'Further headers of all mail, names with a text or a list of texts; `$messageType` in them is the kind of the mail.',
+    'Further headers of all mail: names with a text or a list of texts; `$messageType` becomes the kind of the mail.',
     { default: '{}' },
     parseMailHeaders,
   ),
-  SMTP_MAX_FREQUENCY: duration('Least time between confirmation mails to one address.', { default: '900' }),
+  SMTP_MAX_FREQUENCY: duration('Minimum time between confirmation mails to one address.', { default: '900' }),
 } satisfies Variables
 
 /** Submission port (RFC 6409), for services that need a mail server only now and then. */
@@ -44,15 +44,15 @@ export const smtpSettings = (
 })
 
 /**
- * The name in EHLO. A container's own is none that a server could look up, and some refuse mail for it. Undefined where
- * the address is of a machine only: `localhost`, or a number.
+ * Name in EHLO. A container's own cannot be resolved, and some servers refuse mail for it. Undefined if the URL names
+ * only a machine: `localhost`, or an address.
  */
 function clientNameOf(externalUrl: string): string | undefined {
   const { hostname } = new URL(externalUrl)
   return hostname.includes('.') && !/^[\d.]+$/.test(hostname) ? hostname : undefined
 }
 
-/** A bare address: with a name before it, it would be one in no mail server's eyes. */
+/** Checks a bare address; a display name belongs in SMTP_SENDER_NAME. */
 function parseSender(value: string): string {
   try {
     parseEmail(value)
@@ -76,15 +76,15 @@ export function smtpProblems(
   ]
 }
 
-/** Ours, or such as would change where a mail goes or how it is read. */
+/** Headers that the service sets, or that would change where a mail goes or how it is read. */
 const RESERVED_HEADERS =
   /^(from|to|cc|bcc|sender|subject|date|message-id|mime-version|content-.*|received|return-path|auto-submitted|dkim-signature)$/i
 
-/** Names with one text each or several; the texts are ASCII or will be encoded, on one line. */
+/** Parses header names with one text each or several, on one line; other characters than ASCII will be encoded. */
 function parseMailHeaders(value: string): Record<string, string[]> {
   const refuse = () => {
     throw new Error(
-      'must be a JSON object of header names with texts or lists of texts, none of which the service sets',
+      'must be a JSON object of header names with texts or lists of texts, without headers that the service sets',
     )
   }
   let headers: unknown

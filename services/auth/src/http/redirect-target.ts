@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { isPermitted, type RedirectRules } from '../core/redirects/redirect-rules.ts'
 
 /**
- * The first permitted one of header `redirect_to`, query `redirect_to` and `Referer`; else the site URL. Anything not
- * permitted is passed over silently (contract/auth-core.md 4.1).
+ * First permitted one of header `redirect_to`, query `redirect_to` and `Referer`, else the site URL. Others are ignored
+ * silently (contract/auth-core.md 4.1).
  */
 export function redirectTarget(request: FastifyRequest, rules: RedirectRules): string {
   const query = request.query as { redirect_to?: unknown }
@@ -12,5 +12,5 @@ export function redirectTarget(request: FastifyRequest, rules: RedirectRules): s
   return target === undefined ? rules.siteUrl : asciiUrl(target as string)
 }
 
-/** A header is ASCII: other letters are percent-encoded as browsers do it; what is ASCII stays as it was written. */
+/** Percent-encodes other letters than ASCII, as browsers do, because a header is ASCII; ASCII URLs stay as written. */
 const asciiUrl = (target: string) => (/^[\x21-\x7e]*$/.test(target) ? target : new URL(target).href)
