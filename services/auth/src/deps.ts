@@ -46,20 +46,14 @@ export interface Deps {
   outboxKey: KeyObject
   /** Encrypts long-lived secrets: those of providers and second factors. */
   storageKey: KeyObject
-  /**
-   * Authenticates attempts to sign in at providers: the browser's cookie, and the state carried by the browser before
-   * an attempt begins.
-   */
+  /** Authenticates attempts at providers: the browser's cookie, and the state it carries before one begins. */
   attemptKey: KeyObject
   providers: Providers
   findCaller: FindCaller
   rotateSession: RotateSession
   now: () => Date
   newId: () => string
-  /**
-   * Ids of rows that sign-ins and refreshes insert. They grow (UUIDv7), so the index grows at its end instead of
-   * writing a random page per row to the log.
-   */
+  /** UUIDv7, for rows of sign-ins and refreshes: their index grows at its end, not at a random page per row. */
   newRowId: () => string
   random: RandomBytes
   /** Delay of the next job (core/outbox/job-delay.ts). */

@@ -75,10 +75,7 @@ await runDev('auth', async ({ env, given, port, dataDir, stops, settle, leave, c
   }
 })
 
-/**
- * Returns the key of this data folder, made at the first start: servers verify tokens by `/.well-known/jwks.json`, as
- * in production, and tokens survive a restart.
- */
+/** Returns the data folder's key. Tokens survive a restart and are verified by `/.well-known/jwks.json`. */
 async function ensureSigningKey(file: string): Promise<string> {
   const kept = await readFile(file, 'utf8').catch(() => '')
   if (kept) return kept.trim()

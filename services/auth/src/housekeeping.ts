@@ -25,42 +25,25 @@ const KEEP_FAILED_SECONDS = 30 * 86_400
 /** Retention of unproven second factors: long after any enrolment in progress. */
 const KEEP_UNVERIFIED_SECONDS = 86_400
 
-/**
- * Retention of expired attempts to sign in at a provider, which strangers can create: late browsers get an answer that
- * says so.
- */
+/** Retention of expired attempts at providers; until then a late browser learns that its attempt expired. */
 const KEEP_ATTEMPT_SECONDS = 600
 
-/**
- * Retention of expired gaps, counters and decoy rows, which strangers create by naming addresses; allows for clocks
- * that differ.
- */
+/** Retention of expired gaps, counters and decoy rows, which strangers create; covers clocks that differ. */
 const KEEP_EXPIRED_SECONDS = 600
 
-/**
- * Retention of refused sign-ins, which strangers can create, unless audit entries have one: long enough to investigate
- * an attack.
- */
+/** Retention of refused sign-ins if audit entries have none: long enough to investigate an attack. */
 const KEEP_REFUSED_SECONDS = 90 * 86_400
 
 const EVERY_MS = 600_000
 
-/**
- * Retention of other expired rows: a mail may wait a day for its server, and its token must still exist when it leaves.
- */
+/** Retention of other expired rows: the token of a mail must outlive a day's wait for the mail server. */
 const KEEP_MS = 2 * 86_400_000
 
-/**
- * Rows per statement, so that none runs long or locks many. The kinds alternate; the next round resumes unfinished
- * ones.
- */
+/** Rows per statement, so that none runs long. The kinds alternate; the next round resumes unfinished ones. */
 const BATCH = 1_000
 const MAX_BATCHES = 5_000
 
-/**
- * Deletes expired rows every ten minutes, unless the last round still runs. Replicas may run it at once: each deletes
- * rows that the others left.
- */
+/** Deletes expired rows every ten minutes, never twice at once; replicas may run it at the same time. */
 export function startHousekeeping(deps: Deps, log: Logger): () => void {
   const walk: Walk = {}
   let isRunning = false

@@ -7,17 +7,11 @@ import type { MessageChannel } from './db/tables.ts'
 
 /** Accounts created by users. `method`: password, otp (a link or code requested for an unknown address), anonymous. */
 export const countSignUp = (method: string) => signUps({ method })
-/**
- * Sign-in attempts. `method`: password, otp (a link or code redeemed), pkce (the code of a link exchanged). `result`:
- * `ok` or the error code.
- */
+/** `method`: password, otp (link or code redeemed), pkce (its code exchanged). `result`: `ok` or error code. */
 export const countSignIn = (method: string, result: string) => signIns({ method, result })
 export const countRefresh = (result: string) => refreshes({ result })
 export const countReuseDetected = () => reuses({})
-/**
- * Finished messages. `kind`: of the mail or SMS; `result`: `sent`, `failed` (given up), `dropped` (its link or code was
- * used or replaced before it left). Pretended messages do not count.
- */
+/** `result`: `sent`, `failed` (given up), `dropped` (link or code used or replaced). Without pretended ones. */
 export const countMessage = (channel: MessageChannel, kind: string, result: 'sent' | 'failed' | 'dropped') =>
   messages({ channel, kind, result })
 /** Delivery attempts; a `failed` one is retried or given up. */
@@ -42,10 +36,7 @@ export function observeHashQueue(waiting: () => number): void {
     .addCallback((result) => result.observe(waiting()))
 }
 
-/**
- * Exports counters of alerts as 0 from the start: a series that begins with its first event shows no increase, and the
- * first reused token would be missed.
- */
+/** Exports the counters of alerts as 0 at start: without it their first event shows as no increase. */
 export function startCounters(): void {
   reuses({}, 0)
   for (const channel of ['mail', 'sms'] as const) {

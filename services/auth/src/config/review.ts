@@ -7,10 +7,7 @@ const sendsMail = ({ smtp }: Config) => Boolean(smtp.host)
 
 const isLocal = (host: string) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host)
 
-/**
- * Whether the database is on another machine and its certificate unchecked; the driver checks it in each of these
- * modes.
- */
+/** Whether a remote database's certificate is unchecked; the driver checks it in each of these modes. */
 function isReachedWithoutTls(databaseUrl: string): boolean {
   const { hostname, searchParams } = new URL(databaseUrl)
   const isSocket = hostname === '' || hostname.startsWith('%2F') || searchParams.get('host')?.startsWith('/')
@@ -24,10 +21,7 @@ const withoutNonce = ({ providers, ownProviders }: Config): string[] =>
     .filter(([, { enabled, skipNonceCheck }]) => enabled && skipNonceCheck)
     .map(([name]) => `AUTH_EXTERNAL_${name.toUpperCase()}_SKIP_NONCE_CHECK`)
 
-/**
- * Settings of a public service: those whose safe value cannot be the default, because the specification or a client
- * requires another, and those that an operator has loosened.
- */
+/** Settings whose safe value cannot be the default, and those that an operator may have loosened. */
 const SWITCHES: readonly { isOpen: (config: Config) => boolean; advice: string | ((config: Config) => string) }[] = [
   {
     isOpen: (config) => sendsMail(config) && config.mail.confirmationPageTypes.length === 0,

@@ -43,10 +43,7 @@ export const smtpSettings = (
   headers: values.SMTP_HEADERS,
 })
 
-/**
- * Name in EHLO. A container's own cannot be resolved, and some servers refuse mail for it. Undefined if the URL names
- * only a machine: `localhost`, or an address.
- */
+/** Name in EHLO; some servers refuse a container's. Undefined for `localhost` and addresses. */
 function clientNameOf(externalUrl: string): string | undefined {
   const { hostname } = new URL(externalUrl)
   return hostname.includes('.') && !/^[\d.]+$/.test(hostname) ? hostname : undefined

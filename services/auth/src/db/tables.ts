@@ -1,9 +1,6 @@
 import type { ColumnType, Generated, JSONColumnType, RawBuilder } from 'kysely'
 
-/**
- * Tables as Kysely sees them; `migrations/` is the truth. The service writes all times (database-clock.ts), the server
- * none.
- */
+/** Tables as Kysely sees them; `migrations/` is the truth. All times are the service's (database-clock.ts). */
 export interface DB {
   users: UsersTable
   identities: IdentitiesTable
@@ -69,10 +66,7 @@ export interface UsersTable {
   updated_at: Date
   /** Written by core/factors/factors.store.ts only. */
   factors: ColumnType<FactorJson[] | null, never, RawBuilder<FactorJson[] | null>>
-  /**
-   * Password and data that the proof of its address gives to the account, in place of those it was registered with
-   * (core/users/claims.ts).
-   */
+  /** Password and data that the account gets with the proof of its address (core/users/claims.ts). */
   claim: ColumnType<Claim | null, unknown, unknown>
 }
 

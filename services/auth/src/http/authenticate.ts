@@ -55,10 +55,7 @@ export async function authenticate(request: FastifyRequest, deps: UserDeps): Pro
   }
 }
 
-/**
- * Whether the token predates the account's first proven address: its registrant may be a stranger to the owner. Once
- * the proof has ended its session, it reads nothing.
- */
+/** Whether the token predates the address's proof: its registrant may be a stranger to the owner. */
 const isFromBeforeProof = ({ iat }: JWTPayload, { confirmed_at: provenAt }: User): boolean =>
   iat !== undefined && provenAt !== null && iat < Math.floor(provenAt.getTime() / 1000)
 
@@ -99,10 +96,7 @@ function bearerOf(request: FastifyRequest): string {
   return token
 }
 
-/**
- * Audience of a public request (contract/auth-core.md 3.5). Throws validation_failed for an unconfigured one: it would
- * become the `aud` of tokens, which other services trust.
- */
+/** Audience of a public request (contract/auth-core.md 3.5); other services trust it as `aud`. */
 export function requestAudience(request: FastifyRequest, jwt: { audience: string; audiences: string[] }): string {
   const audience = adminAudience(request, jwt)
   if (jwt.audiences.includes(audience)) return audience

@@ -5,10 +5,7 @@ import type { GivenProof } from '../core/freshness/require-fresh.ts'
 import { limitKeyOf } from './client.ts'
 import { Field } from './shapes.ts'
 
-/**
- * Fields of a body that adds or removes a sign-in method or a factor. Clients without parameters for them let the user
- * sign in again.
- */
+/** Fields of a change of sign-in methods or factors; clients without them let the user sign in again. */
 export const proofFields = { current_password: Type.Optional(Field), nonce: Type.Optional(Field) }
 
 /** Optional body of such a request with no other field. */

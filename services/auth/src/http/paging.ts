@@ -27,10 +27,7 @@ export interface Page {
 const DEFAULT_PER_PAGE = 50
 const MAX_PER_PAGE = 1_000
 
-/**
- * Throws validation_failed for anything but whole numbers from 1; page 0, the first page of clients that count from 0,
- * is page 1.
- */
+/** Throws validation_failed unless both are whole numbers from 1; page 0 is page 1. */
 export function parsePage(query: { page?: string | undefined; per_page?: string | undefined }): Page {
   const number = query.page === '0' ? 1 : (parseCount('page', query.page) ?? 1)
   const limit = Math.min(parseCount('per_page', query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)

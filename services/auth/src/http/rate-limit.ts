@@ -31,10 +31,7 @@ export interface Limits {
   signInMailSent(to: string, share: MailShare): Promise<{ isOverCap: boolean; giveBack: GiveBack }>
   /** Counts a stranger's request to resend a change of address: each is a row until a worker answers it. */
   changeResent(): Promise<GiveBack>
-  /**
-   * Counts a request to a provider that begins a sign-in, by client address and in total, because the provider counts
-   * all of them as ours.
-   */
+  /** Counts a sign-in's request to a provider, by address and in total: to the provider all are ours. */
   providerAsked(request: FastifyRequest): Promise<void>
   /** Counts a refused sign-in; false if too many were stored already, of this user or client or in total. */
   isRefusalStored(refusal: Refusal): Promise<boolean>

@@ -1,10 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { isPermitted, type RedirectRules } from '../core/redirects/redirect-rules.ts'
 
-/**
- * First permitted one of header `redirect_to`, query `redirect_to` and `Referer`, else the site URL. Others are ignored
- * silently (contract/auth-core.md 4.1).
- */
+/** First permitted of header and query `redirect_to`, `Referer`, site URL (contract/auth-core.md 4.1). */
 export function redirectTarget(request: FastifyRequest, rules: RedirectRules): string {
   const query = request.query as { redirect_to?: unknown }
   const candidates = [request.headers.redirect_to, query?.redirect_to, request.headers.referer]

@@ -1,7 +1,4 @@
-/**
- * Builds the link of a mail. A base with a path keeps it (`https://h.example/auth/v1` + `/verify`) unless the setting
- * repeats it.
- */
+/** Builds a mail's link. The path of the base stays (`/auth/v1` + `/verify`) unless the setting repeats it. */
 export function actionLink(
   externalUrl: string,
   path: string,

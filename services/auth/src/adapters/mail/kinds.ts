@@ -1,9 +1,6 @@
 import type { Metadata } from '../../db/tables.ts'
 
-/**
- * Mails of this service, by kind with the default subject (specification, Events). Settings carry the kind in capitals:
- * MAILER_SUBJECTS_MAGIC_LINK.
- */
+/** Mails by kind, with default subjects (specification, Events); in settings: MAILER_SUBJECTS_MAGIC_LINK. */
 export const NOTIFICATION_KINDS = {
   password_changed_notification: { subject: 'Your password was changed' },
   email_changed_notification: { subject: 'Your email address was changed' },
@@ -54,9 +51,7 @@ export interface LinkVariables extends CommonVariables {
   RedirectTo: string
 }
 
-/**
- * Password that a confirmation sets: the one chosen at sign-up, none because several were chosen (`dropped`), or none.
- */
+/** Password that a confirmation sets: one chosen at sign-up, or none; `dropped`: several were chosen. */
 export type PasswordState = 'chosen' | 'dropped' | ''
 
 /** The template variables of each kind (contract/auth-platform.md 5.1). */

@@ -81,10 +81,7 @@ interface BuiltIn {
   text: Template
 }
 
-/**
- * Compiles each template at its first use. A language without built-in words falls back to the default language, then
- * to English.
- */
+/** Compiles at first use. Languages without built-in words use those of the default, then English. */
 function compileBuiltIns(defaultLocale: string): (kind: MailKind, locale: string) => BuiltIn {
   const compiled = new Map<string, BuiltIn>()
   return (kind, locale) => {

@@ -19,10 +19,7 @@ export interface TemplateSources {
 
 type SourceConfig = Pick<Config, 'siteUrl' | 'mail'>
 
-/**
- * Resolves MAILER_TEMPLATES_* and reads all template files. Throws one ConfigError that lists each one that is missing,
- * too large or broken.
- */
+/** Resolves MAILER_TEMPLATES_* and reads the files. Throws one ConfigError that lists all unusable ones. */
 export function openTemplateSources(config: SourceConfig): TemplateSources {
   const problems: string[] = []
   const urls = new Map<MailKind, string>()

@@ -17,10 +17,7 @@ export interface ConfiguredProvider {
 
 export type Configure = (name: string, settings: ExternalProviderSettings, provider: Provider) => ConfiguredProvider
 
-/**
- * Sets up providers as configured; they share the keys of id_tokens. `withinMs` bounds all requests of one step of a
- * sign-in together.
- */
+/** Sets up providers, which share the keys of id_tokens. `withinMs` bounds the requests of one step. */
 export function createConfigure(iosBundleId: string | undefined, withinMs: number): Configure {
   const verifyIdToken = createIdTokenVerifier(withinMs)
   return (name, settings, provider) => {

@@ -10,10 +10,7 @@ const ASKED_AGAIN_AFTER_MS = 30 * 1000
 
 export type EndpointsOf = () => Promise<Endpoints>
 
-/**
- * Returns a provider's addresses: from its file, or discovered (OpenID Connect Discovery 1.0). Throws
- * provider_unavailable if it was never reached.
- */
+/** Addresses from a provider's file or Discovery 1.0; provider_unavailable if that was never reached. */
 export function createEndpoints(provider: OAuth2Provider, base: string | undefined, withinMs: number): EndpointsOf {
   const endpoints = provider.endpoints(base)
   if (!('discover' in endpoints)) return async () => endpoints

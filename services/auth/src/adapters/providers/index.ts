@@ -62,10 +62,7 @@ interface GivenByName {
 const CUSTOM = 'custom:'
 
 export interface Providers {
-  /**
-   * Finds a provider by name, in any case; the operator's own also as `custom:<name>`. Throws validation_failed for an
-   * unknown or disabled one.
-   */
+  /** Finds a provider, the operator's own also as `custom:<name>`; throws validation_failed if disabled. */
   find(name: string): ConfiguredProvider
   /**
    * Finds the provider of an id_token, by name or by issuer and client; undefined if there is none. Throws for a token

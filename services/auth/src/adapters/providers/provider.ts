@@ -66,10 +66,7 @@ export interface OAuth2Provider {
   clientAuthentication: 'basic' | 'post'
   /** Whether PKCE is documented (RFC 7636). */
   pkce?: boolean
-  /**
-   * Whether token answers carry an id_token, which a nonce ties to the attempt. `always` refuses an answer without one;
-   * `usually` falls back to the profile.
-   */
+  /** Whether answers carry an id_token with our nonce; `always` requires one, else the profile is read. */
   idToken?: 'always' | 'usually'
   /** Further parameters of the authorize address, made from those of GET /authorize. */
   authorizeParameters?(query: Readonly<Record<string, string>>): Record<string, string>

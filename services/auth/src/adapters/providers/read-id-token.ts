@@ -18,10 +18,7 @@ export interface GivenIdToken {
 
 export interface IdTokenReader {
   isIssuer(issuer: string): Promise<boolean>
-  /**
-   * Verifies a token and returns its account. Throws as contract/auth-external.md 2.7 says; bodies also have OAuth's
-   * form.
-   */
+  /** Verifies a token. Throws as contract/auth-external.md 2.7 says; bodies also have OAuth's form. */
   read(given: GivenIdToken): Promise<CleanAccount>
 }
 

@@ -10,10 +10,7 @@ export const SIGN_IN_WITHIN_MS = 8_000
 
 export type UpstreamFetch = (url: string, init: RequestInit) => Promise<Response>
 
-/**
- * Makes a fetch bounded in size, whose calls together are bounded in time. Redirects are returned, not followed: a
- * request may carry a secret.
- */
+/** Makes a fetch bounded in size, and in time over all calls. Following redirects could leak a secret. */
 export function boundedFetch(withinMs: number): UpstreamFetch {
   const deadline = AbortSignal.timeout(withinMs)
   return async (url, init) => {

@@ -1,9 +1,6 @@
 import { type GrantedSignIn, type OAuth2Provider, onlyEmail, type ProviderJson } from './provider.ts'
 
-/**
- * https://workos.com/docs/reference/sso; GET /authorize needs `connection`, `organization` or `workos_provider`, which
- * selects the identity provider behind WorkOS.
- */
+/** https://workos.com/docs/reference/sso; needs `connection`, `organization` or `workos_provider`. */
 export const workos: OAuth2Provider = {
   protocol: 'oauth2',
   endpoints: (base = 'https://api.workos.com') => ({

@@ -33,20 +33,14 @@ export class GatewayRefusal extends Error {
   override readonly name = 'GatewayRefusal'
 }
 
-/**
- * Failure by status alone, without a code of the upstream: 408, 425, 429 and 5xx are temporary, other refusals
- * permanent.
- */
+/** Failure without an upstream's code: 408, 425, 429 and 5xx are temporary, other refusals permanent. */
 export function failureOfStatus(gateway: string, status: number, code?: unknown): Error {
   const text = describeAnswer(gateway, status, code)
   const passes = status < 400 || status >= 500 || [408, 425, 429].includes(status)
   return passes ? new Error(text) : new GatewayRefusal(text)
 }
 
-/**
- * Text fit for the log. The upstream's code appears only if it looks like one: sentences quote numbers, and six digits
- * could be a code we sent.
- */
+/** Text fit for the log. Upstreams' sentences quote numbers; six digits could be a code we sent. */
 export function describeAnswer(gateway: string, status: number, code?: unknown): string {
   const shown = /^[0-9]{1,5}$/.test(String(code)) ? `, code ${code}` : ''
   return `${gateway}: answered ${status}${shown}`

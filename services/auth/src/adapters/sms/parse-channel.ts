@@ -4,10 +4,7 @@ import type { SmsChannel } from './gateway.ts'
 /** Gateways with WhatsApp, listed here so that refusing a request loads no gateway. */
 const WITH_WHATSAPP: readonly string[] = ['twilio']
 
-/**
- * Parses the `channel` of a request; default `sms`. Throws validation_failed for one that no configured gateway
- * supports.
- */
+/** Parses `channel`, default `sms`; throws validation_failed if no configured gateway supports it. */
 export function parseChannel(sms: { providers: readonly string[] }, channel: string | undefined): SmsChannel {
   if (channel === undefined || channel === '' || channel === 'sms') return 'sms'
   if (channel === 'whatsapp' && sms.providers.some((name) => WITH_WHATSAPP.includes(name))) return 'whatsapp'

@@ -15,10 +15,7 @@ export interface Template {
   fields: ReadonlySet<string>
 }
 
-/**
- * Throws a TemplateError that names the line and what was expected; in HTML also for a value where none may stand.
- * `text` renders values as they are.
- */
+/** Throws a TemplateError with its line, in HTML also for misplaced values. `text` escapes nothing. */
 export function compileTemplate(source: string, mode: Template['mode']): Template {
   const template = { mode, ...parseTemplate(source) }
   if (mode === 'html') checkPlaces(source, template.nodes, startOfDocument())
